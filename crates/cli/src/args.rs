@@ -1,0 +1,157 @@
+//! What can be said on the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// A guardrail runtime for software agents: decides on every tool call and
+/// stop outside the model's reasoning, and can prove afterwards why.
+#[derive(Parser)]
+#[command(name = "jackline", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 fine; 1 the answer is \"no\"; 2 usage or bad input; \
+3 the guard itself is broken.\nState lives in $JACKLINE_HOME, else in jackline/ of the XDG state \
+directory.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Read events from standard input, one JSON object a line, and answer each with a verdict
+    Stdio(StdioArgs),
+    /// Check a definition and say everything that is wrong with it
+    Check(CheckArgs),
+    /// Show where a session stands
+    Status(StatusArgs),
+    /// List what happened in a session
+    Log(LogArgs),
+    /// Show one record whole: the event, what the decision rested on, the verdict
+    Show(ShowArgs),
+    /// Decide every event of a session again and compare the bytes
+    Replay(SessionsArgs),
+    /// Check the hash chain of a session's journal
+    Verify(SessionsArgs),
+}
+
+/// Which definition.
+#[derive(Args, Default)]
+pub(crate) struct StdioArgs {
+    /// The definition [default: jackline.yaml here or in a parent]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) definition: Option<PathBuf>,
+    /// When all work must be over, as RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub(crate) deadline: Option<String>,
+    /// The session of events that name none [default: a new one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+}
+
+impl StdioArgs {
+    /// Understands the plain forms, and leaves everything else, such as
+    /// mistakes and questions, to the real parser.
+    pub(crate) fn parse_fast(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut parsed = Self::default();
+        while let Some(word) = words.next() {
+            let value = words.next()?;
+            if value.to_str().is_some_and(|value| value.starts_with('-')) {
+                return None;
+            }
+            match word.to_str()? {
+                "-d" | "--definition" => parsed.definition = Some(value.into()),
+                "--deadline" => parsed.deadline = Some(value.into_string().ok()?),
+                "--session" => parsed.session = Some(value.into_string().ok()?),
+                _ => return None,
+            }
+        }
+        Some(parsed)
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    /// The definition [default: jackline.yaml here or in a parent]
+    pub(crate) file: Option<PathBuf>,
+    /// The same, as other commands take it
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    pub(crate) definition: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct StatusArgs {
+    /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]
+    pub(crate) session: Option<String>,
+    /// List all sessions of this machine
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) all: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct LogArgs {
+    /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]
+    pub(crate) session: Option<String>,
+    /// Only the last N records
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) last: Option<usize>,
+    /// Only what was objected to, or would have been
+    #[arg(long)]
+    pub(crate) objections: bool,
+    /// Print every record, one a line, as in the journal
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    /// An id, a unique prefix, or a journal file [default: the latest session of this workspace],
+    /// and the number of a record [default: the last one with an objection, else the last one]
+    #[arg(value_name = "SESSION] [RECORD", num_args = 0..=2)]
+    pub(crate) what: Vec<String>,
+    /// Print the record as in the journal
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct SessionsArgs {
+    /// Ids, unique prefixes, or journal files [default: the latest session of this workspace]
+    pub(crate) sessions: Vec<String>,
+    /// All sessions of this machine
+    #[arg(long, conflicts_with = "sessions")]
+    pub(crate) all: bool,
+    /// Print JSON, one object a session
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fast(words: &[&str]) -> Option<StdioArgs> {
+        StdioArgs::parse_fast(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn the_fast_parser_agrees_with_the_real_one_or_gives_way() {
+        let words = ["-d", "x.yaml", "--deadline", "2026-01-31T12:00:00Z", "--session", "s"];
+        let quick = fast(&words).unwrap();
+        let all = ["jackline", "stdio"].iter().chain(&words);
+        let Command::Stdio(real) = Cli::parse_from(all).command else { panic!("stdio") };
+        assert_eq!(quick.definition, real.definition);
+        assert_eq!(quick.deadline, real.deadline);
+        assert_eq!(quick.session, real.session);
+        for odd in [&["--help"][..], &["-d"], &["-dx"], &["--definition=x"], &["x", "y"]] {
+            assert!(fast(odd).is_none(), "{odd:?}");
+        }
+        assert!(fast(&[]).is_some());
+    }
+}

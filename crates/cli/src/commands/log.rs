@@ -1,0 +1,165 @@
+//! `jackline log`: what happened.
+
+use std::collections::VecDeque;
+
+use jackline_engine::{Arguments, Completion, EventKind, Payload};
+use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_record};
+
+use super::select;
+use crate::args::LogArgs;
+use crate::exit::Exit;
+use crate::terminal::{ago, bold, dim, fail, plain, say, sessions, style_of, styled, table};
+
+/// How many records are listed unless told otherwise.
+const LAST: usize = 50;
+
+pub(crate) fn run(args: &LogArgs) -> Exit {
+    let found = match sessions().and_then(|(_, s)| select(&s, args.session.as_deref())) {
+        Ok(found) => found,
+        Err(exit) => return exit,
+    };
+    let read = JournalFile::open(&found.journal)
+        .and_then(|journal| if args.json { raw(&journal, args) } else { rows(&journal, args) });
+    match read {
+        Ok(()) => Exit::Fine,
+        Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+    }
+}
+
+fn raw(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
+    let keep = args.last.unwrap_or(usize::MAX);
+    let mut lines = VecDeque::new();
+    journal.for_each(|line| {
+        let wanted = !args.objections
+            || matches!(parse_record(line)?, Line::Event(r) if !r.verdict.violations.is_empty());
+        if !wanted {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(line).into_owned();
+        if keep == usize::MAX {
+            say(text);
+        } else {
+            lines.push_back(text);
+            if lines.len() > keep {
+                lines.pop_front();
+            }
+        }
+        Ok::<(), StoreError>(())
+    })?;
+    lines.iter().for_each(say);
+    Ok(())
+}
+
+fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
+    let keep = args.last.unwrap_or(LAST);
+    let mut records: VecDeque<Box<EventRecord>> = VecDeque::new();
+    let mut passed = 0;
+    journal.for_each(|line| {
+        if let Line::Event(record) = parse_record(line)?
+            && !(args.objections && record.verdict.violations.is_empty())
+        {
+            records.push_back(record);
+            if records.len() > keep {
+                passed += 1;
+                records.pop_front();
+            }
+        }
+        Ok::<(), StoreError>(())
+    })?;
+    if passed > 0 {
+        say(dim(format!("{passed} earlier records; `-n {}` shows them", passed + records.len())));
+    }
+    if records.is_empty() {
+        say("nothing to list");
+        return Ok(());
+    }
+    let mut table_rows = vec![["#", "when", "event", "what", "verdict"].map(bold).to_vec()];
+    for record in &records {
+        table_rows.push(vec![
+            dim(record.seq),
+            dim(ago(record.event.at.unwrap_or(record.facts.now.wall))),
+            record.event.kind.name().to_owned(),
+            plain(&what(&record.event.kind), 40),
+            verdict(record),
+        ]);
+        for note in &record.notes {
+            table_rows.push(vec![String::new(), String::new(), dim("note"), dim(describe(note))]);
+        }
+    }
+    table(&table_rows);
+    Ok(())
+}
+
+/// An event in a few words.
+fn what(kind: &EventKind) -> String {
+    match kind {
+        EventKind::SessionStarted { client, .. } => client.clone().unwrap_or_default(),
+        EventKind::PromptSubmitted { text, .. } => {
+            text.as_ref().map_or("", Payload::head).to_owned()
+        }
+        EventKind::ToolProposed { call, tool, args, .. } => {
+            let call = call.as_ref().map_or_else(String::new, |call| format!(" {call}"));
+            let args = match args {
+                Arguments::Parsed(args) => args.to_string(),
+                Arguments::Text(text) => text.head().to_owned(),
+            };
+            format!("{tool}{call} {args}")
+        }
+        EventKind::ToolFinished { call, status, .. } => {
+            let call = call.as_ref().map_or("", |call| call.as_str());
+            format!("{call} {}", status.word())
+        }
+        EventKind::UsageReported { input, output, .. } => format!("{input} in, {output} out"),
+        EventKind::StopProposed { reason, .. } => reason.clone().unwrap_or_default(),
+        EventKind::AttemptStarted { attempt } | EventKind::AttemptStage { attempt, .. } => {
+            attempt.to_string()
+        }
+        EventKind::AttemptEnded { attempt, result } => format!("{attempt} {}", result.word()),
+        EventKind::Control { action, by, .. } => {
+            let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+            format!("{}{by}", action.word())
+        }
+        EventKind::PlanProposed { .. }
+        | EventKind::OutputProposed { .. }
+        | EventKind::CompactionFinished { .. }
+        | EventKind::IterationEnded { .. }
+        | EventKind::SessionEnded {} => String::new(),
+    }
+}
+
+fn verdict(record: &EventRecord) -> String {
+    let verdict = &record.verdict;
+    let would = if verdict.enforced == Some(false) { "would " } else { "" };
+    let decision =
+        styled(style_of(verdict.decision), format!("{would}{}", verdict.decision.word()));
+    let completion = match &verdict.completion {
+        None | Some(Completion::Incomplete { .. }) => None,
+        Some(Completion::Complete) => Some("complete".to_owned()),
+        Some(Completion::Bypassed { .. }) => Some("bypassed, not done".to_owned()),
+        Some(Completion::Capped { rounds, .. }) => {
+            Some(format!("capped after {rounds} blocks, not done"))
+        }
+        Some(Completion::Unverified { reason }) => Some(format!("unverified: {reason}")),
+    };
+    let reasons = verdict.violations.iter().map(|violation| plain(&violation.message, 90));
+    let stop = verdict.stop.iter().map(ToString::to_string);
+    let feedback = verdict.feedback.iter().map(|said| plain(&said.summary, 90));
+    let parts: Vec<String> = [decision]
+        .into_iter()
+        .chain(stop)
+        .chain(completion)
+        .chain(reasons)
+        .chain(feedback)
+        .collect();
+    parts.join("  ")
+}
+
+/// A note in a few words.
+pub(super) fn describe(note: &Note) -> String {
+    match note {
+        Note::Repaired { bytes } => format!("a torn tail of {bytes} bytes was removed"),
+        Note::Fault { reason, .. } => format!("the guard could not answer: {}", plain(reason, 90)),
+        Note::Malformed { line, reason } => format!("line {line}: {}", plain(reason, 90)),
+        Note::Dropped { count } => format!("and {count} more"),
+    }
+}

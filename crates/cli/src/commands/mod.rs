@@ -1,0 +1,34 @@
+//! One module a command.
+
+pub(crate) mod check;
+pub(crate) mod log;
+pub(crate) mod replay;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod stdio;
+pub(crate) mod verify;
+
+use jackline_runtime::{Found, SelectError, Sessions};
+
+use crate::args::SessionsArgs;
+use crate::exit::Exit;
+use crate::terminal::{fail, here};
+
+/// The session a person means.
+fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {
+    sessions.select(name, &here()).map_err(|error| match error {
+        SelectError::Store(_) => fail(Exit::Broken, error),
+        _ => fail(Exit::Usage, error),
+    })
+}
+
+/// The sessions a person means.
+fn select_many(sessions: &Sessions, args: &SessionsArgs) -> Result<Vec<Found>, Exit> {
+    if args.all {
+        return sessions.list().map_err(|error| fail(Exit::Broken, error));
+    }
+    if args.sessions.is_empty() {
+        return select(sessions, None).map(|found| vec![found]);
+    }
+    args.sessions.iter().map(|name| select(sessions, Some(name))).collect()
+}

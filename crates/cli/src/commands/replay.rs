@@ -1,0 +1,75 @@
+//! `jackline replay`: decides every event again and compares the bytes.
+
+use anstyle::AnsiColor;
+use jackline_journal::{JournalFile, StoreError, Verifier};
+use jackline_runtime::{Found, Replay, ReplayReport};
+use serde_json::json;
+
+use super::select_many;
+use crate::args::SessionsArgs;
+use crate::exit::Exit;
+use crate::terminal::{bold, dim, fail, plain, say, sessions, styled};
+
+pub(crate) fn run(args: &SessionsArgs) -> Exit {
+    let found = match sessions().and_then(|(_, all)| select_many(&all, args)) {
+        Ok(found) => found,
+        Err(exit) => return exit,
+    };
+    found.iter().map(|session| one(session, args.json)).max().unwrap_or(Exit::Fine)
+}
+
+fn one(found: &Found, as_json: bool) -> Exit {
+    let name = &found.name;
+    let (report, chain) = match replay(found) {
+        Ok(result) => result,
+        Err(error) => return fail(Exit::Broken, format!("{name}: {error}; {}", error.remedy())),
+    };
+    let proven = report.is_proven() && chain.is_clean();
+    if as_json {
+        say(json!({ "session": name, "proven": proven, "replay": report, "chain": chain }));
+    } else {
+        show(name, &report);
+        super::verify::show_findings(&chain);
+    }
+    if proven { Exit::Fine } else { Exit::No }
+}
+
+fn replay(found: &Found) -> Result<(ReplayReport, jackline_journal::Report), StoreError> {
+    let journal = JournalFile::open(&found.journal)?;
+    let mut chain = Verifier::new(journal.saved());
+    let mut replay = Replay::default();
+    let torn = journal.for_each(|line| {
+        // What was tampered with proves nothing and is only reported.
+        if chain.line(line) {
+            replay.line(line)?;
+        }
+        Ok::<(), StoreError>(())
+    })?;
+    Ok((replay.finish(), chain.finish(torn)))
+}
+
+fn show(name: &str, report: &ReplayReport) {
+    let text = if report.is_proven() {
+        let proven = styled(AnsiColor::Green.on_default().bold(), "proven");
+        format!("{}: {proven}, {} verdicts came out the same", bold(name), report.same)
+    } else {
+        let differs = styled(AnsiColor::Red.on_default().bold(), "differs");
+        format!(
+            "{}: {differs}, {} of {} verdicts",
+            bold(name),
+            report.events - report.same,
+            report.events
+        )
+    };
+    say(text);
+    for difference in &report.differences {
+        say(format!(
+            "  record {} differs by {} {}",
+            difference.seq,
+            difference.by,
+            dim(format!("(engine {}, semantics {})", difference.engine, difference.semantics))
+        ));
+        say(format!("    recorded {}", plain(&difference.recorded, 300)));
+        say(format!("    decided  {}", plain(&difference.decided, 300)));
+    }
+}

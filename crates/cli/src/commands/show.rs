@@ -1,0 +1,111 @@
+//! `jackline show`: one record whole.
+
+use jackline_journal::{EventRecord, JournalFile, Line, StoreError, parse_record};
+
+use super::select;
+use crate::args::ShowArgs;
+use crate::exit::Exit;
+use crate::terminal::{ago, bold, dim, fail, plain, say, sessions, style_of, styled};
+
+pub(crate) fn run(args: &ShowArgs) -> Exit {
+    // `show 7` is record 7 of the latest session; `show s1 7` is one of `s1`.
+    let (session, record) = match args.what.as_slice() {
+        [] => (None, None),
+        [one] => match one.parse() {
+            Ok(record) => (None, Some(record)),
+            Err(_) => (Some(one.as_str()), None),
+        },
+        [session, record, ..] => match record.parse::<u64>() {
+            Ok(record) => (Some(session.as_str()), Some(record)),
+            Err(_) => {
+                return fail(Exit::Usage, format!("`{record}` is not the number of a record"));
+            }
+        },
+    };
+    let found = match sessions().and_then(|(_, all)| select(&all, session)) {
+        Ok(found) => found,
+        Err(exit) => return exit,
+    };
+    match find(&found.journal, record) {
+        Ok(Some((line, _))) if args.json => {
+            say(line);
+            Exit::Fine
+        }
+        Ok(Some((_, record))) => {
+            show(&record);
+            Exit::Fine
+        }
+        Ok(None) => {
+            let which = record.map_or_else(String::new, |record| format!(" {record}"));
+            fail(Exit::Usage, format!("session `{}` has no record{which}", found.name))
+        }
+        Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+    }
+}
+
+/// The record with a number; else the last with an objection; else the last.
+fn find(
+    journal: &std::path::Path,
+    number: Option<u64>,
+) -> Result<Option<(String, Box<EventRecord>)>, StoreError> {
+    let mut last: Option<(String, Box<EventRecord>)> = None;
+    JournalFile::open(journal)?.for_each(|line| {
+        let Line::Event(record) = parse_record(line)? else { return Ok(()) };
+        let better = match (number, &last) {
+            (Some(number), _) => record.seq == number,
+            (None, Some((_, last))) => {
+                last.verdict.violations.is_empty() || !record.verdict.violations.is_empty()
+            }
+            (None, None) => true,
+        };
+        if better {
+            last = Some((String::from_utf8_lossy(line).into_owned(), record));
+        }
+        Ok::<(), StoreError>(())
+    })?;
+    Ok(last)
+}
+
+fn show(record: &EventRecord) {
+    let verdict = &record.verdict;
+    let at = record.event.at.unwrap_or(record.facts.now.wall);
+    say(format!(
+        "{} {} {} {}",
+        bold(format!("#{}", record.seq)),
+        record.event.kind.name(),
+        dim(format!("by {}", plain(record.event.actor.as_str(), 40))),
+        dim(format!("{} ({at})", ago(at)))
+    ));
+    let would = if verdict.enforced == Some(false) { "would " } else { "" };
+    say(format!("{}{}", would, styled(style_of(verdict.decision), verdict.decision.word())));
+    for violation in &verdict.violations {
+        say(format!(
+            "\n{} {} {}",
+            dim(&violation.id),
+            bold(&violation.guard),
+            dim(format!("{} / {}", violation.kind, violation.subtype))
+        ));
+        say(format!("  {}", plain(&violation.message, 400)));
+        if let Some(correction) = &violation.correction {
+            say(format!("  -> {}", plain(correction, 400)));
+        }
+    }
+    for (name, value) in [
+        ("completion", serde_json::to_value(&verdict.completion)),
+        ("stop", serde_json::to_value(&verdict.stop)),
+        ("event", serde_json::to_value(&record.event)),
+        ("facts", serde_json::to_value(&record.facts)),
+    ] {
+        if let Ok(value) = value
+            && !value.is_null()
+        {
+            let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
+            let shown: Vec<String> = pretty.lines().map(|line| plain(line, 200)).collect();
+            say(format!("\n{}\n{}", bold(name), shown.join("\n")));
+        }
+    }
+    for note in &record.notes {
+        say(format!("\n{} {}", bold("note"), super::log::describe(note)));
+    }
+    say(dim(format!("\ndecided by engine {} (semantics {})", record.engine, record.semantics)));
+}

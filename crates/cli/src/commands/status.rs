@@ -1,0 +1,178 @@
+//! `jackline status`: where a session stands.
+
+use anstyle::AnsiColor;
+use jackline_engine::Summary;
+use jackline_engine::definition::Limit;
+use jackline_journal::{FileStore, Opened};
+use jackline_runtime::{Found, inspect};
+use serde_json::json;
+
+use super::select;
+use crate::args::StatusArgs;
+use crate::exit::Exit;
+use crate::terminal::{ago, bold, dim, duration, fail, plain, say, sessions, styled, table};
+
+pub(crate) fn run(args: &StatusArgs) -> Exit {
+    let (store, sessions) = match sessions() {
+        Ok(found) => found,
+        Err(exit) => return exit,
+    };
+    if args.all {
+        return match sessions.list() {
+            Ok(all) => list(&store, &all, args.json),
+            Err(error) => fail(Exit::Broken, error),
+        };
+    }
+    let found = match select(&sessions, args.session.as_deref()) {
+        Ok(found) => found,
+        Err(exit) => return exit,
+    };
+    let looked = inspect(&store, &found)
+        .and_then(|session| found.opened().map(|opened| (opened, session.summary())));
+    match looked {
+        Ok((opened, summary)) if args.json => {
+            say(as_json(&found, opened, &summary));
+            Exit::Fine
+        }
+        Ok((opened, summary)) => {
+            show(opened, &summary);
+            Exit::Fine
+        }
+        Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+    }
+}
+
+fn as_json(found: &Found, opened: &Opened, summary: &Summary) -> serde_json::Value {
+    json!({
+        "session": opened.session,
+        "workspace": opened.workspace,
+        "definition": {
+            "name": opened.definition.lowered.name,
+            "checksum": opened.definition.checksum,
+            "mode": opened.definition.lowered.mode,
+        },
+        "modified": found.modified,
+        "summary": summary,
+    })
+}
+
+fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
+    let mut rows = vec![["session", "last", "phase", "steps", "workspace"].map(bold).to_vec()];
+    for found in all {
+        let looked = inspect(store, found)
+            .and_then(|session| found.opened().map(|opened| (opened, session.summary())));
+        let (opened, summary) = match looked {
+            Ok(looked) => looked,
+            Err(error) => {
+                rows.push(vec![found.name.clone(), error.to_string()]);
+                continue;
+            }
+        };
+        if as_lines {
+            say(as_json(found, opened, &summary));
+            continue;
+        }
+        rows.push(vec![
+            plain(&found.name, 40),
+            found.modified.map(ago).unwrap_or_default(),
+            phase(&summary),
+            summary.steps.to_string(),
+            plain(opened.workspace.as_deref().unwrap_or("-"), 60),
+        ]);
+    }
+    match (as_lines, all.is_empty()) {
+        (true, _) => {}
+        (false, true) => say("no sessions yet"),
+        (false, false) => table(&rows),
+    }
+    Exit::Fine
+}
+
+fn phase(summary: &Summary) -> String {
+    let text = match &summary.stop {
+        Some(stop) => format!("{}: {stop}", summary.phase),
+        None => summary.phase.to_owned(),
+    };
+    let colour = match (summary.phase, &summary.stop) {
+        ("running" | "new", _) => AnsiColor::Green,
+        (_, Some(stop)) if stop.code == jackline_engine::StopCode::ObjectiveAchieved => {
+            AnsiColor::Green
+        }
+        ("paused", _) => AnsiColor::Yellow,
+        _ => AnsiColor::Red,
+    };
+    styled(colour.on_default(), text)
+}
+
+fn show(opened: &Opened, summary: &Summary) {
+    let definition = &opened.definition.lowered;
+    say(format!("{} {}", bold(&opened.session), phase(summary)));
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![format!("  {}", dim(name)), value]);
+    row("definition", definition.name.clone());
+    if let Some(workspace) = &opened.workspace {
+        row("workspace", plain(workspace, 80));
+    }
+    if let Some(by) = &summary.paused_by {
+        let why = summary.paused_why.as_deref().unwrap_or("no reason given");
+        row("paused by", format!("{}: {}", plain(by, 40), plain(why, 80)));
+    }
+    row("started", format!("{} ({})", ago(summary.started), summary.started));
+    row("lasted", duration(summary.elapsed_ms));
+    if let Some(deadline) = summary.deadline {
+        row("deadline", format!("{} ({deadline})", ago(deadline)));
+    }
+    let turn = &summary.turn;
+    let result = turn.result.unwrap_or("open");
+    let blocks = match turn.blocks {
+        0 => String::new(),
+        1 => ", blocked once".to_owned(),
+        blocks => format!(", blocked {blocks} times"),
+    };
+    row("turn", format!("{} {result}{blocks}", turn.number));
+    row("steps", of(summary.steps, definition.limits.steps));
+    let usage = &summary.usage;
+    let tokens = usage.total();
+    if tokens > 0 || definition.limits.total_tokens.is_some() {
+        let split = dim(format!("({} in, {} out)", usage.input, usage.output));
+        row("tokens", format!("{} {split}", of(tokens, definition.limits.total_tokens)));
+    }
+    let calls = &summary.invocations;
+    let ended = [
+        ("ok", calls.ok),
+        ("failed", calls.failed),
+        ("denied", calls.denied),
+        ("invalid", calls.invalid_arguments),
+        ("unresolved", calls.unresolved),
+        ("timed out", calls.timed_out),
+        ("crashed", calls.crashed),
+        ("cancelled", calls.cancelled),
+    ];
+    let ended: Vec<String> = ended
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    row(
+        "calls",
+        format!(
+            "{}{}",
+            calls.proposed,
+            if ended.is_empty() { String::new() } else { format!(": {}", ended.join(", ")) }
+        ),
+    );
+    for (call, tool) in &summary.in_flight {
+        let call = call.as_ref().map_or("-", |call| call.as_str());
+        row("in flight", format!("{} {}", plain(tool, 40), dim(plain(call, 40))));
+    }
+    row("epoch", format!("{} {}", summary.epoch, dim("changes of the workspace")));
+    row("records", summary.seq.to_string());
+    table(&rows);
+}
+
+fn of(used: u64, limit: Option<Limit>) -> String {
+    match limit {
+        Some(limit) => format!("{used} of {}", limit.max),
+        None => used.to_string(),
+    }
+}

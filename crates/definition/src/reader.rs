@@ -1,0 +1,176 @@
+//! Takes typed values out of the tree, and complains instead of failing, so
+//! that one run finds every mistake.
+
+use jackline_engine::nearest;
+
+use crate::diagnostic::Diagnostics;
+use crate::keys::Keys;
+use crate::yaml::{Key, Node, NodeValue};
+
+pub(crate) struct Reader<'a> {
+    diagnostics: &'a mut Diagnostics,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(diagnostics: &'a mut Diagnostics) -> Self {
+        Self { diagnostics }
+    }
+
+    pub(crate) fn complain(&mut self, at: (usize, usize), message: impl Into<String>) {
+        self.diagnostics.push(at, message, None);
+    }
+
+    pub(crate) fn complain_hint(
+        &mut self,
+        at: (usize, usize),
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.diagnostics.push(at, message, Some(hint.into()));
+    }
+
+    fn wrong(&mut self, node: &Node, what: &str, expected: &str) {
+        self.complain(node.at, format!("{what} must be {expected}, not {}", node.describe()));
+    }
+
+    /// The entries of a mapping with any keys; nothing is an empty mapping.
+    pub(crate) fn map<'n>(&mut self, node: &'n Node, what: &str) -> &'n [(Key, Node)] {
+        match &node.value {
+            NodeValue::Map(entries) => entries,
+            NodeValue::Null => &[],
+            _ => {
+                self.wrong(node, what, "a mapping");
+                &[]
+            }
+        }
+    }
+
+    /// The entries of a mapping whose keys are known; the others are complained about.
+    pub(crate) fn fields<'n>(
+        &mut self,
+        node: &'n Node,
+        keys: &Keys,
+    ) -> impl Iterator<Item = (&'n str, &'n Node)> + use<'n> {
+        let entries = self.map(node, keys.of);
+        let mut kept = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            let name = key.text.as_str();
+            if keys.known.contains(&name) {
+                kept.push((name, value));
+            } else if keys.later.contains(&name) {
+                self.complain_hint(
+                    key.at,
+                    format!("`{name}` is not built yet"),
+                    "remove it until a later version of jackline has it",
+                );
+            } else {
+                let message = format!("unknown key `{name}` in {}", keys.of);
+                let all = keys.known.iter().chain(keys.later).copied();
+                match nearest(name, all) {
+                    Some(meant) => {
+                        self.complain_hint(key.at, message, format!("did you mean `{meant}`?"));
+                    }
+                    None => {
+                        let hint = format!("known are {}", quoted(keys.known));
+                        self.complain_hint(key.at, message, hint);
+                    }
+                }
+            }
+        }
+        kept.into_iter()
+    }
+
+    /// The one entry of a mapping such as `files: […]`.
+    pub(crate) fn single<'n>(
+        &mut self,
+        node: &'n Node,
+        keys: &Keys,
+    ) -> Option<(&'n str, &'n Node)> {
+        let entries = self.map(node, keys.of);
+        if entries.len() == 1 {
+            return self.fields(node, keys).next();
+        }
+        if matches!(node.value, NodeValue::Map(_) | NodeValue::Null) {
+            // Unknown keys among too many are worth knowing too.
+            let _ = self.fields(node, keys).count();
+            let message = format!("{} has exactly one key, not {}", keys.of, entries.len());
+            self.complain_hint(node.at, message, format!("one of {}", quoted(keys.known)));
+        }
+        None
+    }
+
+    pub(crate) fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
+        match &node.value {
+            NodeValue::List(items) => items,
+            NodeValue::Null => &[],
+            _ => {
+                self.wrong(node, what, "a list");
+                &[]
+            }
+        }
+    }
+
+    pub(crate) fn text<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
+        match &node.value {
+            NodeValue::Text(text) if !text.is_empty() => Some(text),
+            NodeValue::Text(_) => {
+                self.complain(node.at, format!("{what} must not be empty"));
+                None
+            }
+            _ => {
+                self.wrong(node, what, "text");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
+        match node.value {
+            NodeValue::Bool(flag) => Some(flag),
+            _ => {
+                self.wrong(node, what, "true or false");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn count<T: TryFrom<i64>>(&mut self, node: &Node, what: &str) -> Option<T> {
+        match node.value {
+            NodeValue::Integer(number) => {
+                let fits = T::try_from(number).ok().filter(|_| number >= 0);
+                if fits.is_none() {
+                    self.complain(node.at, format!("{what} can't be {number}"));
+                }
+                fits
+            }
+            _ => {
+                self.wrong(node, what, "a whole number");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn word<T: Copy>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        words: &[(&'static str, T)],
+    ) -> Option<T> {
+        let text = self.text(node, what)?;
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        if found.is_none() {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let message = format!("{what} can't be `{text}`");
+            let hint = match nearest(text, known.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("one of {}", quoted(&known)),
+            };
+            self.complain_hint(node.at, message, hint);
+        }
+        found
+    }
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,172 @@
+//! The guardrails of one agent, checked and lowered: what the engine runs on.
+//!
+//! Guards own their configuration; this module puts it together and answers
+//! which tool is governed by what. The `definition` crate makes one from YAML.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tool::Kind;
+
+pub use crate::guards::completion::{Cap, Checker, RequiredFile};
+pub use crate::guards::limits::{Limit, Limits, Per};
+pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
+
+/// The guardrails of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// `namespace/key`.
+    pub name: String,
+    /// Whether verdicts hold.
+    pub mode: Mode,
+    /// The tools that are declared or governed.
+    pub tools: Vec<Tool>,
+    /// Policies in the order they are consulted.
+    pub policies: Vec<Policy>,
+    /// What must be true before the agent may stop.
+    pub completion: Option<Checker>,
+    /// How often a stop may be blocked.
+    pub completion_cap: Cap,
+    /// Allowances.
+    pub limits: Limits,
+    /// How the journal is kept; the engine does not look at it.
+    pub journal: Journal,
+}
+
+impl Default for Definition {
+    fn default() -> Self {
+        Self {
+            name: "local/agent".to_string(),
+            mode: Mode::Enforce,
+            tools: Vec::new(),
+            policies: Vec::new(),
+            completion: None,
+            completion_cap: Cap::default(),
+            limits: Limits::default(),
+            journal: Journal::default(),
+        }
+    }
+}
+
+/// Whether verdicts hold or are only written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// They hold.
+    Enforce,
+    /// They are written down, and adapters stay silent.
+    Observe,
+}
+
+/// A tool that the definition knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// Its name in the definition.
+    pub name: String,
+    /// What it does.
+    pub kind: Kind,
+    /// What clients call it.
+    pub aliases: Vec<String>,
+    /// The sections it is in, by number.
+    pub sections: Vec<u16>,
+}
+
+/// One policy instance and where it was declared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// The section, or none for the top level.
+    pub section: Option<u16>,
+    /// What it demands.
+    pub rule: PolicyRule,
+}
+
+/// The policies there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyRule {
+    /// One tool needs another to have succeeded.
+    SequentialDependency(SequentialDependency),
+    /// A policy written in Rust and registered with the runtime.
+    Custom {
+        /// The name it is registered under.
+        name: String,
+    },
+}
+
+/// How the journal is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Journal {
+    /// Whether secrets are taken out before a record is made.
+    pub redact: Redact,
+    /// Sessions older than this are removed.
+    pub retain_days: u32,
+    /// The oldest sessions of a workspace are removed above this size.
+    pub retain_bytes: u64,
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self { redact: Redact::BuiltIn, retain_days: 30, retain_bytes: 1 << 30 }
+    }
+}
+
+/// Whether secrets are taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Redact {
+    /// What looks like a secret is.
+    BuiltIn,
+    /// Nothing is.
+    Off,
+}
+
+/// A tool as the guards see it: its declared name and what it does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resolved<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kind: Kind,
+    sections: &'a [u16],
+}
+
+impl Definition {
+    /// Finds a tool by its name or one of its aliases.
+    pub(crate) fn resolve<'a>(&'a self, name: &'a str) -> Resolved<'a> {
+        let declared = self
+            .tools
+            .iter()
+            .find(|tool| tool.name == name || tool.aliases.iter().any(|alias| alias == name));
+        match declared {
+            Some(tool) => Resolved { name: &tool.name, kind: tool.kind, sections: &tool.sections },
+            None => Resolved {
+                name,
+                kind: Kind::well_known(name).unwrap_or(Kind::Other),
+                sections: &[],
+            },
+        }
+    }
+
+    /// The policies that govern a tool: those of its sections, then the top-level ones.
+    pub(crate) fn governing<'a>(
+        &'a self,
+        tool: Resolved<'a>,
+    ) -> impl Iterator<Item = (usize, &'a PolicyRule)> {
+        self.policies
+            .iter()
+            .enumerate()
+            .filter(move |(_, policy)| {
+                policy.section.is_none_or(|section| tool.sections.contains(&section))
+            })
+            .map(|(number, policy)| (number, &policy.rule))
+    }
+
+    /// Whether a policy waits for this tool: such a tool checks, and checking
+    /// does not change the workspace.
+    pub(crate) fn is_prerequisite(&self, tool: &str) -> bool {
+        self.policies.iter().any(|policy| match &policy.rule {
+            PolicyRule::SequentialDependency(rule) => rule.position(tool).is_some(),
+            PolicyRule::Custom { .. } => false,
+        })
+    }
+}

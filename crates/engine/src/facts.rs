@@ -1,0 +1,263 @@
+//! What the runtime observed of the world for one decision.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::digest::Digest;
+use crate::observe::Observation;
+use crate::time::Timestamp;
+
+/// How many rounds of questions one decision may take.
+pub const ROUNDS_MAX: usize = 3;
+
+/// How many questions one decision may ask.
+pub const QUERIES_MAX: usize = 256;
+
+/// Everything one decision rests on, besides the event and the state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// The time.
+    pub now: Now,
+    /// The deadline given where the runtime was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// What was seen of the event's payloads.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub observed: Observation,
+    /// Files that were asked for, by canonical path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, FileFact>,
+    /// Answers of custom policies, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub policies: BTreeMap<String, PolicyFact>,
+    /// Answers of custom completion checkers, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checkers: BTreeMap<String, CheckFact>,
+    /// Whether the definition file is still the one this session started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<DefinitionFact>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Facts {
+    /// Facts that know nothing but the time.
+    pub fn at(now: Now) -> Self {
+        Self {
+            now,
+            deadline: None,
+            observed: Observation::default(),
+            files: BTreeMap::new(),
+            policies: BTreeMap::new(),
+            checkers: BTreeMap::new(),
+            definition: None,
+        }
+    }
+}
+
+/// The time, on two clocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Now {
+    /// What a calendar says; may jump.
+    pub wall: Timestamp,
+    /// Which start of the machine `boot_ms` counts from.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
+    /// Milliseconds since then; never jumps.
+    #[serde(default)]
+    pub boot_ms: u64,
+}
+
+impl Now {
+    /// A time on the wall clock alone.
+    pub fn wall(wall: Timestamp) -> Self {
+        Self { wall, boot_id: String::new(), boot_ms: 0 }
+    }
+}
+
+/// A question to the runtime.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Query {
+    /// What is this file?
+    File {
+        /// Its canonical path.
+        path: String,
+        /// Whether to read it and see if it is JSON.
+        json: bool,
+    },
+    /// May this call run, says a custom policy?
+    PolicyCheck {
+        /// The policy.
+        name: String,
+        /// Its state.
+        state: String,
+        /// The call.
+        call: CallView,
+    },
+    /// What does a custom policy learn from this result?
+    PolicyResult {
+        /// The policy.
+        name: String,
+        /// Its state.
+        state: String,
+        /// The call.
+        call: CallView,
+    },
+    /// Is the task complete, says a custom checker?
+    Checker {
+        /// The checker.
+        name: String,
+    },
+    /// Is the definition file still the one this session started with?
+    Definition,
+}
+
+/// A call as a custom policy sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallView {
+    /// The tool by its declared name.
+    pub tool: String,
+    /// Its arguments; null where a result is reported.
+    pub args: Value,
+}
+
+/// The questions that are still open.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Queries(Vec<Query>);
+
+impl Queries {
+    /// Asks, unless the limit is reached; what is not asked stays unknown, and
+    /// what is unknown is refused.
+    pub(crate) fn ask(&mut self, query: Query) {
+        if self.0.len() < QUERIES_MAX {
+            self.0.push(query);
+        }
+    }
+
+    /// Whether nothing is open.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The questions.
+    pub fn iter(&self) -> core::slice::Iter<'_, Query> {
+        self.0.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Queries {
+    type Item = &'a Query;
+    type IntoIter = core::slice::Iter<'a, Query>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// What the runtime saw at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileFact {
+    /// What is there.
+    pub kind: FileKind,
+    /// Its size.
+    #[serde(default)]
+    pub bytes: u64,
+    /// When it last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<Timestamp>,
+    /// Whether it is one valid JSON document, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json: Option<bool>,
+}
+
+impl FileFact {
+    /// A fact without a file behind it.
+    pub fn of(kind: FileKind) -> Self {
+        Self { kind, bytes: 0, modified: None, json: None }
+    }
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// Nothing.
+    Missing,
+    /// A directory.
+    Directory,
+    /// A device, a pipe, a socket.
+    Other,
+    /// Something that can't be looked at.
+    Unreadable,
+    /// A symbolic link that leads out of the workspace.
+    Escape,
+    /// There is no workspace to look in.
+    NoFilesystem,
+}
+
+/// What a custom policy said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum PolicyFact {
+    /// No objection.
+    Allowed,
+    /// An objection, with its reason.
+    Denied {
+        /// The reason.
+        reason: Option<String>,
+    },
+    /// The policy's state after a result.
+    State {
+        /// Opaque to the engine.
+        text: String,
+    },
+    /// The policy broke.
+    Broken {
+        /// How.
+        reason: String,
+    },
+}
+
+/// What a custom completion checker said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum CheckFact {
+    /// The task is complete.
+    Complete,
+    /// It is not.
+    Incomplete {
+        /// What is missing.
+        feedback: Option<String>,
+    },
+    /// The checker broke.
+    Broken {
+        /// How.
+        reason: String,
+    },
+}
+
+/// What became of the definition file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "file")]
+pub enum DefinitionFact {
+    /// It is the same.
+    Same,
+    /// It was changed; that applies to the next session.
+    Changed {
+        /// Its checksum now.
+        checksum: Digest,
+    },
+    /// It is gone; the pinned one stays in force.
+    Missing,
+}

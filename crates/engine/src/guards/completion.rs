@@ -1,0 +1,399 @@
+//! Completion: what must be true before the main agent may stop.
+//!
+//! The gate can't wedge. It counts its own blocks, and when it has said the
+//! same thing too often the turn ends as `capped`, which is never "done".
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::exhausted_hard;
+use super::{Answers, Guard, Look, Objection};
+use crate::definition::Definition;
+use crate::event::EventKind;
+use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query};
+use crate::session::Record;
+use crate::state::{Phase, State, TurnResult, short};
+use crate::time::Timestamp;
+use crate::verdict::{Class, Completion, Decision, Feedback, Severity};
+
+/// How many paths a message names.
+const PATHS_SHOWN: usize = 3;
+
+/// The name under which the check speaks where it can't block.
+const PROVIDER: &str = "Completion";
+
+/// What a checker that gave no reason is taken to have said.
+const DEFAULT_TEXT: &str = "The task is not complete yet.";
+
+/// What must be true before the agent may stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checker {
+    /// Files that must be there.
+    Files(Vec<RequiredFile>),
+    /// Every one of these.
+    All(Vec<Checker>),
+    /// At least one of these.
+    Any(Vec<Checker>),
+    /// A checker written in Rust and registered with the runtime.
+    Custom {
+        /// The name it is registered under.
+        name: String,
+    },
+}
+
+/// A file that must be there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequiredFile {
+    /// Its canonical path.
+    pub path: String,
+    /// Its least size.
+    pub min_bytes: u64,
+    /// Whether it must be valid JSON.
+    pub json: bool,
+    /// Whether it must have been written since the session began.
+    pub newer_than_start: bool,
+}
+
+/// How often a stop may be blocked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cap {
+    /// In one turn.
+    pub blocks: u32,
+    /// With the same text and no change of the workspace.
+    pub same: u32,
+}
+
+impl Default for Cap {
+    fn default() -> Self {
+        Self { blocks: 5, same: 3 }
+    }
+}
+
+pub(crate) struct CompletionGuard;
+
+impl Guard for CompletionGuard {
+    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
+        if let Some(checker) = applicable(look) {
+            ask(checker, look, queries);
+        }
+    }
+
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        let Some(checker) = &look.definition.completion else { return };
+        if !asks_for_check(look) {
+            return;
+        }
+        if matches!(look.state.phase, Phase::Paused { .. }) {
+            let reason = "the session is paused".to_string();
+            answers.completion = Some(Completion::Unverified { reason });
+        } else if let Some(reached) = exhausted_hard(look) {
+            answers.completion = Some(Completion::Bypassed { reason: reached.bypass() });
+        } else {
+            match evaluate(checker, look) {
+                Found::Complete => answers.completion = Some(Completion::Complete),
+                Found::Incomplete(problems) => incomplete(look, &problems, answers),
+            }
+        }
+    }
+
+    fn apply(&self, _: &Definition, state: &mut State, record: &Record<'_>) {
+        let EventKind::StopProposed { background: 0, .. } = record.event.kind else { return };
+        if !record.event.actor.is_main() {
+            return;
+        }
+        if record.verdict.is_enforced(Decision::Deny) {
+            if let Some(Completion::Incomplete { feedback, .. }) = &record.verdict.completion {
+                state.turn.block(short(feedback), state.epoch);
+            }
+            return;
+        }
+        state.turn.result = Some(match &record.verdict.completion {
+            None => TurnResult::Free,
+            Some(Completion::Complete) => TurnResult::Complete,
+            Some(Completion::Incomplete { .. }) => TurnResult::Incomplete,
+            Some(Completion::Bypassed { reason }) => TurnResult::Bypassed(*reason),
+            Some(Completion::Capped { .. }) => TurnResult::Capped,
+            Some(Completion::Unverified { .. }) => TurnResult::Unverified,
+        });
+    }
+}
+
+/// Whether this event is one at which the task should be complete.
+fn asks_for_check(look: Look<'_>) -> bool {
+    match look.event.kind {
+        // Work that goes on in the background means that this is not the end.
+        EventKind::StopProposed { background, .. } => background == 0 && look.event.actor.is_main(),
+        EventKind::OutputProposed { .. } => look.event.actor.is_main(),
+        EventKind::SessionEnded {} => true,
+        _ => false,
+    }
+}
+
+/// The checker, where this event calls for it and nothing bypasses it.
+fn applicable(look: Look<'_>) -> Option<&Checker> {
+    let skipped = matches!(look.state.phase, Phase::Paused { .. } | Phase::Stopped(_))
+        || !asks_for_check(look)
+        || exhausted_hard(look).is_some();
+    look.definition.completion.as_ref().filter(|_| !skipped)
+}
+
+fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
+    let (missing, text) = (problems.paths(), problems.text());
+    let turn = &look.state.turn;
+    let cap = look.definition.completion_cap;
+    let same = turn.same >= cap.same && turn.last_block == Some((short(&text), look.state.epoch));
+    match look.event.kind {
+        EventKind::StopProposed { .. } if same || turn.blocks >= cap.blocks => {
+            answers.completion = Some(Completion::Capped { rounds: turn.blocks, feedback: text });
+        }
+        EventKind::StopProposed { .. } => {
+            answers.object(Objection {
+                guard: "completion",
+                kind: "task_incomplete",
+                subtype: problems.subtype(),
+                class: Class::Recoverable,
+                decision: Decision::Deny,
+                message: text.clone(),
+                location: missing.first().cloned(),
+                correction: Some("finish the task, then stop".to_string()),
+            });
+            answers.completion = Some(Completion::Incomplete { missing, feedback: text });
+        }
+        EventKind::OutputProposed { .. } => {
+            // Structured output is not an end: the agent is told, not stopped.
+            answers.feedback.push(Feedback {
+                provider: PROVIDER.to_string(),
+                severity: Severity::Caution,
+                summary: text.clone(),
+                observations: Vec::new(),
+                suggestions: Vec::from(["Finish the task before you stop.".to_string()]),
+                timestamp: look.clock.now(),
+                call_index: look.state.invocations.proposed,
+                definition: look.definition.name.clone(),
+            });
+            answers.completion = Some(Completion::Incomplete { missing, feedback: text });
+        }
+        _ => answers.completion = Some(Completion::Incomplete { missing, feedback: text }),
+    }
+}
+
+/// What a checker found.
+enum Found {
+    Complete,
+    Incomplete(Problems),
+}
+
+/// Everything that is wrong, in the order of the definition.
+#[derive(Default)]
+struct Problems {
+    /// Files that are not there.
+    missing: Vec<String>,
+    /// Files that are there and wrong, with what is wrong.
+    wrong: Vec<(String, String)>,
+    /// What else was said.
+    said: Vec<String>,
+}
+
+impl Problems {
+    fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.wrong.is_empty() && self.said.is_empty()
+    }
+
+    fn add(&mut self, mut other: Self) {
+        self.missing.append(&mut other.missing);
+        self.wrong.append(&mut other.wrong);
+        self.said.append(&mut other.said);
+    }
+
+    fn paths(&self) -> Vec<String> {
+        self.missing.iter().chain(self.wrong.iter().map(|(path, _)| path)).cloned().collect()
+    }
+
+    fn subtype(&self) -> &'static str {
+        if !self.missing.is_empty() {
+            "missing_files"
+        } else if !self.wrong.is_empty() {
+            "wrong_files"
+        } else {
+            "checker"
+        }
+    }
+
+    /// What the agent is told: at most three paths, and how many there are.
+    fn text(&self) -> String {
+        let mut sentences = Vec::new();
+        if let Some(first) = self.missing.first() {
+            sentences.push(if self.missing.len() == 1 {
+                format!("The required file `{first}` is missing.")
+            } else {
+                let shown: Vec<String> =
+                    self.missing.iter().take(PATHS_SHOWN).map(|path| format!("`{path}`")).collect();
+                let more = if self.missing.len() > PATHS_SHOWN { ", …" } else { "" };
+                format!(
+                    "{} required files are missing: {}{more}.",
+                    self.missing.len(),
+                    shown.join(", ")
+                )
+            });
+        }
+        let room = PATHS_SHOWN.saturating_sub(self.missing.len());
+        sentences
+            .extend(self.wrong.iter().take(room).map(|(path, what)| format!("`{path}` {what}.")));
+        match self.wrong.len().saturating_sub(room) {
+            0 => {}
+            1 => sentences.push("1 more file is not as required.".to_string()),
+            more => sentences.push(format!("{more} more files are not as required.")),
+        }
+        sentences.extend(self.said.iter().cloned());
+        let text = sentences.join(" ");
+        if text.is_empty() { DEFAULT_TEXT.to_string() } else { text }
+    }
+}
+
+/// Asks for the facts a checker needs: the cheap ones first, the costly ones
+/// only where the cheap ones leave it open.
+fn ask(checker: &Checker, look: Look<'_>, queries: &mut Queries) {
+    let facts = look.facts;
+    match checker {
+        Checker::Files(files) => {
+            for file in files.iter().filter(|file| !facts.files.contains_key(&file.path)) {
+                queries.ask(Query::File { path: file.path.clone(), json: file.json });
+            }
+        }
+        Checker::Custom { name } => {
+            if !facts.checkers.contains_key(name) {
+                queries.ask(Query::Checker { name: name.clone() });
+            }
+        }
+        Checker::All(parts) | Checker::Any(parts) => {
+            let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
+            cheap.iter().for_each(|part| ask(part, look, queries));
+            if !queries.is_empty() {
+                return;
+            }
+            let passed = |part: &&Checker| matches!(evaluate(part, look), Found::Complete);
+            let open = match checker {
+                Checker::All(_) => cheap.iter().all(passed),
+                _ => !cheap.iter().any(passed),
+            };
+            if open {
+                costly.iter().for_each(|part| ask(part, look, queries));
+            }
+        }
+    }
+}
+
+impl Checker {
+    fn is_costly(&self) -> bool {
+        match self {
+            Self::Files(_) => false,
+            Self::Custom { .. } => true,
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::is_costly),
+        }
+    }
+}
+
+fn evaluate(checker: &Checker, look: Look<'_>) -> Found {
+    let problems = match checker {
+        Checker::Files(files) => check_files(files, look.facts, look.clock.started()),
+        Checker::Custom { name } => check_custom(look.facts.checkers.get(name), name),
+        Checker::All(parts) => {
+            let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
+            let mut problems = failures(&cheap, look);
+            if problems.is_empty() {
+                problems = failures(&costly, look);
+            }
+            problems
+        }
+        Checker::Any(parts) => {
+            let complete = |part: &Checker| matches!(evaluate(part, look), Found::Complete);
+            if parts.is_empty() || parts.iter().any(complete) {
+                return Found::Complete;
+            }
+            failures(&parts.iter().collect::<Vec<_>>(), look)
+        }
+    };
+    if problems.is_empty() { Found::Complete } else { Found::Incomplete(problems) }
+}
+
+fn failures(parts: &[&Checker], look: Look<'_>) -> Problems {
+    let mut problems = Problems::default();
+    for part in parts {
+        if let Found::Incomplete(found) = evaluate(part, look) {
+            problems.add(found);
+        }
+    }
+    problems
+}
+
+fn check_files(files: &[RequiredFile], facts: &Facts, started: Timestamp) -> Problems {
+    let mut problems = Problems::default();
+    let blind = files.iter().any(|file| {
+        facts.files.get(&file.path).is_some_and(|fact| fact.kind == FileKind::NoFilesystem)
+    });
+    if blind {
+        let count = files.len();
+        let noun = if count == 1 { "file" } else { "files" };
+        problems.said.push(format!(
+            "{count} required {noun} can't be verified: there is no workspace to look in."
+        ));
+        return problems;
+    }
+    for file in files {
+        match facts.files.get(&file.path) {
+            Some(FileFact { kind: FileKind::Missing, .. }) => {
+                problems.missing.push(file.path.clone());
+            }
+            fact => {
+                let wrong = fact.map_or_else(
+                    || Some("could not be checked".to_owned()),
+                    |fact| what_is_wrong(file, fact, started),
+                );
+                problems.wrong.extend(wrong.map(|what| (file.path.clone(), what)));
+            }
+        }
+    }
+    problems
+}
+
+fn what_is_wrong(file: &RequiredFile, fact: &FileFact, started: Timestamp) -> Option<String> {
+    let problem = match fact.kind {
+        FileKind::Missing | FileKind::NoFilesystem => "is not there",
+        FileKind::Directory => "is a directory, not a file",
+        FileKind::Other => "is not a regular file",
+        FileKind::Unreadable => "can't be read",
+        FileKind::Escape => "leads out of the workspace",
+        FileKind::File if file.min_bytes > 0 && fact.bytes == 0 => "is empty",
+        FileKind::File if fact.bytes < file.min_bytes => {
+            return Some(format!("has {} of at least {} bytes", fact.bytes, file.min_bytes));
+        }
+        FileKind::File if file.json && fact.json != Some(true) => "is not valid JSON",
+        FileKind::File
+            if file.newer_than_start && fact.modified.is_none_or(|modified| modified < started) =>
+        {
+            "is older than this session"
+        }
+        FileKind::File => return None,
+    };
+    Some(problem.to_owned())
+}
+
+fn check_custom(fact: Option<&CheckFact>, name: &str) -> Problems {
+    let said = match fact {
+        Some(CheckFact::Complete) => return Problems::default(),
+        Some(CheckFact::Incomplete { feedback }) => feedback
+            .clone()
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(|| DEFAULT_TEXT.to_owned()),
+        Some(CheckFact::Broken { reason }) => {
+            format!("The guard is broken, not the work: checker `{name}`: {reason}.")
+        }
+        None => format!("The guard is broken, not the work: checker `{name}` gave no answer."),
+    };
+    Problems { said: Vec::from([said]), ..Problems::default() }
+}

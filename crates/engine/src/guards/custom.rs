@@ -1,0 +1,109 @@
+//! Policies written in Rust: they run in the runtime, and what they said is a
+//! recorded fact, so replay does not need them.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Answers, Guard, Look, Objection};
+use crate::definition::{Definition, PolicyRule};
+use crate::event::{Arguments, EventKind, Status};
+use crate::facts::{CallView, PolicyFact, Queries, Query};
+use crate::session::Record;
+use crate::state::{PolicyState, State};
+use crate::verdict::{Class, Decision};
+
+/// The most a custom policy may remember.
+const STATE_BYTES_MAX: usize = 4096;
+
+/// What a custom policy remembers; opaque to the engine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CustomState(String);
+
+pub(crate) struct Custom;
+
+impl Guard for Custom {
+    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
+        let (tool, args, finished) = match &look.event.kind {
+            EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } => {
+                (look.definition.resolve(tool.as_str()), args, false)
+            }
+            EventKind::ToolFinished { status: Status::Ok, background: false, .. } => {
+                let Some(call) = look.state.in_flight.find(look.key()) else { return };
+                (look.definition.resolve(&call.tool), &Value::Null, true)
+            }
+            _ => return,
+        };
+        for (number, rule) in look.definition.governing(tool) {
+            let PolicyRule::Custom { name } = rule else { continue };
+            let Some(PolicyState::Custom(state)) = look.state.policies.get(number) else {
+                continue;
+            };
+            if look.facts.policies.contains_key(name) {
+                continue;
+            }
+            let (name, state) = (name.clone(), state.0.clone());
+            let call = CallView { tool: tool.name.to_string(), args: args.clone() };
+            queries.ask(if finished {
+                Query::PolicyResult { name, state, call }
+            } else {
+                Query::PolicyCheck { name, state, call }
+            });
+        }
+    }
+
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        let EventKind::ToolProposed { tool, .. } = &look.event.kind else { return };
+        let tool = look.definition.resolve(tool.as_str());
+        for (_, rule) in look.definition.governing(tool) {
+            let PolicyRule::Custom { name } = rule else { continue };
+            let objection = match look.facts.policies.get(name) {
+                Some(PolicyFact::Allowed) => continue,
+                Some(PolicyFact::Denied { reason }) => Objection {
+                    guard: "custom",
+                    kind: "tool_policy_violation",
+                    subtype: "custom_policy",
+                    class: Class::Recoverable,
+                    decision: Decision::Deny,
+                    message: reason.clone().filter(|reason| !reason.is_empty()).unwrap_or_else(
+                        || format!("policy `{name}` does not allow `{}`", tool.name),
+                    ),
+                    location: Some(name.clone()),
+                    correction: None,
+                },
+                Some(PolicyFact::Broken { reason }) => broken(name, reason),
+                Some(PolicyFact::State { .. }) => broken(name, "it answered another question"),
+                None => broken(name, "it gave no answer"),
+            };
+            answers.object(objection);
+        }
+    }
+
+    fn apply(&self, definition: &Definition, state: &mut State, record: &Record<'_>) {
+        for (policy, slot) in definition.policies.iter().zip(&mut state.policies) {
+            if let PolicyRule::Custom { name } = &policy.rule
+                && let Some(PolicyFact::State { text }) = record.facts.policies.get(name)
+                && let PolicyState::Custom(slot) = slot
+                && text.len() <= STATE_BYTES_MAX
+            {
+                slot.0.clone_from(text);
+            }
+        }
+    }
+}
+
+/// The guard is broken, not the call; and what can't be checked does not run.
+fn broken(name: &str, reason: &str) -> Objection {
+    Objection {
+        guard: "custom",
+        kind: "guard_fault",
+        subtype: "custom_policy_broken",
+        class: Class::Terminal,
+        decision: Decision::Deny,
+        message: format!("the guard is broken, not the call: policy `{name}`: {reason}"),
+        location: Some(name.to_string()),
+        correction: Some("tell a person; the call can be sent again once it is mended".to_string()),
+    }
+}

@@ -1,0 +1,156 @@
+//! Events that don't fit the session they arrive in.
+//!
+//! An adapter that loses count is answered in words it can act on; what it
+//! reported is written down and counts as nothing.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::{Answers, Guard, Look, Objection};
+use crate::event::{Action, Arguments, EventKind, Payload, Status};
+use crate::json::parse_strict;
+use crate::state::{ATTEMPTS_MAX, Phase, State, short};
+use crate::verdict::{Class, Decision};
+
+pub(crate) struct Protocol;
+
+impl Guard for Protocol {
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        let state = look.state;
+        match &look.event.kind {
+            EventKind::ToolProposed { call, tool, args, .. } => {
+                if let Some(call) = call.as_ref().filter(|call| state.in_flight.contains(call)) {
+                    answers.object(objection(
+                        "duplicate_call",
+                        format!("call `{call}` was proposed before and has not come back"),
+                        Some(call.to_string()),
+                        "report its result first, or give the new call an id of its own",
+                    ));
+                }
+                if let Err(reason) = parse_arguments(args) {
+                    answers.object(Objection {
+                        kind: "schema_violation",
+                        ..objection(
+                            "invalid_arguments",
+                            format!("the arguments of `{tool}` are not a JSON object: {reason}"),
+                            Some(tool.to_string()),
+                            "send the call again with its arguments as one JSON object",
+                        )
+                    });
+                }
+            }
+            EventKind::ToolFinished { status, .. } => {
+                if state.in_flight.find(look.key()).is_none() {
+                    unexpected_result(look, *status, answers);
+                }
+            }
+            EventKind::AttemptStarted { attempt } => {
+                if state.attempts.iter().any(|open| open.id == *attempt) {
+                    answers.object(objection(
+                        "duplicate_attempt",
+                        format!("attempt `{attempt}` is open already"),
+                        Some(attempt.to_string()),
+                        "end it first, or give the new attempt an id of its own",
+                    ));
+                } else if state.attempts.len() >= ATTEMPTS_MAX {
+                    answers.object(objection(
+                        "too_many_attempts",
+                        format!("{ATTEMPTS_MAX} attempts are open"),
+                        Some(attempt.to_string()),
+                        "end one of them first",
+                    ));
+                }
+            }
+            EventKind::AttemptStage { attempt, .. } | EventKind::AttemptEnded { attempt, .. } => {
+                if !state.attempts.iter().any(|open| open.id == *attempt) {
+                    answers.object(objection(
+                        "unknown_attempt",
+                        format!("no attempt `{attempt}` is open"),
+                        Some(attempt.to_string()),
+                        "start it with `attempt_started`",
+                    ));
+                }
+            }
+            EventKind::Control { action, .. } => control(state, *action, answers),
+            _ => {}
+        }
+    }
+}
+
+fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
+    let EventKind::ToolFinished { call, .. } = &look.event.kind else { return };
+    let name = call.as_ref().map_or("without an id", |call| call.as_str());
+    let denied = call.as_ref().is_some_and(|call| look.state.was_denied(short(call.as_str())));
+    match (denied, status) {
+        // Some clients report a denied call as failed; that is not news.
+        (true, Status::Error | Status::Cancelled) => {}
+        (true, _) => answers.object(objection(
+            "ran_despite_denial",
+            format!("call `{name}` was denied, and yet it has a result"),
+            Some(name.to_string()),
+            "make the client obey denials: it ran a call that must not run",
+        )),
+        (false, _) => answers.object(objection(
+            "result_without_call",
+            format!("no call `{name}` is in flight; its result counts as nothing"),
+            Some(name.to_string()),
+            "report `tool_proposed` before the call runs, and its result once",
+        )),
+    }
+}
+
+fn control(state: &State, action: Action, answers: &mut Answers) {
+    let word = action.word();
+    let (subtype, message, correction) = match action {
+        Action::Stop | Action::Pause | Action::Reset => return,
+        Action::Resume if matches!(state.phase, Phase::Paused { .. }) => return,
+        Action::Resume => (
+            "no_effect",
+            "the session is not paused".to_string(),
+            "nothing to do; `pause` holds it, `reset` opens it after a stop",
+        ),
+        _ => (
+            "not_built_yet",
+            format!("the control `{word}` is not built yet; nothing was changed"),
+            "use `stop`, `pause`, `resume` or `reset`",
+        ),
+    };
+    // A person is answered in every mode.
+    answers.insist(Objection {
+        kind: "control",
+        ..objection(subtype, message, Some(word.to_string()), correction)
+    });
+}
+
+/// Whether arguments are usable; text is only parsed strictly here.
+pub(crate) fn parse_arguments(args: &Arguments) -> Result<(), String> {
+    match args {
+        Arguments::Parsed(_) => Ok(()),
+        Arguments::Text(Payload::Elided { elided }) => {
+            Err(format!("{} bytes of text are too long to check", elided.bytes))
+        }
+        Arguments::Text(Payload::Inline(text)) => match parse_strict(text.as_bytes()) {
+            Ok(value) if value.is_object() => Ok(()),
+            Ok(_) => Err("the text is JSON, but no object".to_string()),
+            Err(error) => Err(error.to_string()),
+        },
+    }
+}
+
+fn objection(
+    subtype: &'static str,
+    message: String,
+    location: Option<String>,
+    correction: &str,
+) -> Objection {
+    Objection {
+        guard: "protocol",
+        kind: "protocol_violation",
+        subtype,
+        class: Class::Recoverable,
+        decision: Decision::Deny,
+        message,
+        location,
+        correction: Some(correction.to_string()),
+    }
+}

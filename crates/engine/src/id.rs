@@ -1,0 +1,152 @@
+//! Names that adapters give to things: opaque, bounded, printable.
+//!
+//! Every id is its own type, so a call can't be mistaken for an actor. An id
+//! is at most [`ID_BYTES_MAX`] bytes without control characters: ids are kept
+//! in bounded state and shown on terminals.
+
+use alloc::string::String;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest id that is accepted.
+pub const ID_BYTES_MAX: usize = 256;
+
+/// Why a text can't be an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// The text is empty.
+    #[error("must not be empty")]
+    Empty,
+    /// The text is longer than [`ID_BYTES_MAX`].
+    #[error("is {0} bytes long; at most {ID_BYTES_MAX} are accepted")]
+    TooLong(usize),
+    /// The text holds a NUL or another control character.
+    #[error("holds a control character")]
+    Control,
+}
+
+fn check(text: &str) -> Result<(), IdError> {
+    if text.is_empty() {
+        Err(IdError::Empty)
+    } else if text.len() > ID_BYTES_MAX {
+        Err(IdError::TooLong(text.len()))
+    } else if text.chars().any(char::is_control) {
+        Err(IdError::Control)
+    } else {
+        Ok(())
+    }
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident,)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks a text and makes it an id.
+            pub fn parse(text: impl Into<String>) -> Result<Self, IdError> {
+                let text = text.into();
+                check(&text).map(|()| Self(text))
+            }
+
+            /// The text of the id.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Who acts in a session: `main`, or a sub-agent.
+    ActorId,
+    /// One generate-validate-execute try.
+    AttemptId,
+    /// One tool call.
+    CallId,
+    /// One event, so that sending it twice counts once.
+    EventId,
+    /// One model request, so that its usage counts once.
+    RequestId,
+    /// A tool as the agent names it.
+    ToolName,
+}
+
+impl ActorId {
+    /// The agent itself, as opposed to its sub-agents.
+    pub fn main() -> Self {
+        Self(String::from("main"))
+    }
+
+    /// Whether this is the agent itself.
+    pub fn is_main(&self) -> bool {
+        self.0 == "main"
+    }
+}
+
+/// One agent run. Unlike other ids any non-empty text will do, since stores
+/// hash what can't be a file name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Checks a text and makes it a session id.
+    pub fn parse(text: impl Into<String>) -> Result<Self, IdError> {
+        let text = text.into();
+        if text.is_empty() {
+            Err(IdError::Empty)
+        } else if text.len() > 16 * ID_BYTES_MAX {
+            Err(IdError::TooLong(text.len()))
+        } else {
+            Ok(Self(text))
+        }
+    }
+
+    /// The text of the id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A session id may hold anything, and this is what people see of it.
+        for c in self.0.chars() {
+            if c.is_control() {
+                write!(f, "{}", c.escape_default())?;
+            } else {
+                write!(f, "{c}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn an_id_is_bounded_and_printable() {
+        assert_eq!(CallId::parse("").unwrap_err(), IdError::Empty);
+        assert_eq!(CallId::parse("a\0b").unwrap_err(), IdError::Control);
+        assert_eq!(CallId::parse("x".repeat(257)).unwrap_err(), IdError::TooLong(257));
+        assert_eq!(CallId::parse("..").unwrap().as_str(), "..");
+    }
+
+    #[test]
+    fn a_session_id_is_shown_without_control_characters() {
+        assert_eq!(SessionId::parse("a\u{1b}[31m\0").unwrap().to_string(), "a\\u{1b}[31m\\u{0}");
+    }
+}

@@ -1,0 +1,159 @@
+//! Strict JSON: a duplicate key is an error, not a silent last-one-wins.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use sha2::Digest as _;
+
+use crate::digest::Digest128;
+
+/// Parses one document and refuses duplicate keys at every depth.
+pub fn parse_strict(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = Strict.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// The digest of a value that ignores the order of keys and white space.
+pub fn digest(value: &Value) -> Digest128 {
+    let mut hasher = Hasher(sha2::Sha256::new());
+    write_canonical(value, &mut hasher);
+    crate::digest::Digest::from_bytes(hasher.0.finalize().into()).half()
+}
+
+struct Hasher(sha2::Sha256);
+
+impl fmt::Write for Hasher {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text.as_bytes());
+        Ok(())
+    }
+}
+
+// Lengths before texts and counts before collections keep the encoding free of
+// ambiguity without any escaping.
+fn write_canonical(value: &Value, out: &mut Hasher) {
+    use fmt::Write as _;
+    // Writing into a hasher can't fail.
+    let _ = match value {
+        Value::Null => out.write_str("n"),
+        Value::Bool(b) => write!(out, "b{b}"),
+        Value::Number(n) => write!(out, "#{n};"),
+        Value::String(s) => write!(out, "s{}:{s}", s.len()),
+        Value::Array(items) => {
+            let _ = write!(out, "a{}:", items.len());
+            items.iter().for_each(|item| write_canonical(item, out));
+            Ok(())
+        }
+        Value::Object(map) => {
+            let _ = write!(out, "o{}:", map.len());
+            // Sorted here, because a feature of `serde_json` that any crate may
+            // switch on decides whether its maps are.
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            for (key, item) in entries {
+                let _ = write!(out, "{}:{key}", key.len());
+                write_canonical(item, out);
+            }
+            Ok(())
+        }
+    };
+}
+
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(String::from(value)))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(Strict)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = access.next_key::<String>()? {
+            if map.contains_key(&key) {
+                return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
+            }
+            let value = access.next_value_seed(Strict)?;
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn duplicate_keys_are_found_at_every_depth() {
+        let error = parse_strict(br#"{"a":{"b":1,"b":2}}"#).unwrap_err();
+        assert!(error.to_string().contains("duplicate key `b`"), "{error}");
+        assert!(parse_strict(br#"{"a":{"b":1},"b":2}"#).is_ok());
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let deep = "[".repeat(100_000);
+        assert!(parse_strict(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_digest_ignores_the_order_of_keys_and_nothing_else() {
+        let of = |text: &str| digest(&parse_strict(text.as_bytes()).unwrap());
+        assert_eq!(of(r#"{"a":1,"b":[true,null]}"#), of(r#"{ "b" : [true, null], "a": 1 }"#));
+        assert_ne!(of(r#"{"a":1}"#), of(r#"{"a":"1"}"#));
+        assert_ne!(of(r#"["ab","c"]"#), of(r#"["a","bc"]"#));
+        assert_ne!(of(r"[[],[]]"), of(r"[[[]]]"));
+    }
+}

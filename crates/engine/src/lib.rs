@@ -1,0 +1,64 @@
+//! The pure heart of Jackline: events and facts in, verdicts out.
+//!
+//! A [`Session`] has three operations. [`Session::needs`] says which facts a
+//! decision needs, [`Session::decide`] answers an event, and
+//! [`Session::apply`] folds a recorded answer into the state. Nothing here can
+//! read a clock, a file, the environment or a random number: the crate is
+//! `no_std`, forbids `unsafe`, and has no dependency that does I/O.
+
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod definition;
+mod digest;
+mod event;
+mod facts;
+mod guards;
+mod id;
+pub mod json;
+mod nearest;
+mod observe;
+mod path;
+mod session;
+mod state;
+mod time;
+mod tool;
+mod verdict;
+pub mod wire;
+
+pub use definition::{Definition, Mode};
+pub use digest::{Digest, Digest128};
+pub use event::{
+    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Payload, PromptSource,
+    Seen, Status, Tests,
+};
+pub use facts::{
+    CallView, CheckFact, DefinitionFact, Facts, FileFact, FileKind, Now, PolicyFact, QUERIES_MAX,
+    Queries, Query, ROUNDS_MAX,
+};
+pub use id::{
+    ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,
+};
+pub use nearest::nearest;
+pub use observe::{BLOB_OVER_BYTES, Blob, Observation, elide, observe};
+pub use path::{PathError, canonical};
+pub use session::{Record, Session, StateError};
+pub use state::{
+    Invocations, Phase, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals,
+};
+pub use time::{Timestamp, TimestampError};
+pub use tool::Kind;
+pub use verdict::{
+    Bypass, Class, Completion, Decision, Feedback, Observed, Severity, Stop, StopCode, Verdict,
+    Violation, WireFault,
+};
+
+/// The version written into every record.
+pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Bumped by any change that can alter a verdict, and then marked ★ in the
+/// changelog. Replay uses it to tell "differs by version" from "differs by fault".
+pub const SEMANTICS: u32 = 1;

@@ -1,0 +1,483 @@
+//! One agent run: asks, decides, and remembers.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::definition::{Definition, PolicyRule};
+use crate::event::{Action, AttemptResult, Event, EventKind, PromptSource, Status};
+use crate::facts::{Facts, Queries, Query};
+use crate::guards::limits::exhausted_hard;
+use crate::guards::{Answers, GUARDS, Look, Objection, protocol};
+use crate::state::{
+    Attempt, Call, Clock, Key, Phase, PolicyState, STATE_FORMAT, State, Summary, TurnResult, short,
+};
+use crate::verdict::{Bypass, Class, Completion, Decision, Stop, StopCode, Verdict};
+
+/// One agent run under one definition.
+#[derive(Debug, Clone)]
+pub struct Session {
+    definition: Arc<Definition>,
+    state: State,
+}
+
+/// An event with what was decided on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// Its place in the journal.
+    pub seq: u64,
+    /// What happened.
+    pub event: &'a Event,
+    /// What the decision rested on.
+    pub facts: &'a Facts,
+    /// What was decided.
+    pub verdict: &'a Verdict,
+}
+
+/// Why a saved state can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// A newer Jackline wrote it.
+    #[error(
+        "the state has format {0}, and this jackline knows up to {STATE_FORMAT}; update jackline"
+    )]
+    Newer(u16),
+    /// It is not a state.
+    #[error("the state can't be read")]
+    Unreadable,
+}
+
+impl Session {
+    /// A session in which nothing has happened.
+    pub fn new(definition: Arc<Definition>) -> Self {
+        let mut state = State::default();
+        state.policies = initial_policies(&definition);
+        Self { definition, state }
+    }
+
+    /// Brings a saved session back.
+    pub fn restore(definition: Arc<Definition>, bytes: &[u8]) -> Result<Self, StateError> {
+        let (format, rest): (u16, &[u8]) =
+            postcard::take_from_bytes(bytes).map_err(|_| StateError::Unreadable)?;
+        if format > STATE_FORMAT {
+            return Err(StateError::Newer(format));
+        }
+        let state: State = postcard::from_bytes(rest).map_err(|_| StateError::Unreadable)?;
+        if format < STATE_FORMAT || state.policies.len() != definition.policies.len() {
+            return Err(StateError::Unreadable);
+        }
+        Ok(Self { definition, state })
+    }
+
+    /// Everything the session remembers, in a compact form with a format number.
+    pub fn snapshot(&self) -> Vec<u8> {
+        let format = postcard::to_allocvec(&STATE_FORMAT).unwrap_or_default();
+        // Serialising plain data into memory has no way to fail.
+        postcard::to_extend(&self.state, format).unwrap_or_default()
+    }
+
+    /// The definition in force.
+    pub fn definition(&self) -> &Arc<Definition> {
+        &self.definition
+    }
+
+    /// The last record that was applied.
+    pub fn seq(&self) -> u64 {
+        self.state.seq
+    }
+
+    /// The state in words for people.
+    pub fn summary(&self) -> Summary {
+        self.state.summary()
+    }
+
+    /// The facts that a decision on `event` still lacks. Ask until it is empty.
+    pub fn needs(&self, event: &Event, facts: &Facts) -> Queries {
+        let mut queries = Queries::default();
+        if self.terminal_for(event).is_some() {
+            return queries;
+        }
+        let resumes = matches!(event.kind, EventKind::SessionStarted { .. }) && self.state.seq > 0;
+        let prompted = matches!(event.kind, EventKind::PromptSubmitted { .. });
+        if (resumes || prompted) && facts.definition.is_none() {
+            queries.ask(Query::Definition);
+        }
+        let clock = self.state.clock.after(event, facts);
+        let look = self.look(event, facts, &clock);
+        GUARDS.iter().for_each(|guard| guard.needs(look, &mut queries));
+        queries
+    }
+
+    /// Answers an event. Changes nothing.
+    pub fn decide(&self, event: &Event, facts: &Facts) -> Verdict {
+        let seq = self.state.seq + 1;
+        let clock = self.state.clock.after(event, facts);
+        let look = self.look(event, facts, &clock);
+        let mut answers = Answers::new(self.definition.mode, seq);
+        if let Some(stop) = self.terminal_for(event) {
+            self.decide_over(event, stop, &mut answers);
+        } else {
+            GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));
+            decide_lifecycle(look, &mut answers);
+        }
+        self.verdict(seq, event, answers)
+    }
+
+    /// Folds a recorded verdict into the session.
+    pub fn apply(&mut self, record: &Record<'_>) {
+        let over = self.terminal_for(record.event).is_some();
+        let (definition, state) = (&*self.definition, &mut self.state);
+        state.clock = state.clock.after(record.event, record.facts);
+        state.seq = record.seq;
+        if over {
+            // What comes after the end is written down and changes nothing.
+            return;
+        }
+        if state.phase == Phase::New {
+            state.phase = Phase::Running;
+        }
+        begin(state, record);
+        for guard in GUARDS {
+            guard.apply(definition, state, record);
+        }
+        apply_calls(definition, state, record);
+        apply_lifecycle(definition, state, record);
+    }
+
+    fn look<'a>(&'a self, event: &'a Event, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
+        Look { definition: &self.definition, state: &self.state, event, facts, clock }
+    }
+
+    /// The stop that answers this event, where the session is over for it.
+    fn terminal_for(&self, event: &Event) -> Option<&Stop> {
+        let reset = matches!(event.kind, EventKind::Control { action: Action::Reset, .. });
+        match &self.state.phase {
+            Phase::Stopped(stop) if !reset => Some(stop),
+            // An agent that left may come back.
+            Phase::Ended(stop)
+                if !reset && !matches!(event.kind, EventKind::SessionStarted { .. }) =>
+            {
+                Some(stop)
+            }
+            _ => None,
+        }
+    }
+
+    fn decide_over(&self, event: &Event, stop: &Stop, answers: &mut Answers) {
+        answers.stop = Some(stop.clone());
+        let stops = matches!(event.kind, EventKind::StopProposed { .. });
+        if stops && self.definition.completion.is_some() {
+            let reason = match stop.detail.as_deref() {
+                Some("deadline" | "wall_seconds") => Bypass::Deadline,
+                _ => Bypass::Budget,
+            };
+            answers.completion = Some(Completion::Bypassed { reason });
+        }
+        answers.insist(Objection {
+            guard: "session",
+            kind: "session_over",
+            subtype: "session_over",
+            class: Class::Terminal,
+            decision: Decision::Stop,
+            message: format!("this session is over: {stop}"),
+            location: None,
+            correction: Some("a person can open it again with `reset`".to_string()),
+        });
+    }
+
+    fn verdict(&self, seq: u64, event: &Event, answers: Answers) -> Verdict {
+        let (decision, enforced) = answers.decision();
+        let blocked_stop = matches!(event.kind, EventKind::StopProposed { .. })
+            && decision == Decision::Deny
+            && enforced == Some(true);
+        let counted = self.terminal_for(event).is_none() && (event.kind.is_step() || blocked_stop);
+        let steps = u64::from(counted);
+        let call = match &event.kind {
+            EventKind::ToolProposed { call, .. } | EventKind::ToolFinished { call, .. } => {
+                call.clone()
+            }
+            _ => None,
+        };
+        Verdict {
+            session: Some(event.session.clone()),
+            seq: Some(seq),
+            step: Some(self.state.spent.session.steps.saturating_add(steps)),
+            call,
+            decision,
+            enforced,
+            context: render_context(&answers),
+            violations: answers.violations,
+            feedback: answers.feedback,
+            completion: answers.completion,
+            stop: answers.stop,
+            ..Verdict::allow()
+        }
+    }
+}
+
+impl<'a> Look<'a> {
+    /// What a result says about its call.
+    pub(crate) fn key(self) -> Key<'a> {
+        key(self.definition, self.event)
+    }
+}
+
+impl<'a> Record<'a> {
+    /// What a result says about its call.
+    pub(crate) fn key(&self, definition: &'a Definition) -> Key<'a> {
+        key(definition, self.event)
+    }
+}
+
+fn key<'a>(definition: &'a Definition, event: &'a Event) -> Key<'a> {
+    match &event.kind {
+        EventKind::ToolFinished { call: Some(call), .. } => Key::Id(call),
+        EventKind::ToolFinished { of: Some(called), .. } => {
+            Key::Called(definition.resolve(called.tool.as_str()).name, called.args)
+        }
+        _ => Key::Nothing,
+    }
+}
+
+fn initial_policies(definition: &Definition) -> Vec<PolicyState> {
+    let initial = |rule: &PolicyRule| match rule {
+        PolicyRule::SequentialDependency(rule) => PolicyState::Sequential(rule.initial()),
+        PolicyRule::Custom { .. } => {
+            PolicyState::Custom(crate::guards::custom::CustomState::default())
+        }
+    };
+    definition.policies.iter().map(|policy| initial(&policy.rule)).collect()
+}
+
+/// The text for the model: enforced objections, then feedback.
+fn render_context(answers: &Answers) -> Option<String> {
+    let objections = answers.violations.iter().filter(|violation| violation.enforced).map(|v| {
+        v.correction.as_ref().map_or_else(
+            || v.message.clone(),
+            |correction| format!("{}\n-> {correction}", v.message),
+        )
+    });
+    let feedback = answers.feedback.iter().map(crate::verdict::Feedback::render);
+    let blocks: Vec<String> = objections.chain(feedback).collect();
+    (!blocks.is_empty()).then(|| blocks.join("\n\n"))
+}
+
+/// What a person's control and the agent's leaving decide by themselves.
+fn decide_lifecycle(look: Look<'_>, answers: &mut Answers) {
+    match &look.event.kind {
+        EventKind::Control { action: Action::Stop, .. } => {
+            answers.stop = Some(Stop { code: StopCode::HumanRequested, detail: None });
+        }
+        EventKind::SessionEnded {} => {
+            answers.stop = Some(end_code(look, answers.completion.as_ref()));
+        }
+        _ => {}
+    }
+}
+
+/// The one code a session ends with when the agent leaves.
+fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
+    let code = |code| Stop { code, detail: None };
+    if matches!(look.state.phase, Phase::Paused { .. }) {
+        return code(StopCode::HumanRequested);
+    }
+    match look.state.turn.result {
+        None => code(StopCode::Abandoned),
+        Some(TurnResult::Complete)
+            if matches!(last_check, Some(Completion::Complete | Completion::Bypassed { .. })) =>
+        {
+            code(StopCode::ObjectiveAchieved)
+        }
+        Some(TurnResult::Bypassed(reason)) => exhausted_hard(look).map_or_else(
+            || {
+                let detail = match reason {
+                    Bypass::Deadline => "deadline",
+                    Bypass::Budget => "budget",
+                    Bypass::Context => "context",
+                };
+                Stop { code: StopCode::BudgetExceeded, detail: Some(detail.to_string()) }
+            },
+            |reached| reached.stop(),
+        ),
+        Some(TurnResult::Capped) => {
+            Stop { code: StopCode::Capped, detail: Some("completion".to_string()) }
+        }
+        Some(
+            TurnResult::Complete
+            | TurnResult::Free
+            | TurnResult::Incomplete
+            | TurnResult::Unverified,
+        ) => code(StopCode::NoEvidence),
+    }
+}
+
+/// What an event changes before the guards see it: turns and who acts.
+fn begin(state: &mut State, record: &Record<'_>) {
+    let elapsed_ms = state.clock.elapsed_ms();
+    let proposed = matches!(record.event.kind, EventKind::ToolProposed { .. });
+    if let Some(actor) = state.actors.touch(&record.event.actor, record.seq) {
+        actor.calls += u64::from(proposed);
+    }
+    match &record.event.kind {
+        EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
+            state.turn = state.turn.next();
+            state.usage.turn = crate::state::UsageTotals::default();
+            state.spent.begin_turn(elapsed_ms);
+            if matches!(state.phase, Phase::Paused { .. }) {
+                state.phase = Phase::Running;
+            }
+        }
+        kind if kind.is_of_turn() => {
+            if state.turn.number == 0 {
+                state.turn = state.turn.next();
+            }
+            state.turn.result = None;
+        }
+        _ => {}
+    }
+}
+
+/// The table of open calls, how calls ended, and the epoch.
+fn apply_calls(definition: &Definition, state: &mut State, record: &Record<'_>) {
+    match &record.event.kind {
+        EventKind::ToolProposed { call, tool, args, .. } => {
+            state.invocations.proposed += 1;
+            if record.verdict.lets_run() {
+                let tool = definition.resolve(tool.as_str());
+                let opened = Call {
+                    id: call.clone(),
+                    tool: tool.name.to_string(),
+                    kind: tool.kind,
+                    args: record.facts.observed.args,
+                    epoch: state.epoch,
+                };
+                if let Some(oldest) = state.in_flight.insert(opened) {
+                    unresolved(definition, state, &oldest);
+                }
+            } else {
+                if protocol::parse_arguments(args).is_err() {
+                    state.invocations.invalid_arguments += 1;
+                } else {
+                    state.invocations.denied += 1;
+                }
+                // A duplicate of an open call must not shadow the open one.
+                if let Some(call) = call.as_ref().filter(|call| !state.in_flight.contains(call)) {
+                    state.remember_denied(short(call.as_str()));
+                }
+            }
+        }
+        EventKind::ToolFinished { status, background, .. } => {
+            let Some(call) = state.in_flight.remove(record.key(definition)) else { return };
+            if *background {
+                unresolved(definition, state, &call);
+                return;
+            }
+            let counter = match status {
+                Status::Ok => &mut state.invocations.ok,
+                Status::Error => &mut state.invocations.failed,
+                Status::Timeout => &mut state.invocations.timed_out,
+                Status::Crashed => &mut state.invocations.crashed,
+                Status::Cancelled => &mut state.invocations.cancelled,
+            };
+            *counter += 1;
+            if *status != Status::Cancelled {
+                touched(definition, state, &call);
+            }
+        }
+        // What has not come back by now may have run, and is never a success.
+        EventKind::PromptSubmitted { .. }
+        | EventKind::SessionStarted { .. }
+        | EventKind::SessionEnded {}
+        | EventKind::StopProposed { background: 0, .. }
+            if record.event.actor.is_main() =>
+        {
+            for call in state.in_flight.take_all() {
+                unresolved(definition, state, &call);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn unresolved(definition: &Definition, state: &mut State, call: &Call) {
+    state.invocations.unresolved += 1;
+    touched(definition, state, call);
+}
+
+/// A call that changes files, even one that failed, makes a new epoch.
+fn touched(definition: &Definition, state: &mut State, call: &Call) {
+    if call.kind.mutates() && !definition.is_prerequisite(&call.tool) {
+        state.epoch += 1;
+    }
+}
+
+/// What becomes of the session itself.
+fn apply_lifecycle(definition: &Definition, state: &mut State, record: &Record<'_>) {
+    let verdict = record.verdict;
+    match &record.event.kind {
+        EventKind::SessionStarted { deadline, .. } => {
+            if matches!(state.phase, Phase::Ended(_)) {
+                state.phase = Phase::Running;
+            }
+            if deadline.is_some() {
+                state.deadline = *deadline;
+            }
+        }
+        EventKind::AttemptStarted { attempt } if verdict.lets_run() => {
+            let policies = state.policies.clone();
+            state.attempts.push(Attempt { id: attempt.clone(), policies });
+        }
+        EventKind::AttemptEnded { attempt, result } => {
+            let open = state.attempts.iter().position(|open| open.id == *attempt);
+            if let Some(open) = open.map(|at| state.attempts.remove(at))
+                && *result == AttemptResult::Rollback
+            {
+                // Policies forget what a failed attempt earned. Budgets do not:
+                // an allowance only ever goes down.
+                state.policies = open.policies;
+            }
+        }
+        EventKind::Control { action, by, why } => match action {
+            Action::Pause => {
+                state.phase = Phase::Paused {
+                    by: short_text(by.as_deref()),
+                    why: short_text(why.as_deref()),
+                };
+            }
+            Action::Resume if matches!(state.phase, Phase::Paused { .. }) => {
+                state.phase = Phase::Running;
+            }
+            Action::Reset => reset(definition, state),
+            _ => {}
+        },
+        _ => {}
+    }
+    let over = verdict.is_enforced(Decision::Stop)
+        || matches!(record.event.kind, EventKind::Control { action: Action::Stop, .. });
+    match &verdict.stop {
+        Some(stop) if matches!(record.event.kind, EventKind::SessionEnded {}) => {
+            state.phase = Phase::Ended(stop.clone());
+        }
+        Some(stop) if over => state.phase = Phase::Stopped(stop.clone()),
+        _ => {}
+    }
+}
+
+/// Opens the session anew: what was used up and earned is forgotten, what was
+/// done to the workspace is not.
+fn reset(definition: &Definition, state: &mut State) {
+    state.phase = Phase::Running;
+    state.deadline = None;
+    state.turn = state.turn.next();
+    state.spent.reset(state.clock.elapsed_ms());
+    state.usage.session = crate::state::UsageTotals::default();
+    state.usage.turn = crate::state::UsageTotals::default();
+    state.policies = initial_policies(definition);
+    state.attempts.clear();
+}
+
+/// Texts that people give are kept short: the state is bounded.
+fn short_text(text: Option<&str>) -> Option<String> {
+    text.map(|text| text.chars().take(200).collect())
+}

@@ -1,0 +1,125 @@
+//! Session time: it starts at zero and never runs back.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+use crate::facts::{Facts, Now};
+use crate::time::Timestamp;
+
+/// How long a session has lasted, whatever the clocks of its machines did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Clock {
+    started_ms: i64,
+    elapsed_ms: u64,
+    last: Option<Reading>,
+}
+
+/// The latest reading; the boot id is kept short, only equality matters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Reading {
+    wall_ms: i64,
+    boot: Option<(u64, u64)>,
+}
+
+impl Clock {
+    /// The clock after an event.
+    pub(crate) fn after(&self, event: &Event, facts: &Facts) -> Self {
+        let reading = Reading::of(event.at, &facts.now);
+        let Some(last) = &self.last else {
+            return Self { started_ms: reading.wall_ms, elapsed_ms: 0, last: Some(reading) };
+        };
+        let passed_ms = match (last.boot, reading.boot) {
+            (Some((machine, before)), Some((same, after))) if machine == same => {
+                after.saturating_sub(before)
+            }
+            // Another machine, a reboot, or a time given by the adapter: the
+            // wall clock is all there is, and where it runs back nothing passed.
+            _ => Timestamp::from_ms(reading.wall_ms).ms_since(Timestamp::from_ms(last.wall_ms)),
+        };
+        // The wall clock is remembered at its furthest, so that a jump back and
+        // forth is not counted twice.
+        let wall_ms = reading.wall_ms.max(last.wall_ms);
+        Self {
+            started_ms: self.started_ms,
+            elapsed_ms: self.elapsed_ms.saturating_add(passed_ms),
+            last: Some(Reading { wall_ms, boot: reading.boot }),
+        }
+    }
+
+    /// When the session began.
+    pub(crate) fn started(&self) -> Timestamp {
+        Timestamp::from_ms(self.started_ms)
+    }
+
+    /// How long it has lasted.
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        self.elapsed_ms
+    }
+
+    /// What time it is for the session.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.started().plus_ms(self.elapsed_ms)
+    }
+}
+
+impl Reading {
+    fn of(at: Option<Timestamp>, now: &Now) -> Self {
+        match at {
+            Some(at) => Self { wall_ms: at.as_ms(), boot: None },
+            None => Self {
+                wall_ms: now.wall.as_ms(),
+                boot: (now.boot_id != String::new())
+                    .then(|| (super::short(&now.boot_id), now.boot_ms)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EventKind;
+    use crate::id::{ActorId, SessionId};
+
+    fn tick(clock: &Clock, wall: i64, boot: Option<(&str, u64)>) -> Clock {
+        let event = Event {
+            session: SessionId::parse("s").unwrap(),
+            id: None,
+            at: None,
+            actor: ActorId::main(),
+            kind: EventKind::SessionEnded {},
+            meta: None,
+        };
+        let (boot_id, boot_ms) = boot.unwrap_or(("", 0));
+        let now = Now { wall: Timestamp::from_ms(wall), boot_id: boot_id.into(), boot_ms };
+        clock.after(&event, &Facts::at(now))
+    }
+
+    #[test]
+    fn boot_time_counts_while_the_wall_clock_jumps() {
+        let clock = tick(&Clock::default(), 1_000, Some(("a", 50)));
+        let clock = tick(&clock, 900_000, Some(("a", 60)));
+        assert_eq!(clock.elapsed_ms(), 10);
+        let clock = tick(&clock, 0, Some(("a", 80)));
+        assert_eq!(clock.elapsed_ms(), 30);
+    }
+
+    #[test]
+    fn after_a_reboot_the_wall_clock_counts() {
+        let clock = tick(&Clock::default(), 1_000, Some(("a", 50)));
+        let clock = tick(&clock, 5_000, Some(("b", 3)));
+        assert_eq!(clock.elapsed_ms(), 4_000);
+    }
+
+    #[test]
+    fn a_wall_clock_that_jumps_back_and_forth_counts_once() {
+        let clock = tick(&Clock::default(), 10_000, None);
+        let clock = tick(&clock, 4_000, None);
+        assert_eq!(clock.elapsed_ms(), 0);
+        let clock = tick(&clock, 10_500, None);
+        assert_eq!(clock.elapsed_ms(), 500);
+        assert_eq!(clock.now(), Timestamp::from_ms(10_500));
+    }
+}

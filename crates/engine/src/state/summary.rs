@@ -1,0 +1,99 @@
+//! What people are shown of a state.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use super::{Invocations, Phase, State, UsageTotals};
+use crate::id::{ActorId, CallId};
+use crate::time::Timestamp;
+use crate::verdict::Stop;
+
+/// A state in the words of `status`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// `new`, `running`, `paused`, `stopped` or `ended`.
+    pub phase: &'static str,
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// Who paused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<String>,
+    /// Why it is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_why: Option<String>,
+    /// The last record.
+    pub seq: u64,
+    /// When it began.
+    pub started: Timestamp,
+    /// How long it has lasted.
+    pub elapsed_ms: u64,
+    /// When it must be over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Steps taken.
+    pub steps: u64,
+    /// How often the workspace was changed.
+    pub epoch: u64,
+    /// The turn at hand.
+    pub turn: TurnSummary,
+    /// Tokens used.
+    pub usage: UsageTotals,
+    /// How calls ended.
+    pub invocations: Invocations,
+    /// Calls that have not come back.
+    pub in_flight: Vec<(Option<CallId>, String)>,
+    /// Who acted, and how many calls each proposed.
+    pub actors: Vec<(ActorId, u64)>,
+}
+
+/// A turn in the words of `status`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TurnSummary {
+    /// Counts from 1.
+    pub number: u64,
+    /// How it ended; none while it is open.
+    pub result: Option<&'static str>,
+    /// How often a stop was blocked in it.
+    pub blocks: u32,
+}
+
+impl State {
+    pub(crate) fn summary(&self) -> Summary {
+        let (phase, stop, paused) = match &self.phase {
+            Phase::New => ("new", None, None),
+            Phase::Running => ("running", None, None),
+            Phase::Paused { by, why } => ("paused", None, Some((by.clone(), why.clone()))),
+            Phase::Stopped(stop) => ("stopped", Some(stop.clone()), None),
+            Phase::Ended(stop) => ("ended", Some(stop.clone()), None),
+        };
+        let (paused_by, paused_why) = paused.unwrap_or_default();
+        Summary {
+            phase,
+            stop,
+            paused_by,
+            paused_why,
+            seq: self.seq,
+            started: self.clock.started(),
+            elapsed_ms: self.clock.elapsed_ms(),
+            deadline: self.deadline,
+            steps: self.spent.session.steps,
+            epoch: self.epoch,
+            turn: TurnSummary {
+                number: self.turn.number,
+                result: self.turn.result.map(super::TurnResult::word),
+                blocks: self.turn.blocks,
+            },
+            usage: self.usage.session,
+            invocations: self.invocations,
+            in_flight: self
+                .in_flight
+                .iter()
+                .map(|call| (call.id.clone(), call.tool.clone()))
+                .collect(),
+            actors: self.actors.iter().map(|actor| (actor.id.clone(), actor.calls)).collect(),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! From a human prompt to an allowed stop.
+
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::Bypass;
+
+/// The turn at hand.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    /// Counts from 1.
+    pub(crate) number: u64,
+    /// How the turn ended; none while it is open.
+    pub(crate) result: Option<TurnResult>,
+    /// How often a stop was blocked.
+    pub(crate) blocks: u32,
+    /// How often in a row with the same text and no change of the workspace.
+    pub(crate) same: u32,
+    /// The text and epoch of the last block.
+    pub(crate) last_block: Option<(u64, u64)>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TurnResult {
+    /// The completion check passed.
+    Complete,
+    /// Nothing was asked for, so nothing was checked.
+    Free,
+    /// Not done; the definition only observes.
+    Incomplete,
+    /// Not checked.
+    Bypassed(Bypass),
+    /// Blocked too often.
+    Capped,
+    /// Ended while a person had paused it, or unchecked.
+    Unverified,
+}
+
+impl TurnResult {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Free => "unchecked",
+            Self::Incomplete => "incomplete",
+            Self::Bypassed(_) => "bypassed",
+            Self::Capped => "capped",
+            Self::Unverified => "unverified",
+        }
+    }
+}
+
+impl Turn {
+    /// The turn after this one.
+    pub(crate) fn next(&self) -> Self {
+        Self { number: self.number + 1, ..Self::default() }
+    }
+
+    /// Counts a blocked stop.
+    pub(crate) fn block(&mut self, text: u64, epoch: u64) {
+        let again = self.last_block == Some((text, epoch));
+        self.same = if again { self.same.saturating_add(1) } else { 1 };
+        self.blocks = self.blocks.saturating_add(1);
+        self.last_block = Some((text, epoch));
+    }
+}

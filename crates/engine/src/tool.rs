@@ -1,0 +1,73 @@
+//! What kind of thing a tool does, so that one policy serves every client.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal: [$($known:literal),* $(,)?],)*) => {
+        /// What a tool does to the world.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Kind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Kind {
+            /// Every kind by its name.
+            pub const ALL: &'static [(&'static str, Kind)] = &[$(($name, Kind::$variant),)*];
+
+            /// The kind of a tool that agents and clients commonly offer.
+            pub fn well_known(tool: &str) -> Option<Kind> {
+                match tool {
+                    $($name $(| $known)* => Some(Kind::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Shows the contents of files.
+    Read = "read": ["read_file", "read_many_files", "Read", "view", "open_file", "NotebookRead"],
+    /// Replaces or creates whole files.
+    Write = "write": ["write_file", "Write", "create", "create_file", "save_file"],
+    /// Changes parts of files.
+    Edit = "edit": [
+        "edit_file", "Edit", "MultiEdit", "NotebookEdit", "replace", "apply_patch", "str_replace",
+        "str_replace_editor", "str_replace_based_edit_tool", "patch",
+    ],
+    /// Removes files.
+    Delete = "delete": ["delete_file", "remove_file", "rm"],
+    /// Runs a command line.
+    Exec = "exec": [
+        "bash", "Bash", "shell", "sh", "run_shell_command", "exec_command", "local_shell",
+        "execute_command", "run_command", "powershell", "PowerShell", "terminal",
+    ],
+    /// Finds files or text.
+    Search = "search": [
+        "grep", "Grep", "glob", "Glob", "search_file_content", "find_files", "list_dir",
+        "list_directory", "list", "ls", "LS", "rg",
+    ],
+    /// Reads from outside the workspace.
+    Fetch = "fetch": ["WebFetch", "WebSearch", "web_fetch", "web_search", "webfetch", "google_web_search"],
+    /// Changes nothing but the agent's own notes.
+    Think = "think": ["TodoWrite", "todo_write", "todowrite", "update_plan", "plan", "save_memory"],
+    /// Starts another agent.
+    Spawn = "spawn": ["Agent", "Task", "task", "spawn_agent", "delegate"],
+    /// Acts on the world outside the workspace.
+    Effect = "effect": [],
+    /// Anything else.
+    Other = "other": [],
+}
+
+impl Kind {
+    /// The kind with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+
+    /// Whether a call of this kind changes files of the workspace.
+    pub fn mutates(self) -> bool {
+        matches!(self, Self::Write | Self::Edit | Self::Delete)
+    }
+}

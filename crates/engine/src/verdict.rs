@@ -1,0 +1,396 @@
+//! The answer to one event.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{CallId, SessionId};
+use crate::time::Timestamp;
+
+/// What to do, in rising order of strength.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// No objection. Silence, not approval.
+    Allow,
+    /// Go on with changed arguments or output.
+    Rewrite,
+    /// A person has to say.
+    Ask,
+    /// Not this; the agent may try something else.
+    Deny,
+    /// Nothing runs until a person says so.
+    Pause,
+    /// The session is over.
+    Stop,
+}
+
+impl Decision {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Rewrite => "rewrite",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+            Self::Pause => "pause",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// The answer to one event, as the journal keeps it and adapters show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// The version of the wire.
+    pub v: u64,
+    /// The session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The record that holds this verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// How many steps the session has taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// The call it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// What to do: the strongest enforced answer, else the strongest observed one.
+    pub decision: Decision,
+    /// Whether the decision holds, or is only what would have been decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforced: Option<bool>,
+    /// Every objection, in the order of the guards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<Violation>,
+    /// Soft guidance for the agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feedback: Vec<Feedback>,
+    /// The exact text to show the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// What became of the completion check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Completion>,
+    /// How the session ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// Why this is not a decision on the event: the line or the guard is broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<WireFault>,
+}
+
+impl Verdict {
+    /// A verdict without objections.
+    pub fn allow() -> Self {
+        Self {
+            v: crate::wire::VERSION,
+            session: None,
+            seq: None,
+            step: None,
+            call: None,
+            decision: Decision::Allow,
+            enforced: None,
+            violations: Vec::new(),
+            feedback: Vec::new(),
+            context: None,
+            completion: None,
+            stop: None,
+            error: None,
+        }
+    }
+
+    /// The denial that stands in when there is no decision.
+    pub fn fault(error: WireFault) -> Self {
+        Self { decision: Decision::Deny, enforced: Some(true), error: Some(error), ..Self::allow() }
+    }
+
+    /// Whether the decision is one that adapters must carry out.
+    pub fn is_enforced(&self, decision: Decision) -> bool {
+        self.decision == decision && self.enforced != Some(false)
+    }
+
+    /// Whether a proposed call may run.
+    pub fn lets_run(&self) -> bool {
+        self.decision <= Decision::Rewrite || self.enforced == Some(false)
+    }
+}
+
+/// Why a line got a denial instead of a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireFault {
+    /// A stable word for the kind of fault.
+    pub kind: String,
+    /// What happened and what to do next.
+    pub reason: String,
+    /// The line of the stream, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+/// One guard's objection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Violation {
+    /// Its name within the session: `v`, the record, its number there.
+    pub id: String,
+    /// The guard that objects.
+    pub guard: String,
+    /// The kind of objection.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The exact objection.
+    pub subtype: String,
+    /// Whether the agent can do something about it.
+    pub class: Class,
+    /// What is wrong.
+    pub message: String,
+    /// Where it is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// What passes instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correction: Option<String>,
+    /// What this objection alone would decide.
+    pub decision: Decision,
+    /// Whether it holds, or is only observed.
+    pub enforced: bool,
+}
+
+/// Whether an objection can be answered by trying otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Class {
+    /// The agent can correct itself.
+    #[serde(rename = "recoverable_guardrail")]
+    Recoverable,
+    /// Nothing the agent does will help.
+    #[serde(rename = "terminal_guardrail")]
+    Terminal,
+}
+
+/// Soft guidance, delivered with a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feedback {
+    /// Who speaks.
+    pub provider: String,
+    /// How urgent it is.
+    pub severity: Severity,
+    /// What they say.
+    pub summary: String,
+    /// Details.
+    pub observations: Vec<Observed>,
+    /// What to do.
+    pub suggestions: Vec<String>,
+    /// When it was said.
+    pub timestamp: Timestamp,
+    /// How many calls there had been.
+    pub call_index: u64,
+    /// The definition it comes from.
+    pub definition: String,
+}
+
+/// One detail of a feedback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observed {
+    /// What it is about.
+    pub category: String,
+    /// What was seen.
+    pub description: String,
+    /// Where it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+}
+
+/// How urgent a feedback is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Worth a thought.
+    Caution,
+    /// Act on it.
+    Warning,
+}
+
+impl Feedback {
+    /// The block that the model is shown.
+    pub fn render(&self) -> String {
+        let mut block = String::from("<feedback provider='");
+        escape(&self.provider, &mut block);
+        block.push_str("'>\n");
+        escape(&self.summary, &mut block);
+        if !self.observations.is_empty() {
+            block.push('\n');
+        }
+        for seen in &self.observations {
+            block.push_str("\n- ");
+            escape(&seen.category, &mut block);
+            block.push_str(": ");
+            escape(&seen.description, &mut block);
+        }
+        if !self.suggestions.is_empty() {
+            block.push('\n');
+        }
+        for suggestion in &self.suggestions {
+            block.push_str("\n-> ");
+            escape(suggestion, &mut block);
+        }
+        block.push_str("\n</feedback>");
+        block
+    }
+}
+
+/// Keeps text from closing the block it stands in.
+fn escape(text: &str, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+}
+
+/// What became of the completion check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum Completion {
+    /// Everything that was asked for is there.
+    Complete,
+    /// Something is missing.
+    Incomplete {
+        /// The files that are missing or wrong.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<String>,
+        /// What the agent is told.
+        feedback: String,
+    },
+    /// Not checked: the work has to end anyway.
+    Bypassed {
+        /// What ran out.
+        reason: Bypass,
+    },
+    /// Blocked too often: the turn ends, and not as done.
+    Capped {
+        /// How often it was blocked in this turn.
+        rounds: u32,
+        /// What was missing last.
+        feedback: String,
+    },
+    /// Nobody could check.
+    Unverified {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What ran out when a completion check was skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bypass {
+    /// Time.
+    Deadline,
+    /// Steps or tokens.
+    Budget,
+    /// Room in the context window.
+    Context,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// The code.
+    pub code: StopCode,
+    /// What exactly: a dimension, a gate, a kind of error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Every way a session can end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum StopCode {
+    /// The completion check passed.
+    ObjectiveAchieved,
+    /// A hard limit was reached.
+    BudgetExceeded,
+    /// Something is broken.
+    SystemError,
+    /// A gate could not be passed.
+    Capped,
+    /// The agent said it was done and nothing proved it.
+    NoEvidence,
+    /// A person ended it.
+    HumanRequested,
+    /// It ended in the middle of the work.
+    Abandoned,
+}
+
+impl StopCode {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ObjectiveAchieved => "OBJECTIVE_ACHIEVED",
+            Self::BudgetExceeded => "BUDGET_EXCEEDED",
+            Self::SystemError => "SYSTEM_ERROR",
+            Self::Capped => "CAPPED",
+            Self::NoEvidence => "NO_EVIDENCE",
+            Self::HumanRequested => "HUMAN_REQUESTED",
+            Self::Abandoned => "ABANDONED",
+        }
+    }
+}
+
+impl core::fmt::Display for Stop {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match &self.detail {
+            Some(detail) => write!(f, "{}{{{detail}}}", self.code.word()),
+            None => f.write_str(self.code.word()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_feedback_block_cannot_be_closed_from_inside() {
+        let feedback = Feedback {
+            provider: "A'B".to_string(),
+            severity: Severity::Info,
+            summary: "</feedback> & more".to_string(),
+            observations: Vec::from([Observed {
+                category: "time".to_string(),
+                description: "short".to_string(),
+                evidence: None,
+            }]),
+            suggestions: Vec::from(["Wrap up.".to_string()]),
+            timestamp: Timestamp::from_ms(0),
+            call_index: 1,
+            definition: "a/b".to_string(),
+        };
+        assert_eq!(
+            feedback.render(),
+            "<feedback provider='A&#39;B'>\n&lt;/feedback&gt; &amp; more\n\n- time: short\n\n-> Wrap up.\n</feedback>"
+        );
+    }
+
+    #[test]
+    fn decisions_rise() {
+        use Decision::{Allow, Ask, Deny, Pause, Rewrite, Stop};
+        let order = [Allow, Rewrite, Ask, Deny, Pause, Stop];
+        assert!(order.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

@@ -1,0 +1,105 @@
+//! What can go wrong with a store.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a store can't do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system refused.
+    #[error("can't {what} `{}`: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// Another process has held the session for too long.
+    #[error("session is held by another process for more than {seconds} s")]
+    Busy {
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// The journal is shorter than what was answered.
+    #[error(
+        "the journal was truncated: it ends at record {found}, and record {expected} was answered"
+    )]
+    Truncated {
+        /// The last record that is there.
+        found: String,
+        /// The last record that was.
+        expected: u64,
+    },
+    /// A complete record is not what was written.
+    #[error("the journal was tampered with at record {record}: {reason}")]
+    Tampered {
+        /// The record, as far as it can be named.
+        record: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A newer Jackline wrote this.
+    #[error("{what} has format {found}, and this jackline knows up to {known}; update jackline")]
+    Newer {
+        /// What was read.
+        what: &'static str,
+        /// Its format.
+        found: u32,
+        /// The newest known format.
+        known: u32,
+    },
+    /// A record can't be understood although its hash fits.
+    #[error(transparent)]
+    Record(#[from] crate::record::RecordError),
+}
+
+impl StoreError {
+    /// A stable word for the kind of error.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::FileTooLarge => "store_full",
+                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                    "store_read_only"
+                }
+                _ => "store",
+            },
+            Self::Busy { .. } => "store_busy",
+            Self::Truncated { .. } => "journal_truncated",
+            Self::Tampered { .. } => "journal_tampered",
+            Self::Newer { .. } => "newer_version",
+            Self::Record(_) => "journal_unreadable",
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self.kind() {
+            "store_full" => "free some space, then send it again",
+            "store_read_only" => {
+                "make the state home writable or set JACKLINE_HOME to a directory that is, then send it again"
+            }
+            "store_busy" => "end the process that holds the session, then send it again",
+            "journal_truncated" | "journal_tampered" | "journal_unreadable" => {
+                "look at it with `jackline verify`, and go on in a new session"
+            }
+            "newer_version" => "update jackline, then send it again",
+            _ => "look at the state home, then send it again",
+        }
+    }
+}
+
+/// Names the operation and the path in an I/O error.
+pub(crate) trait Context<T> {
+    fn context(self, what: &'static str, path: &std::path::Path) -> Result<T, StoreError>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn context(self, what: &'static str, path: &std::path::Path) -> Result<T, StoreError> {
+        self.map_err(|source| StoreError::Io { what, path: path.to_owned(), source })
+    }
+}

@@ -1,0 +1,508 @@
+//! The embedded store: one append-only file a session.
+//!
+//! ```text
+//! sessions/<id>/journal.jsonl   the truth, locked while it is written
+//! sessions/<id>/state           a cache in two slots
+//! sessions/<id>/ids             a cache: event id → record
+//! blobs/<sha256>                payloads too large for a record
+//! ```
+//!
+//! The order is append, sync, save state, answer. So a state that is ahead of
+//! the journal means that the journal was cut, and a tail without a newline
+//! beyond the state's head is a write that was never answered.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use jackline_engine::{Blob, Digest, EventId, SessionId, Timestamp};
+
+use crate::chain::{check_line, claimed_seq, seal};
+use crate::error::{Context as _, StoreError};
+use crate::head::Head;
+use crate::ids::Ids;
+use crate::lines::{ScanError, for_each_line, line_start};
+use crate::record::{Body, Line, SNAPSHOT_MARK, parse_record};
+use crate::{Log, Retention, Store, directory_name, retention, slots};
+
+/// How long a session may be held by another process.
+const LOCK_SECONDS: u64 = 10;
+
+/// How far back a snapshot is looked for at first.
+const REACH_BYTES: u64 = 1 << 20;
+
+/// Sessions below one directory, the state home.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    home: PathBuf,
+    boot: u64,
+}
+
+impl FileStore {
+    /// A store in `home`. `boot` tells one start of the machine from another.
+    pub fn new(home: impl Into<PathBuf>, boot: u64) -> Self {
+        Self { home: home.into(), boot }
+    }
+
+    /// The state home.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The directory of a session.
+    pub fn directory(&self, session: &SessionId) -> PathBuf {
+        self.home.join("sessions").join(directory_name(session))
+    }
+
+    /// Every session directory.
+    pub fn directories(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let sessions = self.home.join("sessions");
+        match fs::read_dir(&sessions) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error).context("list", &sessions),
+            Ok(entries) => {
+                let mut found: Vec<PathBuf> = entries
+                    .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+                    .filter(|path| path.join("journal.jsonl").is_file())
+                    .collect();
+                found.sort();
+                Ok(found)
+            }
+        }
+    }
+
+    /// The log in a session directory, or of a journal file that stands alone.
+    pub fn log_at(&self, directory: &Path) -> FileLog {
+        FileLog::new(directory.to_owned(), self.boot)
+    }
+
+    fn blob_path(&self, sha256: &Digest) -> PathBuf {
+        self.home.join("blobs").join(sha256.to_string())
+    }
+}
+
+impl Store for FileStore {
+    fn open(&self, session: &SessionId) -> Result<Box<dyn Log>, StoreError> {
+        Ok(Box::new(FileLog::new(self.directory(session), self.boot)))
+    }
+
+    fn put_blobs(&self, blobs: &[Blob]) -> Result<(), StoreError> {
+        for blob in blobs {
+            let path = self.blob_path(&blob.sha256);
+            if !path.exists() {
+                write_private(&path, &blob.bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn blob(&self, sha256: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.blob_path(sha256);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).context("read", &path),
+        }
+    }
+
+    fn prune(&self, keep: &Retention, now: Timestamp) -> Result<Vec<PathBuf>, StoreError> {
+        retention::prune(self, keep, now)
+    }
+}
+
+/// Creates a private directory and the ones above it, durably.
+fn create_directory(path: &Path) -> Result<(), StoreError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        create_directory(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(error).context("create", path)
+        }
+        _ => path.parent().map_or(Ok(()), sync_directory),
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    File::open(path).and_then(|directory| directory.sync_all()).context("sync", path)
+}
+
+/// Writes a private file as a whole: it is there completely or not at all.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    create_directory(parent)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = parent.join(format!(".{name}.{}", std::process::id()));
+    let written = (|| {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written.context("write", path)?;
+    sync_directory(parent)
+}
+
+/// The journal of one session in its directory.
+pub struct FileLog {
+    directory: PathBuf,
+    boot: u64,
+    journal: Option<File>,
+    state: Option<File>,
+    ids: Option<Ids>,
+    /// The head as of the last look under the lock.
+    head: Option<Head>,
+    repaired: Option<u64>,
+}
+
+impl FileLog {
+    fn new(directory: PathBuf, boot: u64) -> Self {
+        Self { directory, boot, journal: None, state: None, ids: None, head: None, repaired: None }
+    }
+
+    /// The file of records.
+    pub fn journal_path(&self) -> PathBuf {
+        self.directory.join("journal.jsonl")
+    }
+
+    fn state_path(&self) -> PathBuf {
+        self.directory.join("state")
+    }
+
+    fn open_private(path: &Path) -> Result<File, StoreError> {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .context("open", path)
+    }
+
+    fn journal(&self) -> Result<(&File, PathBuf), StoreError> {
+        let path = self.journal_path();
+        match &self.journal {
+            Some(file) => Ok((file, path)),
+            None => Err(io::Error::other("the session is not locked")).context("use", &path),
+        }
+    }
+
+    fn ids(&mut self) -> Result<&Ids, StoreError> {
+        if self.ids.is_none() {
+            let file = Self::open_private(&self.directory.join("ids"))?;
+            self.ids = Some(Ids::new(file, self.boot));
+        }
+        let path = self.directory.join("ids");
+        self.ids.as_ref().ok_or_else(|| io::Error::other("not open")).context("use", &path)
+    }
+
+    /// Reads and checks every line from `start` on; gives the last head and how
+    /// many bytes after it belong to no complete line.
+    fn scan(&self, start: Option<Head>) -> Result<(Option<Head>, u64), StoreError> {
+        let (file, path) = self.journal()?;
+        let mut head = start;
+        let from = start.map_or(0, |head| head.bytes);
+        let torn = for_each_line(file, from, &mut |line| {
+            let fail = |reason: String| StoreError::Tampered { record: name(line, head), reason };
+            let sealed = check_line(line).map_err(|fault| fail(fault.to_string()))?;
+            let prev = head.map_or(Digest::ZERO, |head| head.hash);
+            let next = head.map_or(0, |head| head.seq + 1);
+            if sealed.prev != prev || claimed_seq(line) != Some(next) {
+                return Err(fail("it does not follow the record before it".to_owned()));
+            }
+            let bytes = head.map_or(0, |head| head.bytes) + line.len() as u64 + 1;
+            head = Some(Head { seq: next, hash: sealed.hash, bytes });
+            Ok(())
+        })
+        .map_err(|error| error.or_io("read", &path))?;
+        Ok((head, torn))
+    }
+
+    /// Whether the journal still has, at the state's head, the record the
+    /// state was saved with. Looks at its last bytes only.
+    fn check_head(&self, head: &Head, length: u64) -> Result<(), StoreError> {
+        let (file, path) = self.journal()?;
+        if length < head.bytes {
+            let last = self.scan(None).ok().and_then(|(head, _)| head);
+            let found = last.map_or_else(|| "none".to_owned(), |head| head.seq.to_string());
+            return Err(StoreError::Truncated { found, expected: head.seq });
+        }
+        let expected = format!("\"{}\"}}\n", head.hash);
+        let mut end = vec![0; expected.len()];
+        file.read_exact_at(&mut end, head.bytes.saturating_sub(expected.len() as u64))
+            .context("read", &path)?;
+        if end != expected.as_bytes() {
+            let reason = "it is not the record that was answered".to_owned();
+            return Err(StoreError::Tampered { record: head.seq.to_string(), reason });
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, from: u64, to: u64) -> Result<(), StoreError> {
+        let mut found = Vec::new();
+        let mut offset = from;
+        let (file, path) = self.journal()?;
+        for_each_line(file, from, &mut |line| {
+            if let Ok(Line::Event(record)) = parse_record(line)
+                && let Some(id) = record.event.id
+            {
+                found.push((id, offset));
+            }
+            offset += line.len() as u64 + 1;
+            Ok::<(), StoreError>(())
+        })
+        .map_err(|error| error.or_io("read", &path))?;
+        let ids_path = self.directory.join("ids");
+        let ids = self.ids()?;
+        for (id, offset) in found {
+            ids.insert(&id, offset).context("write", &ids_path)?;
+        }
+        ids.set_covers(to).context("write", &ids_path)
+    }
+}
+
+impl Log for FileLog {
+    fn lock(&mut self) -> Result<(), StoreError> {
+        let path = self.journal_path();
+        if self.journal.is_none() {
+            create_directory(&self.directory)?;
+            let new = !path.exists();
+            let file = OpenOptions::new()
+                .read(true)
+                .append(true)
+                .create(true)
+                .mode(0o600)
+                .open(&path)
+                .context("open", &path)?;
+            if new {
+                sync_directory(&self.directory)?;
+            }
+            self.journal = Some(file);
+        }
+        let (file, path) = self.journal()?;
+        match file.try_lock() {
+            Ok(()) => Ok(()),
+            Err(fs::TryLockError::WouldBlock) => wait_for_lock(file, &path),
+            Err(fs::TryLockError::Error(error)) => Err(error).context("lock", &path),
+        }
+    }
+
+    fn unlock(&mut self) {
+        if let Some(file) = &self.journal {
+            let _ = file.unlock();
+        }
+    }
+
+    fn head(&mut self) -> Result<Option<Head>, StoreError> {
+        let (file, path) = self.journal()?;
+        let length = file.metadata().context("look at", &path)?.len();
+        if self.head.is_some_and(|head| head.bytes == length) {
+            return Ok(self.head);
+        }
+        // A head that is remembered is as good as a saved one, and costs no reading.
+        let saved = self.load_state()?.map(|(head, _)| head);
+        let known = self.head.into_iter().chain(saved).max_by_key(|head| head.seq);
+        if let Some(known) = &known {
+            self.check_head(known, length)?;
+        }
+        let (head, torn) = self.scan(known)?;
+        if torn > 0 {
+            let (file, path) = self.journal()?;
+            file.set_len(head.map_or(0, |head| head.bytes)).context("repair", &path)?;
+            file.sync_all().context("sync", &path)?;
+            self.repaired = Some(self.repaired.unwrap_or(0) + torn);
+        }
+        self.head = head;
+        Ok(head)
+    }
+
+    fn take_repaired(&mut self) -> Option<u64> {
+        self.repaired.take()
+    }
+
+    fn load_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
+        if self.state.is_none() {
+            let path = self.state_path();
+            match OpenOptions::new().read(true).write(true).open(&path) {
+                Ok(file) => self.state = Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                // Looking must work where writing does not.
+                Err(_) => return slots::read(&File::open(&path).context("open", &path)?),
+            }
+        }
+        self.state.as_ref().map_or(Ok(None), slots::read)
+    }
+
+    fn append(&mut self, bodies: &[Body]) -> Result<Head, StoreError> {
+        let before = self.head()?;
+        let start = before.map_or(0, |head| head.bytes);
+        let mut head = before;
+        let mut bytes = Vec::new();
+        let mut offsets = Vec::new();
+        for body in bodies {
+            let (line, hash) = seal(&body.json, &head.map_or(Digest::ZERO, |head| head.hash));
+            offsets.push((body.id.as_ref(), start + bytes.len() as u64));
+            bytes.extend_from_slice(&line);
+            head = Some(Head { seq: body.seq, hash, bytes: start + bytes.len() as u64 });
+        }
+        let (file, path) = self.journal()?;
+        let written = { file }.write_all(&bytes).and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            // Nothing was answered yet, so nothing may stay; what can't be
+            // removed now is a torn tail for the next one who looks.
+            let _ = file.set_len(start);
+            return Err(error).context("append to", &path);
+        }
+        self.head = head;
+        let covered = self.ids()?.covers();
+        let ids_path = self.directory.join("ids");
+        if covered.context("read", &ids_path)? == start {
+            let ids = self.ids()?;
+            for (id, offset) in offsets {
+                if let Some(id) = id {
+                    ids.insert(id, offset).context("write", &ids_path)?;
+                }
+            }
+            ids.set_covers(head.map_or(0, |head| head.bytes)).context("write", &ids_path)?;
+        }
+        head.ok_or_else(|| io::Error::other("nothing to append")).context("append to", &path)
+    }
+
+    fn save_state(&mut self, head: &Head, state: &[u8]) -> Result<(), StoreError> {
+        let path = self.state_path();
+        if self.state.is_none() {
+            self.state = Some(Self::open_private(&path)?);
+        }
+        self.state
+            .as_ref()
+            .map_or(Ok(()), |file| slots::write(file, head, state))
+            .context("write", &path)
+    }
+
+    fn read(
+        &mut self,
+        from: u64,
+        each: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (file, path) = self.journal()?;
+        for_each_line(file, from, each).map(|_| ()).map_err(|error| error.or_io("read", &path))
+    }
+
+    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.journal_path();
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.context("open", &path)?,
+        };
+        let mut first = None;
+        let read = for_each_line(&file, 0, &mut |line| {
+            first = Some(line.to_vec());
+            Err(ScanError::Enough)
+        });
+        match read {
+            Ok(_) | Err(ScanError::Enough) => Ok(first),
+            Err(error) => Err(error.or_io("read", &path)),
+        }
+    }
+
+    fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError> {
+        let end = self.head()?.map_or(0, |head| head.bytes);
+        let (file, path) = self.journal()?;
+        let mut found = None;
+        // Backwards by chunks that grow, each read forwards by lines: a
+        // snapshot is never more than a few thousand records away.
+        let mut reach = REACH_BYTES;
+        while found.is_none() {
+            let from = line_start(file, end.saturating_sub(reach)).context("read", &path)?;
+            let mut offset = from;
+            for_each_line(file, from, &mut |line| {
+                if line.windows(SNAPSHOT_MARK.len()).rev().any(|window| window == SNAPSHOT_MARK)
+                    && matches!(parse_record(line), Ok(Line::Event(record)) if record.snapshot.is_some())
+                {
+                    found = Some(offset);
+                }
+                offset += line.len() as u64 + 1;
+                Ok::<(), StoreError>(())
+            })
+            .map_err(|error| error.or_io("read", &path))?;
+            if reach >= end {
+                break;
+            }
+            reach = reach.saturating_mul(8);
+        }
+        Ok(found)
+    }
+
+    fn find(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(head) = self.head()? else { return Ok(None) };
+        let ids_path = self.directory.join("ids");
+        let covered = self.ids()?.covers().context("read", &ids_path)?;
+        if covered > head.bytes {
+            // A table of a journal that no longer exists.
+            self.ids()?.set_covers(0).context("write", &ids_path)?;
+        }
+        if covered != head.bytes {
+            self.index(if covered > head.bytes { 0 } else { covered }, head.bytes)?;
+        }
+        let Some(offset) = self.ids()?.find(id).context("read", &ids_path)? else {
+            return Ok(None);
+        };
+        let (file, path) = self.journal()?;
+        let mut line = None;
+        let read = for_each_line(file, offset, &mut |found| {
+            line = Some(found.to_vec());
+            Err(ScanError::Enough)
+        });
+        match read {
+            Ok(_) | Err(ScanError::Enough) => {}
+            Err(error) => return Err(error.or_io("read", &path)),
+        }
+        // The table is only a hint: the record itself says whose it is.
+        Ok(line.filter(|line| match parse_record(line) {
+            Ok(Line::Event(record)) => record.event.id.as_ref() == Some(id),
+            _ => false,
+        }))
+    }
+}
+
+/// Waits for the lock in a thread of its own, so that waiting has an end.
+fn wait_for_lock(file: &File, path: &Path) -> Result<(), StoreError> {
+    let (sender, receiver) = mpsc::sync_channel(0);
+    // Locks belong to the open file, which the clone shares.
+    let waiting = file.try_clone().context("lock", path)?;
+    std::thread::spawn(move || {
+        let locked = waiting.lock();
+        if sender.send(locked).is_err() {
+            // Nobody waits any more: the lock must not outlive the wish for it.
+            let _ = waiting.unlock();
+        }
+    });
+    match receiver.recv_timeout(Duration::from_secs(LOCK_SECONDS)) {
+        Ok(locked) => locked.context("lock", path),
+        Err(_) => Err(StoreError::Busy { seconds: LOCK_SECONDS }),
+    }
+}
+
+fn name(line: &[u8], head: Option<Head>) -> String {
+    let expected = head.map_or(0, |head| head.seq + 1);
+    match claimed_seq(line) {
+        Some(seq) if seq == expected => seq.to_string(),
+        Some(seq) => format!("{expected} (it says {seq})"),
+        None => expected.to_string(),
+    }
+}

@@ -1,0 +1,102 @@
+//! The journal: every verdict, hash-chained, durable before it is shown.
+//!
+//! A [`Store`] keeps one [`Log`] a session. [`FileStore`] is the embedded one,
+//! an append-only file a session; [`MemoryStore`] is for tests and for library
+//! users who keep nothing. [`contract`] is what every store must pass.
+
+mod chain;
+pub mod contract;
+mod error;
+mod file;
+mod head;
+mod ids;
+mod lines;
+mod memory;
+mod names;
+mod reader;
+mod record;
+mod retention;
+mod slots;
+mod verify;
+
+pub use chain::{LineFault, Sealed, check_line, seal};
+pub use error::StoreError;
+pub use file::{FileLog, FileStore, write_private};
+pub use head::Head;
+pub use memory::MemoryStore;
+pub use names::directory_name;
+pub use reader::{JournalFile, read_first};
+pub use record::{
+    Body, EventRecord, Line, Note, Opened, OpenedDefinition, RecordError, parse_record,
+};
+pub use retention::Retention;
+pub use verify::{Finding, Report, Verifier};
+
+use std::path::PathBuf;
+
+use jackline_engine::{Blob, Digest, EventId, SessionId, Timestamp};
+
+/// A place that keeps the journals of many sessions.
+pub trait Store {
+    /// Opens the log of a session, new or not. Touches nothing yet.
+    fn open(&self, session: &SessionId) -> Result<Box<dyn Log>, StoreError>;
+
+    /// Keeps payloads durably; what is there already is kept once.
+    fn put_blobs(&self, blobs: &[Blob]) -> Result<(), StoreError>;
+
+    /// A payload, unless it has expired.
+    fn blob(&self, sha256: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Removes what is too old or too much, now and then; gives the sessions
+    /// that were removed.
+    fn prune(&self, _keep: &Retention, _now: Timestamp) -> Result<Vec<PathBuf>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+/// The journal of one session.
+///
+/// Everything but [`Log::load_state`] is called between [`Log::lock`] and
+/// [`Log::unlock`].
+pub trait Log {
+    /// Waits for the session, for a bounded time.
+    fn lock(&mut self) -> Result<(), StoreError>;
+
+    /// Lets others in.
+    fn unlock(&mut self);
+
+    /// Where the journal ends, after a torn tail was repaired; none if it is
+    /// empty. Refuses a journal that was truncated or tampered with.
+    fn head(&mut self) -> Result<Option<Head>, StoreError>;
+
+    /// How many bytes of a torn tail were removed since this was last asked.
+    fn take_repaired(&mut self) -> Option<u64>;
+
+    /// The latest state that was saved, and the head it belongs to. May be
+    /// called without the lock, and is then perhaps not the latest.
+    fn load_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError>;
+
+    /// Appends records durably. Each is a JSON object without its last brace,
+    /// with the id that a resend of its event would carry.
+    fn append(&mut self, bodies: &[Body]) -> Result<Head, StoreError>;
+
+    /// Saves the state that belongs to the head. It is a cache: losing it
+    /// costs time, not records.
+    fn save_state(&mut self, head: &Head, state: &[u8]) -> Result<(), StoreError>;
+
+    /// Calls `each` for every line that begins at or after byte `from`.
+    fn read(
+        &mut self,
+        from: u64,
+        each: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+
+    /// The first line, which says what the session was opened with.
+    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Where the latest record that carries a snapshot begins.
+    fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError>;
+
+    /// The record of an event that was sent before.
+    fn find(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError>;
+}

@@ -1,0 +1,90 @@
+//! A journal read line by line, in bounded memory but for the line itself.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use crate::error::StoreError;
+
+/// How much of a journal is read at once, after a first smaller piece.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Why reading lines ended early.
+pub(crate) enum ScanError {
+    Io(io::Error),
+    Store(StoreError),
+    Enough,
+}
+
+impl ScanError {
+    pub(crate) fn or_io(self, what: &'static str, path: &Path) -> StoreError {
+        match self {
+            Self::Io(source) => StoreError::Io { what, path: path.to_owned(), source },
+            Self::Store(error) => error,
+            Self::Enough => StoreError::Io {
+                what,
+                path: path.to_owned(),
+                source: io::Error::other("reading ended early"),
+            },
+        }
+    }
+}
+
+impl From<StoreError> for ScanError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Calls `each` for every complete line from byte `from` on, without its
+/// newline, and says how many bytes follow the last one.
+pub(crate) fn for_each_line<E: Into<ScanError>>(
+    file: &File,
+    from: u64,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<u64, ScanError> {
+    let mut file = file;
+    file.seek(SeekFrom::Start(from)).map_err(ScanError::Io)?;
+    let mut pending: Vec<u8> = Vec::new();
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let read = file.read(&mut chunk).map_err(ScanError::Io)?;
+        let Some(mut rest) = chunk.get(..read).filter(|rest| !rest.is_empty()) else { break };
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, after) = rest.split_at(end);
+            if pending.is_empty() {
+                each(line).map_err(Into::into)?;
+            } else {
+                pending.extend_from_slice(line);
+                each(&pending).map_err(Into::into)?;
+                pending.clear();
+            }
+            rest = after.get(1..).unwrap_or(&[]);
+        }
+        pending.extend_from_slice(rest);
+        if chunk.len() < CHUNK_BYTES {
+            chunk.resize(CHUNK_BYTES, 0);
+        }
+    }
+    Ok(pending.len() as u64)
+}
+
+/// The first line that begins at or after a byte.
+pub(crate) fn line_start(file: &File, at: u64) -> io::Result<u64> {
+    if at == 0 {
+        return Ok(0);
+    }
+    let mut offset = at - 1;
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let read = file.read_at(&mut chunk, offset)?;
+        let Some(part) = chunk.get(..read).filter(|part| !part.is_empty()) else {
+            return Ok(offset);
+        };
+        if let Some(end) = part.iter().position(|byte| *byte == b'\n') {
+            return Ok(offset + end as u64 + 1);
+        }
+        offset += read as u64;
+    }
+}

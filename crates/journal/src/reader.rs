@@ -1,0 +1,97 @@
+//! A journal for those who only look: a consistent view without holding it up.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Context as _, StoreError};
+use crate::head::Head;
+use crate::lines::for_each_line;
+use crate::record::{Line, Opened, parse_record};
+use crate::slots;
+
+/// A journal file as it was at one moment.
+pub struct JournalFile {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    saved: Option<Head>,
+}
+
+impl JournalFile {
+    /// Opens a journal, alone or in its session's directory.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = File::open(path).context("open", path)?;
+        // The lock is held for a moment: long enough that no record is half written.
+        file.lock_shared().context("lock", path)?;
+        let bytes = file.metadata().context("look at", path)?.len();
+        let state = path.with_file_name("state");
+        let beside = path.file_name().is_some_and(|name| name == "journal.jsonl");
+        let saved = match File::open(&state) {
+            Ok(state) if beside => slots::read(&state)?.map(|(head, _)| head),
+            _ => None,
+        };
+        file.unlock().context("unlock", path)?;
+        Ok(Self { path: path.to_owned(), file, bytes, saved })
+    }
+
+    /// The head of the state that was saved beside it.
+    pub fn saved(&self) -> Option<Head> {
+        self.saved
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Calls `each` for every complete line, without its newline, and says how
+    /// many bytes follow the last one.
+    pub fn for_each<E: From<StoreError>>(
+        &self,
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut read = 0;
+        let mut failed = None;
+        let scanned = for_each_line(&self.file, 0, &mut |line| {
+            read += line.len() as u64 + 1;
+            if read > self.bytes {
+                // Written since this view was taken.
+                return Err(crate::lines::ScanError::Enough);
+            }
+            each(line).map_err(|error| {
+                failed = Some(error);
+                crate::lines::ScanError::Enough
+            })
+        });
+        match (failed, scanned) {
+            (Some(error), _) => Err(error),
+            (None, Ok(torn)) => Ok(if read + torn > self.bytes { self.bytes - read } else { torn }),
+            (None, Err(crate::lines::ScanError::Enough)) => Ok(0),
+            (None, Err(error)) => Err(error.or_io("read", &self.path).into()),
+        }
+    }
+}
+
+/// What a session was opened with, from the first line of its journal.
+pub fn read_first(path: &Path) -> Result<Option<Opened>, StoreError> {
+    let mut file = File::open(path).context("open", path)?;
+    let mut line = Vec::new();
+    let mut chunk = [0; 16 * 1024];
+    loop {
+        let read = file.read(&mut chunk).context("read", path)?;
+        let part = chunk.get(..read).unwrap_or(&[]);
+        if let Some(end) = part.iter().position(|byte| *byte == b'\n') {
+            line.extend_from_slice(part.get(..end).unwrap_or(part));
+            break;
+        }
+        if part.is_empty() {
+            return Ok(None);
+        }
+        line.extend_from_slice(part);
+    }
+    match parse_record(&line)? {
+        Line::Opened(opened) => Ok(Some(*opened)),
+        Line::Event(_) => Ok(None),
+    }
+}

@@ -1,0 +1,112 @@
+//! Old sessions make room for new ones.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use jackline_engine::Timestamp;
+
+use crate::error::{Context as _, StoreError};
+use crate::file::FileStore;
+use crate::reader::read_first;
+
+/// How often a store is tidied at most.
+const PRUNE_EVERY: Duration = Duration::from_hours(1);
+
+/// What is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retention {
+    /// The workspace whose sessions are counted.
+    pub workspace: String,
+    /// Its sessions above this size make room, oldest first.
+    pub bytes: u64,
+    /// Payloads older than this are removed. Sessions go by their own definition.
+    pub days: u32,
+}
+
+struct Kept {
+    directory: PathBuf,
+    modified: SystemTime,
+    bytes: u64,
+    days: u32,
+    workspace: Option<String>,
+}
+
+/// Removes what is too old or too much; gives the directories that were removed.
+pub(crate) fn prune(
+    store: &FileStore,
+    keep: &Retention,
+    now: Timestamp,
+) -> Result<Vec<PathBuf>, StoreError> {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now.as_ms().unsigned_abs());
+    let stamp = store.home().join("pruned");
+    if age(&stamp, now).is_some_and(|age| age < PRUNE_EVERY) {
+        return Ok(Vec::new());
+    }
+    File::create(&stamp).context("write", &stamp)?;
+
+    let mut removed = Vec::new();
+    let mut kept = Vec::new();
+    for directory in store.directories()? {
+        let Some(session) = look(directory) else { continue };
+        if is_older(session.modified, now, session.days) {
+            removed.extend(remove(&session));
+        } else if session.workspace.as_deref() == Some(&keep.workspace) {
+            kept.push(session);
+        }
+    }
+    kept.sort_by_key(|session| session.modified);
+    let mut bytes: u64 = kept.iter().map(|session| session.bytes).sum();
+    // The newest stays, whatever its size: it is the one at work.
+    kept.pop();
+    for session in kept {
+        if bytes <= keep.bytes {
+            break;
+        }
+        bytes -= session.bytes;
+        removed.extend(remove(&session));
+    }
+    prune_blobs(&store.home().join("blobs"), now, keep.days);
+    Ok(removed)
+}
+
+fn look(directory: PathBuf) -> Option<Kept> {
+    let journal = directory.join("journal.jsonl");
+    let modified = journal.metadata().and_then(|metadata| metadata.modified()).ok()?;
+    // A journal that can't be read is evidence, and stays.
+    let opened = read_first(&journal).ok()??;
+    let bytes = fs::read_dir(&directory)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.metadata().ok())
+        .map(|metadata| metadata.len())
+        .sum();
+    let days = opened.definition.lowered.journal.retain_days;
+    Some(Kept { directory, modified, bytes, days, workspace: opened.workspace })
+}
+
+/// Removes a session that nobody holds.
+fn remove(session: &Kept) -> Option<PathBuf> {
+    let journal = File::open(session.directory.join("journal.jsonl")).ok()?;
+    journal.try_lock().ok()?;
+    fs::remove_dir_all(&session.directory).ok()?;
+    Some(session.directory.clone())
+}
+
+fn prune_blobs(directory: &Path, now: SystemTime, days: u32) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        if modified.is_ok_and(|modified| is_older(modified, now, days)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_older(modified: SystemTime, now: SystemTime, days: u32) -> bool {
+    let limit = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
+    now.duration_since(modified).is_ok_and(|age| age > limit)
+}
+
+fn age(path: &Path, now: SystemTime) -> Option<Duration> {
+    now.duration_since(path.metadata().ok()?.modified().ok()?).ok()
+}

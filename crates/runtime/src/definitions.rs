@@ -1,0 +1,119 @@
+//! Definitions by checksum: read once, compiled once, pinned for a session.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jackline_definition::{Diagnostics, FILE_NAME, decode, encode, load};
+use jackline_engine::{Definition, Digest};
+use jackline_journal::{FileStore, OpenedDefinition, write_private};
+
+/// Why there is no definition.
+#[derive(Debug, thiserror::Error)]
+pub enum DefinitionError {
+    /// No file was found.
+    #[error("no `{FILE_NAME}` in `{}` or above it; write one, or name one with -d", .0.display())]
+    NotFound(PathBuf),
+    /// The file can't be read.
+    #[error("can't read the definition `{}`: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the file system said.
+        source: std::io::Error,
+    },
+    /// The file is wrong.
+    #[error("{0}")]
+    Invalid(Diagnostics),
+}
+
+/// A definition and where it came from.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// What the engine runs on.
+    pub definition: Arc<Definition>,
+    /// The sha256 of its source.
+    pub checksum: Digest,
+    /// The file.
+    pub file: PathBuf,
+}
+
+/// Finds and keeps definitions.
+pub struct Definitions {
+    flag: Option<PathBuf>,
+    cache: Option<PathBuf>,
+    known: BTreeMap<Digest, Arc<Definition>>,
+}
+
+impl Definitions {
+    /// Definitions from `flag`, or else from the workspace; compiled ones are
+    /// kept in the state home of `store`.
+    pub fn new(flag: Option<PathBuf>, store: Option<&FileStore>) -> Self {
+        let cache = store.map(|store| store.home().join("definitions"));
+        Self { flag, cache, known: BTreeMap::new() }
+    }
+
+    /// The definition for a new session in a directory.
+    pub fn resolve(&mut self, directory: &Path) -> Result<Resolved, DefinitionError> {
+        let file = match &self.flag {
+            Some(file) => file.clone(),
+            None => find_file(directory)
+                .ok_or_else(|| DefinitionError::NotFound(directory.to_owned()))?,
+        };
+        let source = std::fs::read(&file)
+            .map_err(|source| DefinitionError::Unreadable { path: file.clone(), source })?;
+        let checksum = Digest::of(&source);
+        let definition = match self.cached(&checksum) {
+            Some(definition) => definition,
+            None => {
+                let loaded =
+                    load(&source, &file.display().to_string()).map_err(DefinitionError::Invalid)?;
+                self.keep(checksum, loaded)
+            }
+        };
+        let file = std::fs::canonicalize(&file).unwrap_or(file);
+        Ok(Resolved { definition, checksum, file })
+    }
+
+    /// The definition a session was opened with; `opened` is read only where
+    /// the compiled one is gone.
+    pub(crate) fn pinned<E>(
+        &mut self,
+        checksum: &Digest,
+        opened: impl FnOnce() -> Result<OpenedDefinition, E>,
+    ) -> Result<Arc<Definition>, E> {
+        match self.cached(checksum) {
+            Some(definition) => Ok(definition),
+            None => opened().map(|opened| self.keep(*checksum, opened.lowered)),
+        }
+    }
+
+    fn cached(&mut self, checksum: &Digest) -> Option<Arc<Definition>> {
+        if let Some(known) = self.known.get(checksum) {
+            return Some(Arc::clone(known));
+        }
+        let bytes = std::fs::read(self.compiled_path(checksum)?).ok()?;
+        let definition = Arc::new(decode(&bytes)?);
+        self.known.insert(*checksum, Arc::clone(&definition));
+        Some(definition)
+    }
+
+    fn keep(&mut self, checksum: Digest, definition: Definition) -> Arc<Definition> {
+        if let Some(path) = self.compiled_path(&checksum) {
+            // A cache that can't be written costs time, nothing else.
+            let _ = write_private(&path, &encode(&definition));
+        }
+        let definition = Arc::new(definition);
+        self.known.insert(checksum, Arc::clone(&definition));
+        definition
+    }
+
+    fn compiled_path(&self, checksum: &Digest) -> Option<PathBuf> {
+        self.cache.as_ref().map(|cache| cache.join(format!("{checksum}.compiled")))
+    }
+}
+
+/// `jackline.yaml` here or in a parent.
+pub fn find_file(directory: &Path) -> Option<PathBuf> {
+    directory.ancestors().map(|above| above.join(FILE_NAME)).find(|file| file.is_file())
+}

@@ -1,0 +1,133 @@
+//! The one door through which an adapter gets an answer, whatever happens.
+//!
+//! Silence would be taken for consent. So a fault, and even a panic, becomes a
+//! denial that says the guard is broken and what a person can do about it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jackline_engine::{
+    Class, Decision, Event, EventKind, SessionId, Verdict, Violation, WireFault, wire::WireError,
+};
+use jackline_journal::Note;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::runtime::{Fault, Runtime};
+
+/// What an adapter shows.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The verdict, as it is in the journal.
+    pub json: String,
+    /// Whether this is a decision; if not, the guard or the line is broken.
+    pub decided: bool,
+}
+
+impl Runtime {
+    /// Answers an event.
+    pub fn answer(&mut self, event: Event) -> Answer {
+        let session = event.session.clone();
+        let call = match &event.kind {
+            EventKind::ToolProposed { call, .. } | EventKind::ToolFinished { call, .. } => {
+                call.clone()
+            }
+            _ => None,
+        };
+        let handled = catch_unwind(AssertUnwindSafe(|| self.handle(event)));
+        let fault = match handled {
+            Ok(Ok(json)) => return Answer { json: take(json), decided: true },
+            Ok(Err(fault)) => fault,
+            Err(panic) => {
+                self.forget();
+                Fault::Panic(panic_text(panic.as_ref()))
+            }
+        };
+        let (kind, remedy) = (fault.kind(), fault.remedy());
+        self.note(Note::Fault { kind: kind.to_owned(), reason: fault.to_string() });
+        let message = format!("the guard is broken, not the call: {fault}");
+        let verdict = Verdict {
+            session: Some(session),
+            call,
+            violations: vec![Violation {
+                id: "v0.1".to_owned(),
+                guard: "runtime".to_owned(),
+                kind: "guard_fault".to_owned(),
+                subtype: kind.to_owned(),
+                class: Class::Terminal,
+                message: message.clone(),
+                location: None,
+                correction: Some(remedy.to_owned()),
+                decision: Decision::Deny,
+                enforced: true,
+            }],
+            context: Some(format!("{message}\n-> {remedy}")),
+            ..Verdict::fault(WireFault {
+                kind: kind.to_owned(),
+                reason: format!("{message}; {remedy}"),
+                line: None,
+            })
+        };
+        Answer { json: render(&verdict), decided: false }
+    }
+
+    /// Answers a line that is no event.
+    pub fn refuse_line(
+        &mut self,
+        line: u64,
+        kind: &str,
+        reason: &str,
+        session: Option<&SessionId>,
+    ) -> Answer {
+        self.note(Note::Malformed { line, reason: reason.to_owned() });
+        let verdict = Verdict {
+            session: session.cloned(),
+            ..Verdict::fault(WireFault {
+                kind: kind.to_owned(),
+                reason: format!("line {line} is not an event: {reason}"),
+                line: Some(line),
+            })
+        };
+        Answer { json: render(&verdict), decided: false }
+    }
+
+    /// Answers a line that can't be parsed.
+    pub fn refuse(&mut self, line: u64, error: &WireError, session: Option<&SessionId>) -> Answer {
+        self.refuse_line(line, error.kind(), &error.to_string(), session)
+    }
+}
+
+impl Fault {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.kind(),
+            Self::Definition(_) => "definition",
+            Self::IdReused(_) => "id_reused",
+            Self::Panic(_) => "internal",
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.remedy(),
+            Self::Definition(_) => "mend the definition (`jackline check`), then send it again",
+            Self::IdReused(_) => "give every event an id of its own",
+            Self::Panic(_) => "report this with the journal of the session",
+        }
+    }
+}
+
+fn take(json: Box<RawValue>) -> String {
+    Box::<str>::from(json).into()
+}
+
+fn render(verdict: &Verdict) -> String {
+    // Plain data has no way to fail to be JSON; and if it had, this denies.
+    to_raw_value(verdict).map_or_else(|_| r#"{"v":1,"decision":"deny"}"#.to_owned(), take)
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no reason given".to_owned())
+}

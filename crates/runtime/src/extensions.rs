@@ -1,0 +1,110 @@
+//! Policies and checkers written in Rust.
+//!
+//! They run here, not in the engine: what they said is recorded as a fact, so
+//! a journal replays without them. Their memory is part of the session.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jackline_engine::{CallView, CheckFact, PolicyFact};
+
+/// What a policy says about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyDecision {
+    /// Whether it may run.
+    pub allowed: bool,
+    /// Why not.
+    pub reason: Option<String>,
+}
+
+impl PolicyDecision {
+    /// It may run.
+    pub fn allow() -> Self {
+        Self { allowed: true, reason: None }
+    }
+
+    /// It may not.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self { allowed: false, reason: Some(reason.into()) }
+    }
+}
+
+/// A policy over tool calls. `state` is what it remembers of this session: it
+/// is saved, restored, reset and rolled back with the session.
+pub trait ToolPolicy: Send {
+    /// The name a definition uses for it.
+    fn name(&self) -> &str;
+
+    /// Looks at a call before it runs.
+    fn check(&self, state: &str, call: &CallView) -> PolicyDecision;
+
+    /// Learns from a call that succeeded: gives back what to remember.
+    fn on_result(&self, state: &str, _call: &CallView) -> String {
+        state.to_owned()
+    }
+}
+
+/// A check of whether the task is complete.
+pub trait CompletionChecker: Send {
+    /// The name a definition uses for it.
+    fn name(&self) -> &str;
+
+    /// Nothing if it is complete, else what is missing.
+    fn check(&self) -> Result<(), String>;
+}
+
+/// The policies and checkers of a runtime.
+#[derive(Default)]
+pub struct Extensions {
+    policies: BTreeMap<String, Box<dyn ToolPolicy>>,
+    checkers: BTreeMap<String, Box<dyn CompletionChecker>>,
+}
+
+impl Extensions {
+    /// Adds a policy.
+    #[must_use]
+    pub fn with_policy(mut self, policy: impl ToolPolicy + 'static) -> Self {
+        self.policies.insert(policy.name().to_owned(), Box::new(policy));
+        self
+    }
+
+    /// Adds a checker.
+    #[must_use]
+    pub fn with_checker(mut self, checker: impl CompletionChecker + 'static) -> Self {
+        self.checkers.insert(checker.name().to_owned(), Box::new(checker));
+        self
+    }
+
+    pub(crate) fn check(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
+        self.ask(name, |policy| match policy.check(state, call) {
+            PolicyDecision { allowed: true, .. } => PolicyFact::Allowed,
+            PolicyDecision { allowed: false, reason } => PolicyFact::Denied { reason },
+        })
+    }
+
+    pub(crate) fn on_result(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
+        self.ask(name, |policy| PolicyFact::State { text: policy.on_result(state, call) })
+    }
+
+    pub(crate) fn complete(&self, name: &str) -> CheckFact {
+        let Some(checker) = self.checkers.get(name) else {
+            return CheckFact::Broken { reason: NOT_REGISTERED.to_owned() };
+        };
+        match catch_unwind(AssertUnwindSafe(|| checker.check())) {
+            Ok(Ok(())) => CheckFact::Complete,
+            Ok(Err(feedback)) => CheckFact::Incomplete { feedback: Some(feedback) },
+            Err(_) => CheckFact::Broken { reason: PANICKED.to_owned() },
+        }
+    }
+
+    fn ask(&self, name: &str, ask: impl FnOnce(&dyn ToolPolicy) -> PolicyFact) -> PolicyFact {
+        let Some(policy) = self.policies.get(name) else {
+            return PolicyFact::Broken { reason: NOT_REGISTERED.to_owned() };
+        };
+        catch_unwind(AssertUnwindSafe(|| ask(policy.as_ref())))
+            .unwrap_or_else(|_| PolicyFact::Broken { reason: PANICKED.to_owned() })
+    }
+}
+
+const NOT_REGISTERED: &str = "it is not registered with this runtime";
+const PANICKED: &str = "it panicked";

@@ -1,0 +1,30 @@
+//! The only caller of the engine.
+//!
+//! The runtime gathers the facts an engine asks for, lets it decide, makes the
+//! record durable, and only then answers. What goes wrong on the way becomes a
+//! denial that says the guard is broken, not the call.
+
+mod clock;
+mod definitions;
+mod door;
+mod extensions;
+mod facts;
+mod home;
+mod inspect;
+mod live;
+mod redact;
+mod replay;
+mod runtime;
+mod sessions;
+
+pub use clock::{boot_number, now};
+pub use definitions::{DefinitionError, Definitions, Resolved, find_file};
+pub use door::Answer;
+pub use extensions::{CompletionChecker, Extensions, PolicyDecision, ToolPolicy};
+pub use home::{HomeError, state_home};
+pub use inspect::inspect;
+pub use live::Saved;
+pub use redact::redact_text;
+pub use replay::{Difference, Replay, ReplayReport};
+pub use runtime::{Fault, Runtime};
+pub use sessions::{Found, SelectError, Sessions};

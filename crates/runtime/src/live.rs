@@ -1,0 +1,191 @@
+//! A session at work: its log, its state, and where it works.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jackline_engine::{Definition, Digest, Record, Session};
+use jackline_journal::{Head, Line, Log, Opened, OpenedDefinition, StoreError, parse_record};
+use serde::{Deserialize, Serialize};
+
+use crate::definitions::Definitions;
+
+/// What a saved state holds besides the engine's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    /// The checksum of the pinned definition.
+    pub definition: Digest,
+    /// The file it came from.
+    pub file: Option<String>,
+    /// The directory the agent works in.
+    pub workspace: Option<String>,
+    /// The engine's state.
+    pub state: Vec<u8>,
+}
+
+/// A session at work.
+pub(crate) struct Live {
+    pub(crate) log: Box<dyn Log>,
+    pub(crate) session: Session,
+    /// The head the session belongs to; none before the first record.
+    pub(crate) head: Option<Head>,
+    pub(crate) checksum: Digest,
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) workspace: Option<PathBuf>,
+    /// What the first record says, while it is not written.
+    pub(crate) opening: Option<Opened>,
+}
+
+impl Live {
+    /// Brings a session back that has a journal. The state may be behind; it is
+    /// brought up to date under the lock.
+    pub(crate) fn load(
+        mut log: Box<dyn Log>,
+        definitions: &mut Definitions,
+    ) -> Result<Option<Self>, StoreError> {
+        if let Some((head, bytes)) = log.load_state()?
+            && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
+        {
+            let definition = definitions
+                .pinned(&saved.definition, || read_opened(log.as_mut()).map(|o| o.definition))?;
+            if let Some(session) = restore(definition, &saved.state)? {
+                return Ok(Some(Self {
+                    log,
+                    session,
+                    head: Some(head),
+                    checksum: saved.definition,
+                    file: saved.file.map(PathBuf::from),
+                    workspace: saved.workspace.map(PathBuf::from),
+                    opening: None,
+                }));
+            }
+        }
+        if log.first()?.is_none() {
+            return Ok(None);
+        }
+        let opened = read_opened(log.as_mut())?;
+        let OpenedDefinition { checksum, file, lowered } = opened.definition;
+        let session = Session::new(Arc::new(lowered));
+        Ok(Some(Self {
+            log,
+            session,
+            head: None,
+            checksum,
+            file: file.map(PathBuf::from),
+            workspace: opened.workspace.map(PathBuf::from),
+            opening: None,
+        }))
+    }
+
+    /// Brings the session up to the end of its journal. Needs the lock.
+    pub(crate) fn refresh(&mut self) -> Result<(), StoreError> {
+        let head = self.log.head()?;
+        if head == self.head {
+            return Ok(());
+        }
+        if head.is_some() {
+            // Somebody else wrote the first record meanwhile.
+            self.opening = None;
+        }
+        if self.head.is_none() {
+            self.rebuild()?;
+        } else if let Some((saved_head, bytes)) = self.log.load_state()?
+            && self.head.is_some_and(|head| head.seq < saved_head.seq)
+            && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
+            && saved.definition == self.checksum
+            && let Some(session) = restore(Arc::clone(self.session.definition()), &saved.state)?
+        {
+            self.session = session;
+            self.head = Some(saved_head);
+        }
+        let from = self.head.map_or(0, |head| head.bytes);
+        self.fold(from)?;
+        self.head = head;
+        Ok(())
+    }
+
+    /// Starts over from the latest snapshot in the journal, or from its beginning.
+    fn rebuild(&mut self) -> Result<(), StoreError> {
+        if let Some(line) = self.log.first()?
+            && let Line::Opened(opened) = parse_record(&line)?
+        {
+            self.checksum = opened.definition.checksum;
+            self.file = opened.definition.file.map(PathBuf::from);
+            self.workspace = opened.workspace.map(PathBuf::from);
+            self.session = Session::new(Arc::new(opened.definition.lowered));
+        }
+        let Some(from) = self.log.latest_snapshot()? else { return Ok(()) };
+        let mut restored = None;
+        let definition = Arc::clone(self.session.definition());
+        self.log.read(from, &mut |line| {
+            if restored.is_none()
+                && let Line::Event(record) = parse_record(line)?
+                && let Some(snapshot) = record.snapshot
+            {
+                restored = restore(Arc::clone(&definition), &snapshot)?;
+            }
+            Ok(())
+        })?;
+        if let Some(session) = restored {
+            self.session = session;
+        }
+        Ok(())
+    }
+
+    /// Applies every record from byte `from` on that the session has not seen.
+    fn fold(&mut self, from: u64) -> Result<(), StoreError> {
+        let session = &mut self.session;
+        self.log.read(from, &mut |line| {
+            if let Line::Event(record) = parse_record(line)?
+                && record.seq > session.seq()
+            {
+                session.apply(&Record {
+                    seq: record.seq,
+                    event: &record.event,
+                    facts: &record.facts,
+                    verdict: &record.verdict,
+                });
+            }
+            Ok(())
+        })
+    }
+
+    /// The workspace as records name it.
+    pub(crate) fn workspace_text(&self) -> Option<String> {
+        self.workspace.as_ref().map(|path| path.display().to_string())
+    }
+
+    /// What is saved beside the journal.
+    pub(crate) fn saved(&self) -> Vec<u8> {
+        let saved = Saved {
+            definition: self.checksum,
+            file: self.file.as_ref().map(|file| file.display().to_string()),
+            workspace: self.workspace_text(),
+            state: self.session.snapshot(),
+        };
+        postcard::to_allocvec(&saved).unwrap_or_default()
+    }
+}
+
+/// A state of a newer format shuts the gate; one that can't be read is made
+/// again from the journal.
+fn restore(definition: Arc<Definition>, state: &[u8]) -> Result<Option<Session>, StoreError> {
+    match Session::restore(definition, state) {
+        Ok(session) => Ok(Some(session)),
+        Err(jackline_engine::StateError::Newer(found)) => Err(StoreError::Newer {
+            what: "the saved state",
+            found: u32::from(found),
+            known: u32::from(jackline_engine::STATE_FORMAT),
+        }),
+        Err(jackline_engine::StateError::Unreadable) => Ok(None),
+    }
+}
+
+pub(crate) fn read_opened(log: &mut dyn Log) -> Result<Opened, StoreError> {
+    let missing =
+        || StoreError::Tampered { record: "0".to_owned(), reason: "it is missing".to_owned() };
+    let line = log.first()?.ok_or_else(missing)?;
+    match parse_record(&line)? {
+        Line::Opened(opened) => Ok(*opened),
+        Line::Event(_) => Err(missing()),
+    }
+}

@@ -1,0 +1,285 @@
+//! Event in, verdict out: the order of things around a decision.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use jackline_engine::definition::Redact;
+use jackline_engine::{
+    Event, EventKind, Facts, Record, Session, SessionId, Timestamp, Verdict, elide, observe,
+};
+use jackline_journal::{
+    Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
+    parse_record,
+};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::clock;
+use crate::definitions::{DefinitionError, Definitions, Resolved};
+use crate::extensions::Extensions;
+use crate::facts::{World, gather};
+use crate::live::Live;
+use crate::redact::redact;
+
+/// A record carries a snapshot this often, which bounds a rebuild.
+const SNAPSHOT_EVERY: u64 = 4096;
+
+/// How many sessions are kept open at once.
+const OPEN_MAX: usize = 64;
+
+/// How many notes one record carries.
+const NOTES_MAX: usize = 16;
+
+/// Why there is no decision.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The store can't keep the record.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no definition to decide by.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+    /// The id of the event belongs to another one.
+    #[error("event id `{0}` was used before, for another event")]
+    IdReused(String),
+    /// A bug of ours.
+    #[error("an internal fault: {0}")]
+    Panic(String),
+}
+
+/// Runs the engine for many sessions.
+pub struct Runtime {
+    store: Box<dyn Store>,
+    definitions: Definitions,
+    extensions: Extensions,
+    deadline: Option<Timestamp>,
+    directory: PathBuf,
+    live: BTreeMap<SessionId, Live>,
+    notes: Vec<Note>,
+    notes_dropped: u64,
+    /// What to tidy up once the answer is out.
+    untidy: Option<Retention>,
+}
+
+impl Runtime {
+    /// A runtime on a store. `directory` is the workspace of sessions that name none.
+    pub fn new(store: Box<dyn Store>, definitions: Definitions, directory: PathBuf) -> Self {
+        Self {
+            store,
+            definitions,
+            extensions: Extensions::default(),
+            deadline: None,
+            directory,
+            live: BTreeMap::new(),
+            notes: Vec::new(),
+            notes_dropped: 0,
+            untidy: None,
+        }
+    }
+
+    /// Adds policies and checkers written in Rust.
+    #[must_use]
+    pub fn with_extensions(mut self, extensions: Extensions) -> Self {
+        self.extensions = extensions;
+        self
+    }
+
+    /// Sets when the work of every session must be over.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Option<Timestamp>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Has something written down with the next record.
+    pub fn note(&mut self, note: Note) {
+        if self.notes.len() < NOTES_MAX {
+            self.notes.push(note);
+        } else {
+            self.notes_dropped += 1;
+        }
+    }
+
+    /// Does what may wait until after an answer: makes room for new sessions.
+    pub fn tidy(&mut self) {
+        if let Some(keep) = self.untidy.take()
+            && let Err(error) = self.store.prune(&keep, clock::now().wall)
+        {
+            let (kind, reason) = (error.kind().to_owned(), error.to_string());
+            self.note(Note::Fault { kind, reason });
+        }
+    }
+
+    /// Forgets what is in memory; everything is in the journals.
+    pub(crate) fn forget(&mut self) {
+        self.live.clear();
+    }
+
+    /// Decides on an event and makes the record durable.
+    pub(crate) fn handle(&mut self, mut event: Event) -> Result<Box<RawValue>, Fault> {
+        let session = event.session.clone();
+        let mut live = match self.live.remove(&session) {
+            Some(live) => live,
+            None => self.open(&event)?,
+        };
+        if live.session.definition().journal.redact == Redact::BuiltIn {
+            redact(&mut event);
+        }
+        let blobs = elide(&mut event);
+        let mut facts = Facts::at(clock::now());
+        facts.deadline = self.deadline;
+        facts.observed = observe(&event);
+        self.gather(&live, &event, &mut facts);
+
+        self.store.put_blobs(&blobs)?;
+        live.log.lock()?;
+        let answer = self.decide(&mut live, &event, facts);
+        live.log.unlock();
+        // After a fault the session is read again from its journal.
+        if answer.is_ok() {
+            if self.live.len() >= OPEN_MAX {
+                self.live.pop_first();
+            }
+            self.live.insert(session, live);
+        }
+        answer
+    }
+
+    fn gather(&self, live: &Live, event: &Event, facts: &mut Facts) {
+        let world = World {
+            workspace: live.workspace.as_deref(),
+            definition_file: live.file.as_deref(),
+            definition_checksum: live.checksum,
+            extensions: &self.extensions,
+        };
+        gather(&live.session, event, facts, &world);
+    }
+
+    /// The part that holds the lock.
+    fn decide(
+        &mut self,
+        live: &mut Live,
+        event: &Event,
+        mut facts: Facts,
+    ) -> Result<Box<RawValue>, Fault> {
+        let seq = live.session.seq();
+        live.refresh()?;
+        if let Some(id) = &event.id
+            && let Some(line) = live.log.find(id)?
+        {
+            return resend(event, &line);
+        }
+        if live.session.seq() != seq {
+            // Somebody was faster, so the questions may be others. What policies
+            // said rested on an older state.
+            facts.policies.clear();
+            self.gather(live, event, &mut facts);
+        }
+        facts.now = clock::now();
+
+        let verdict = live.session.decide(event, &facts);
+        let json = to_raw_value(&verdict).map_err(|error| Fault::Panic(error.to_string()))?;
+        self.append(live, event, &facts, &verdict, &json)?;
+        Ok(json)
+    }
+
+    fn append(
+        &mut self,
+        live: &mut Live,
+        event: &Event,
+        facts: &Facts,
+        verdict: &Verdict,
+        json: &RawValue,
+    ) -> Result<(), Fault> {
+        let seq = live.session.seq() + 1;
+        let record = Record { seq, event, facts, verdict };
+        let after = (seq.is_multiple_of(SNAPSHOT_EVERY)).then(|| {
+            let mut after = live.session.clone();
+            after.apply(&record);
+            after.snapshot()
+        });
+        let notes = self.notes_for(live);
+        let mut bodies: Vec<Body> = live.opening.iter().map(Body::opened).collect();
+        bodies.push(Body::event(seq, event, facts, json, &notes, after.as_deref()));
+        let head = live.log.append(&bodies)?;
+        self.notes.clear();
+        self.notes_dropped = 0;
+
+        if live.opening.take().is_some() {
+            let journal = &live.session.definition().journal;
+            self.untidy = Some(Retention {
+                workspace: live.workspace_text().unwrap_or_default(),
+                bytes: journal.retain_bytes,
+                days: journal.retain_days,
+            });
+        }
+        live.session.apply(&record);
+        live.head = Some(head);
+        if let Err(error) = live.log.save_state(&head, &live.saved()) {
+            // The journal has it; the next one who looks reads it from there.
+            let (kind, reason) = (error.kind().to_owned(), error.to_string());
+            self.note(Note::Fault { kind, reason });
+        }
+        Ok(())
+    }
+
+    fn notes_for(&self, live: &mut Live) -> Vec<Note> {
+        let repaired = live.log.take_repaired().map(|bytes| Note::Repaired { bytes });
+        let dropped =
+            (self.notes_dropped > 0).then_some(Note::Dropped { count: self.notes_dropped });
+        repaired.into_iter().chain(self.notes.iter().cloned()).chain(dropped).collect()
+    }
+
+    fn open(&mut self, event: &Event) -> Result<Live, Fault> {
+        let log = self.store.open(&event.session)?;
+        if let Some(live) = Live::load(log, &mut self.definitions)? {
+            return Ok(live);
+        }
+        let workspace = self.workspace_of(event);
+        let Resolved { definition, checksum, file } = self.definitions.resolve(&workspace)?;
+        let opening = Opened {
+            session: event.session.clone(),
+            at: event.at.unwrap_or_else(|| clock::now().wall),
+            workspace: Some(workspace.display().to_string()),
+            definition: OpenedDefinition {
+                checksum,
+                file: Some(file.display().to_string()),
+                lowered: (*definition).clone(),
+            },
+        };
+        Ok(Live {
+            log: self.store.open(&event.session)?,
+            session: Session::new(definition),
+            head: None,
+            checksum,
+            file: Some(file),
+            workspace: Some(workspace),
+            opening: Some(opening),
+        })
+    }
+
+    fn workspace_of(&self, event: &Event) -> PathBuf {
+        let named = match &event.kind {
+            EventKind::SessionStarted { workspace: Some(workspace), .. } => Path::new(workspace),
+            _ => Path::new("."),
+        };
+        let path = self.directory.join(named);
+        path.canonicalize().unwrap_or(path)
+    }
+}
+
+/// The answer that was given when this event was sent first.
+fn resend(event: &Event, line: &[u8]) -> Result<Box<RawValue>, Fault> {
+    let fault = |reason: &str| Fault::Panic(reason.to_owned());
+    let Line::Event(record) = parse_record(line).map_err(StoreError::from)? else {
+        return Err(fault("an id that leads to no event"));
+    };
+    let EventRecord { event: mut first, verdict_json, .. } = *record;
+    if event.at.is_none() {
+        first.at = None;
+    }
+    if first != *event {
+        let id = event.id.as_ref().map_or_else(String::new, ToString::to_string);
+        return Err(Fault::IdReused(id));
+    }
+    RawValue::from_string(verdict_json).map_err(|_| fault("a record without a verdict"))
+}

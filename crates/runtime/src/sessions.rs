@@ -1,0 +1,122 @@
+//! Finds the session a person means.
+
+use std::path::{Path, PathBuf};
+
+use jackline_engine::{SessionId, Timestamp};
+use jackline_journal::{FileStore, Opened, StoreError, read_first};
+
+use crate::clock::from_system;
+
+/// A session that has a journal.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Its id, or its directory where the journal can't say.
+    pub name: String,
+    /// Its file of records.
+    pub journal: PathBuf,
+    opened: Option<Opened>,
+    /// When it was last written to.
+    pub modified: Option<Timestamp>,
+}
+
+impl Found {
+    /// What it was opened with, unless that can't be read any more.
+    pub fn opened(&self) -> Result<&Opened, StoreError> {
+        self.opened.as_ref().ok_or_else(|| StoreError::Tampered {
+            record: "0".to_owned(),
+            reason: "it does not open a session".to_owned(),
+        })
+    }
+}
+
+/// Why no session was found.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectError {
+    /// No session has that id or prefix.
+    #[error("no session `{0}`; `jackline status --all` lists them")]
+    Unknown(String),
+    /// Several have that prefix.
+    #[error("`{prefix}` could be {}", .candidates.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        prefix: String,
+        /// What it could be.
+        candidates: Vec<String>,
+    },
+    /// Nothing happened here yet.
+    #[error("no session has worked in `{}` yet; name one, or see `jackline status --all`", .0.display())]
+    NoneHere(PathBuf),
+    /// The store can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The sessions of a state home.
+pub struct Sessions {
+    store: FileStore,
+}
+
+impl Sessions {
+    /// The sessions of a store.
+    pub fn new(store: FileStore) -> Self {
+        Self { store }
+    }
+
+    /// Every session, latest first.
+    pub fn list(&self) -> Result<Vec<Found>, StoreError> {
+        let mut found: Vec<Found> = self
+            .store
+            .directories()?
+            .into_iter()
+            .filter_map(|directory| look(&directory.join("journal.jsonl")))
+            .collect();
+        found.sort_by_key(|session| std::cmp::Reverse(session.modified));
+        Ok(found)
+    }
+
+    /// An id, a unique prefix, a journal file; or the latest session of `directory`.
+    pub fn select(&self, name: Option<&str>, directory: &Path) -> Result<Found, SelectError> {
+        let Some(name) = name else {
+            let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+            let works_here = |found: &Found| {
+                let opened = found.opened.as_ref();
+                opened
+                    .and_then(|opened| opened.workspace.as_ref())
+                    .is_some_and(|at| here.starts_with(at))
+            };
+            let latest = self.list()?.into_iter().find(works_here);
+            return latest.ok_or(SelectError::NoneHere(here));
+        };
+        if let Ok(id) = SessionId::parse(name)
+            && let Some(found) = look(&self.store.directory(&id).join("journal.jsonl"))
+        {
+            return Ok(found);
+        }
+        let path = Path::new(name);
+        if let Some(found) = look(path) {
+            return Ok(found);
+        }
+        let mut matching: Vec<Found> =
+            self.list()?.into_iter().filter(|found| found.name.starts_with(name)).collect();
+        match (matching.pop(), matching.len()) {
+            (None, _) => Err(SelectError::Unknown(name.to_owned())),
+            (Some(found), 0) => Ok(found),
+            (Some(last), _) => {
+                let all = matching.iter().chain([&last]).take(5);
+                let candidates = all.map(|found| format!("`{}`", found.name)).collect();
+                Err(SelectError::Ambiguous { prefix: name.to_owned(), candidates })
+            }
+        }
+    }
+}
+
+fn look(journal: &Path) -> Option<Found> {
+    let metadata = journal.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let opened = read_first(journal).ok().flatten();
+    let name = match &opened {
+        Some(opened) => opened.session.to_string(),
+        None => journal.parent()?.file_name()?.to_string_lossy().into_owned(),
+    };
+    let modified = metadata.modified().ok().map(from_system);
+    Some(Found { name, journal: journal.to_owned(), opened, modified })
+}
