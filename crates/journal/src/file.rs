@@ -166,12 +166,23 @@ pub struct FileLog {
     ids: Option<Ids>,
     /// The head as of the last look under the lock.
     head: Option<Head>,
+    /// The head of the state that was loaded last.
+    loaded: Option<Head>,
     repaired: Option<u64>,
 }
 
 impl FileLog {
     fn new(directory: PathBuf, boot: u64) -> Self {
-        Self { directory, boot, journal: None, state: None, ids: None, head: None, repaired: None }
+        Self {
+            directory,
+            boot,
+            journal: None,
+            state: None,
+            ids: None,
+            head: None,
+            loaded: None,
+            repaired: None,
+        }
     }
 
     /// The file of records.
@@ -253,6 +264,29 @@ impl FileLog {
         Ok(())
     }
 
+    /// The head of the saved state; looked at again only where it has changed.
+    fn saved_head(&mut self) -> Result<Option<Head>, StoreError> {
+        if let (Some(loaded), Some(file)) = (&self.loaded, &self.state)
+            && slots::is_newest(file, loaded)
+        {
+            return Ok(self.loaded);
+        }
+        Ok(self.load_state()?.map(|(head, _)| head))
+    }
+
+    fn read_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
+        if self.state.is_none() {
+            let path = self.state_path();
+            match OpenOptions::new().read(true).write(true).open(&path) {
+                Ok(file) => self.state = Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                // Looking must work where writing does not.
+                Err(_) => return slots::read(&File::open(&path).context("open", &path)?),
+            }
+        }
+        self.state.as_ref().map_or(Ok(None), slots::read)
+    }
+
     fn index(&mut self, from: u64, to: u64) -> Result<(), StoreError> {
         let mut found = Vec::new();
         let mut offset = from;
@@ -314,13 +348,16 @@ impl Log for FileLog {
         if self.head.is_some_and(|head| head.bytes == length) {
             return Ok(self.head);
         }
-        // A head that is remembered is as good as a saved one, and costs no reading.
-        let saved = self.load_state()?.map(|(head, _)| head);
+        // A head that is remembered is as good as a saved one.
+        let saved = self.saved_head()?;
         let known = self.head.into_iter().chain(saved).max_by_key(|head| head.seq);
         if let Some(known) = &known {
             self.check_head(known, length)?;
         }
-        let (head, torn) = self.scan(known)?;
+        let (head, torn) = match known {
+            Some(known) if known.bytes == length => (Some(known), 0),
+            _ => self.scan(known)?,
+        };
         if torn > 0 {
             let (file, path) = self.journal()?;
             file.set_len(head.map_or(0, |head| head.bytes)).context("repair", &path)?;
@@ -336,16 +373,9 @@ impl Log for FileLog {
     }
 
     fn load_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
-        if self.state.is_none() {
-            let path = self.state_path();
-            match OpenOptions::new().read(true).write(true).open(&path) {
-                Ok(file) => self.state = Some(file),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                // Looking must work where writing does not.
-                Err(_) => return slots::read(&File::open(&path).context("open", &path)?),
-            }
-        }
-        self.state.as_ref().map_or(Ok(None), slots::read)
+        let loaded = self.read_state()?;
+        self.loaded = loaded.as_ref().map(|(head, _)| *head);
+        Ok(loaded)
     }
 
     fn append(&mut self, bodies: &[Body]) -> Result<Head, StoreError> {

@@ -39,46 +39,65 @@ pub(crate) fn write(file: &File, head: &Head, state: &[u8]) -> io::Result<()> {
 
 /// Reads the newer of the whole slots; a damaged slot counts as absent.
 pub(crate) fn read(file: &File) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
-    let slots = [read_slot(file, 0)?, read_slot(file, 1)?];
-    Ok(slots.into_iter().flatten().max_by_key(|(head, _)| head.seq))
+    let mut slots = [Header::read(file, 0), Header::read(file, 1)];
+    slots.sort_by_key(|slot| std::cmp::Reverse(slot.as_ref().map(|header| header.head.seq)));
+    for header in slots.into_iter().flatten() {
+        if let Some(state) = header.state(file) {
+            if header.format > FORMAT {
+                let (found, known) = (header.format, FORMAT);
+                return Err(StoreError::Newer { what: "the saved state", found, known });
+            }
+            return Ok(Some((header.head, state)));
+        }
+    }
+    Ok(None)
 }
 
-fn read_slot(file: &File, number: u64) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
-    let mut header = [0; HEADER_BYTES];
-    if file.read_exact_at(&mut header, number * SLOT_BYTES).is_err() {
-        return Ok(None);
+/// Whether a head that was read before is still the one of the newer slot.
+/// Looks at the headers only.
+pub(crate) fn is_newest(file: &File, head: &Head) -> bool {
+    let newest = [Header::read(file, 0), Header::read(file, 1)].into_iter().flatten();
+    newest.map(|header| header.head).max_by_key(|head| head.seq) == Some(*head)
+}
+
+struct Header {
+    at: u64,
+    fields: [u8; CHECKSUM_AT],
+    checksum: [u8; 32],
+    format: u32,
+    length: usize,
+    head: Head,
+}
+
+impl Header {
+    fn read(file: &File, number: u64) -> Option<Self> {
+        let at = number * SLOT_BYTES;
+        let mut bytes = [0; HEADER_BYTES];
+        file.read_exact_at(&mut bytes, at).ok()?;
+        let mut rest = bytes.as_slice();
+        let fields: [u8; CHECKSUM_AT] = take(&mut rest)?;
+        let checksum = take(&mut rest)?;
+        let mut rest = fields.as_slice();
+        if take::<8>(&mut rest).as_ref() != Some(MAGIC) {
+            return None;
+        }
+        let format = u32::from_le_bytes(take(&mut rest)?);
+        let length = u32::from_le_bytes(take(&mut rest)?) as usize;
+        let seq = u64::from_le_bytes(take(&mut rest)?);
+        let bytes = u64::from_le_bytes(take(&mut rest)?);
+        let hash = Digest::from_bytes(take(&mut rest)?);
+        let head = Head { seq, hash, bytes };
+        (length <= STATE_BYTES_MAX).then_some(Self { at, fields, checksum, format, length, head })
     }
-    let Some((fields, checksum)) = header.split_at_checked(CHECKSUM_AT) else { return Ok(None) };
-    let mut fields_left = fields;
-    if take::<8>(&mut fields_left).as_ref() != Some(MAGIC) {
-        return Ok(None);
+
+    /// The state behind the header, if it is whole.
+    fn state(&self, file: &File) -> Option<Vec<u8>> {
+        let mut hashed = self.fields.to_vec();
+        hashed.resize(CHECKSUM_AT + self.length, 0);
+        let state = hashed.get_mut(CHECKSUM_AT..)?;
+        file.read_exact_at(state, self.at + HEADER_BYTES as u64).ok()?;
+        (Digest::of(&hashed).as_bytes() == &self.checksum).then(|| hashed.split_off(CHECKSUM_AT))
     }
-    let parsed = (|| {
-        let format = u32::from_le_bytes(take(&mut fields_left)?);
-        let length = u32::from_le_bytes(take(&mut fields_left)?);
-        let seq = u64::from_le_bytes(take(&mut fields_left)?);
-        let bytes = u64::from_le_bytes(take(&mut fields_left)?);
-        let hash = Digest::from_bytes(take(&mut fields_left)?);
-        Some((format, length, Head { seq, hash, bytes }))
-    })();
-    let Some((format, length, head)) = parsed else { return Ok(None) };
-    let length = length as usize;
-    if length > STATE_BYTES_MAX {
-        return Ok(None);
-    }
-    let mut hashed = fields.to_vec();
-    hashed.resize(fields.len() + length, 0);
-    let Some(state) = hashed.get_mut(fields.len()..) else { return Ok(None) };
-    if file.read_exact_at(state, number * SLOT_BYTES + HEADER_BYTES as u64).is_err() {
-        return Ok(None);
-    }
-    if Digest::of(&hashed).as_bytes() != checksum {
-        return Ok(None);
-    }
-    if format > FORMAT {
-        return Err(StoreError::Newer { what: "the saved state", found: format, known: FORMAT });
-    }
-    Ok(Some((head, hashed.split_off(fields.len()))))
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {

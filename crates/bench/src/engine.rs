@@ -1,0 +1,132 @@
+//! `decide` and `apply`, with every guard that is built.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use jackline_engine::{
+    Definition, Event, Facts, Now, Record, STATE_BYTES_MAX, Session, Timestamp, observe,
+};
+
+use crate::report::{Report, median};
+use crate::{Failure, cedar, mix};
+
+const WINDOW: usize = 4000;
+const LONG: u64 = 1_000_000;
+
+pub(crate) fn definition() -> Result<Definition, Failure> {
+    Ok(jackline_definition::load(include_bytes!("../definition.yaml"), "definition.yaml")?)
+}
+
+pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
+    let definition = Arc::new(definition()?);
+    let events: Vec<(Event, Facts)> = mix::events(WINDOW)?
+        .into_iter()
+        .enumerate()
+        .map(|(number, event)| {
+            let wall = Timestamp::from_ms(1_700_000_000_000 + number as i64 * 50);
+            let mut facts = Facts::at(Now::wall(wall));
+            facts.observed = observe(&event);
+            (event, facts)
+        })
+        .collect();
+
+    // Warm caches for both, then one after the other, twice, and the better
+    // half of it: whatever else the machine does hits both.
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    for _ in 0..3 {
+        ours = measure_session(&definition, &events);
+        theirs = cedar::measure(events.len())?;
+    }
+    let (ours, theirs) = (median(ours), median(theirs));
+    report.at_most("decide + apply, p50", ours / 1000.0, "us", 3.0, String::new());
+    report.at_most(
+        "  relative to a 3-policy Cedar decision",
+        ours / theirs,
+        "x",
+        1.0,
+        format!("Cedar p50 {:.2} us", theirs / 1000.0),
+    );
+
+    let mut long = play(&definition, &events, LONG);
+    let (mut at_short, mut at_long, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..9 {
+        let (short, long) = measure_lengths(&definition, &mut long, &events);
+        let (short, long) = (median(short), median(long));
+        ratios.push(long / short);
+        at_short.push(short);
+        at_long.push(long);
+    }
+    let (at_short, at_long) = (median(at_short), median(at_long));
+    report.at_most(
+        "  at 1,000,000 events vs at 10",
+        median(ratios),
+        "x",
+        1.2,
+        format!("{:.2} vs {:.2} us", at_long / 1000.0, at_short / 1000.0),
+    );
+    report.at_most(
+        "  state at 1,000,000 events",
+        long.snapshot().len() as f64 / 1024.0,
+        "KiB",
+        STATE_BYTES_MAX as f64 / 1024.0,
+        String::new(),
+    );
+    Ok(())
+}
+
+/// Nanoseconds of each event of one session.
+fn measure_session(definition: &Arc<Definition>, events: &[(Event, Facts)]) -> Vec<f64> {
+    let mut session = Session::new(Arc::clone(definition));
+    events.iter().map(|(event, facts)| step(&mut session, event, facts)).collect()
+}
+
+/// Nanoseconds of the same events in sessions that are ten events old and in
+/// one that is long.
+fn measure_lengths(
+    definition: &Arc<Definition>,
+    long: &mut Session,
+    events: &[(Event, Facts)],
+) -> (Vec<f64>, Vec<f64>) {
+    let (mut at_short, mut at_long) = (Vec::new(), Vec::new());
+    for (turn, chunk) in events.chunks_exact(20).enumerate() {
+        let mut short = Session::new(Arc::clone(definition));
+        for (number, (event, facts)) in chunk.iter().enumerate() {
+            // Whoever comes second finds the event in the cache, so they take turns.
+            let (first, second) = if turn % 2 == 0 {
+                let first = step(&mut short, event, facts);
+                (first, step(long, event, facts))
+            } else {
+                let second = step(long, event, facts);
+                (step(&mut short, event, facts), second)
+            };
+            if number >= 10 {
+                at_short.push(first);
+                at_long.push(second);
+            }
+        }
+    }
+    (at_short, at_long)
+}
+
+fn step(session: &mut Session, event: &Event, facts: &Facts) -> f64 {
+    let seq = session.seq() + 1;
+    let start = Instant::now();
+    let verdict = session.decide(event, facts);
+    session.apply(&Record { seq, event, facts, verdict: &verdict });
+    let elapsed = start.elapsed().as_nanos() as f64;
+    std::hint::black_box(verdict);
+    elapsed
+}
+
+/// A session after some events, the mix over and over.
+fn play(definition: &Arc<Definition>, events: &[(Event, Facts)], length: u64) -> Session {
+    let mut session = Session::new(Arc::clone(definition));
+    for (event, facts) in events.iter().cycle() {
+        if session.seq() >= length {
+            break;
+        }
+        step(&mut session, event, facts);
+    }
+    session
+}

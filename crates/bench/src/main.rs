@@ -1,0 +1,54 @@
+//! Ratios measured side by side in one run, because machines are noisy.
+//!
+//! `cargo xtask bench` builds this and `jackline` in release and runs it.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    clippy::print_stdout,
+    reason = "a benchmark reads clocks, divides and prints"
+)]
+
+mod cedar;
+mod engine;
+mod mix;
+mod process;
+mod replay;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::report::Report;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let Some(jackline) = words.next().map(PathBuf::from) else {
+        println!("usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay]…");
+        return ExitCode::from(2);
+    };
+    let wanted: Vec<String> = words.collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
+    let mut report = Report::default();
+    let run = || -> Result<(), Failure> {
+        if is_wanted("engine") {
+            engine::run(&mut report)?;
+        }
+        if is_wanted("process") {
+            process::run(&jackline, &mut report)?;
+        }
+        if is_wanted("replay") {
+            replay::run(&mut report)?;
+        }
+        Ok(())
+    };
+    if let Err(failure) = { run }() {
+        println!("the benchmark failed: {failure}");
+        return ExitCode::from(3);
+    }
+    report.print();
+    if report.is_within() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}

@@ -1,0 +1,72 @@
+//! What was measured, beside what must be reached.
+
+use serde::Serialize;
+
+/// One figure.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
+    limit: Option<f64>,
+    within: bool,
+    context: String,
+}
+
+/// All figures of a run.
+#[derive(Default, Serialize)]
+pub(crate) struct Report {
+    rows: Vec<Row>,
+}
+
+impl Report {
+    /// A figure that must not be above a limit.
+    pub(crate) fn at_most(
+        &mut self,
+        name: &'static str,
+        value: f64,
+        unit: &'static str,
+        limit: f64,
+        context: String,
+    ) {
+        let within = value <= limit;
+        self.rows.push(Row { name, value, unit, limit: Some(limit), within, context });
+    }
+
+    /// A figure that must not be below a limit.
+    pub(crate) fn at_least(
+        &mut self,
+        name: &'static str,
+        value: f64,
+        unit: &'static str,
+        limit: f64,
+        context: String,
+    ) {
+        let within = value >= limit;
+        self.rows.push(Row { name, value, unit, limit: Some(limit), within, context });
+    }
+
+    pub(crate) fn is_within(&self) -> bool {
+        self.rows.iter().all(|row| row.within)
+    }
+
+    /// A table for people, then one line of JSON.
+    pub(crate) fn print(&self) {
+        println!("{:<46} {:>10} {:<8} {:>9}  ", "what", "measured", "", "limit");
+        for row in &self.rows {
+            let limit = row.limit.map_or_else(String::new, |limit| format!("{limit}"));
+            let mark = if row.within { "ok " } else { "OUT" };
+            println!(
+                "{:<46} {:>10.2} {:<8} {:>9}  {mark}  {}",
+                row.name, row.value, row.unit, limit, row.context
+            );
+        }
+        println!("{}", serde_json::to_string(self).unwrap_or_default());
+    }
+}
+
+/// The middle of some measurements.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
