@@ -1,1 +1,47 @@
-fn main() {}
+//! `cargo xtask`: the project's own commands. Plain Rust without dependencies,
+//! so that it builds in a moment on a fresh machine.
+
+#![expect(clippy::print_stdout, reason = "these commands talk to people")]
+
+mod bench;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [FILTER…]   set up what is needed and run all tests
+  tidy             check the house rules that no compiler checks
+  bench [PART…]    measure ratios side by side: engine, process, replay, build
+                   (all but build unless told)";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match words.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let done = match command {
+        "test" => test::run(rest),
+        "tidy" => tidy::run(),
+        "bench" => bench::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        other => {
+            println!("no command `{other}`\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            println!("\nxtask {command}: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -481,3 +481,81 @@ fn reset(definition: &Definition, state: &mut State) {
 fn short_text(text: Option<&str>) -> Option<String> {
     text.map(|text| text.chars().take(200).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{Dependency, Need, Policy, SequentialDependency};
+    use crate::digest::Digest;
+    use crate::facts::Now;
+    use crate::time::Timestamp;
+    use crate::wire::parse_line;
+
+    fn definition() -> Arc<Definition> {
+        let needs = Vec::from([Need { tool: "lint".to_string(), fresh: true }]);
+        let dependency = Dependency { tool: "deploy".to_string(), needs };
+        let rule = SequentialDependency::new(Vec::from([dependency]));
+        let rule = PolicyRule::SequentialDependency(rule);
+        Arc::new(Definition {
+            policies: Vec::from([Policy { section: None, rule }]),
+            ..Definition::default()
+        })
+    }
+
+    /// A session that has touched every part of the state.
+    fn busy() -> Session {
+        let mut session = Session::new(definition());
+        let lines = [
+            r#"{"event":"session_started","deadline":"2030-01-01T00:00:00Z"}"#,
+            r#"{"event":"prompt_submitted","source":"human","text":"go"}"#,
+            r#"{"event":"tool_proposed","call":"c1","tool":"lint","args":{}}"#,
+            r#"{"event":"tool_finished","call":"c1","status":"ok"}"#,
+            r#"{"event":"tool_proposed","actor":"sub","call":"c2","tool":"edit","args":{"a":1}}"#,
+            r#"{"event":"tool_proposed","call":"c3","tool":"deploy","args":{}}"#,
+            r#"{"event":"usage_reported","request":"r","input":1,"output":2}"#,
+            r#"{"event":"attempt_started","attempt":"a1"}"#,
+            r#"{"event":"control","action":"pause","by":"dana","why":"lunch"}"#,
+        ];
+        let id = crate::id::SessionId::parse("s").unwrap();
+        for (line, seq) in lines.iter().zip(1..) {
+            let event = parse_line(line.as_bytes(), Some(&id)).unwrap();
+            let mut facts = Facts::at(Now::wall(Timestamp::from_ms(1_000 * seq)));
+            facts.observed = crate::observe(&event);
+            let verdict = session.decide(&event, &facts);
+            session.apply(&Record {
+                seq: seq.unsigned_abs(),
+                event: &event,
+                facts: &facts,
+                verdict: &verdict,
+            });
+        }
+        session
+    }
+
+    #[test]
+    fn a_restored_session_is_the_same() {
+        let session = busy();
+        let restored = Session::restore(definition(), &session.snapshot()).unwrap();
+        assert_eq!(restored.state, session.state);
+    }
+
+    #[test]
+    fn the_format_of_the_state_is_pinned() {
+        // If this differs, a state that is out there would be misread: bump
+        // STATE_FORMAT, then pin the new digest.
+        assert_eq!(
+            (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
+            (1, "3c43b05487a890b20267174dcf02355d97d867bc0fa4271039d3f6cd72b6f39d")
+        );
+    }
+
+    #[test]
+    fn a_newer_or_broken_state_is_refused() {
+        let mut bytes = busy().snapshot();
+        assert_eq!(Session::restore(definition(), b"").unwrap_err(), StateError::Unreadable);
+        let half = bytes.get(..bytes.len() / 2).unwrap();
+        assert_eq!(Session::restore(definition(), half).unwrap_err(), StateError::Unreadable);
+        bytes[0] = 9;
+        assert_eq!(Session::restore(definition(), &bytes).unwrap_err(), StateError::Newer(9));
+    }
+}

@@ -1,0 +1,196 @@
+//! House rules that no compiler checks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::shell::{cargo, output, root};
+
+/// How many crates `jackline` may be made of, our own included. Start-up and
+/// build time are part of the product: raise this only with a reason.
+const CRATES_MAX: usize = 56;
+
+/// How long a source file may be before it wants a seam; tests are lists, and longer.
+const LINES_MAX: usize = 600;
+const TEST_LINES_MAX: usize = 900;
+
+/// What the engine may depend on: none of it does I/O.
+const ENGINE_MAY_USE: [&str; 6] = ["jiff", "postcard", "serde", "serde_json", "sha2", "thiserror"];
+
+/// Who may know whom among our own crates.
+const LAYERS: [(&str, &[&str]); 7] = [
+    ("engine", &[]),
+    ("definition", &["engine"]),
+    ("journal", &["engine"]),
+    ("runtime", &["definition", "engine", "journal"]),
+    ("cli", &["definition", "engine", "journal", "runtime"]),
+    ("conformance", &["definition", "engine"]),
+    ("bench", &["definition", "engine", "journal", "runtime"]),
+];
+
+pub(crate) fn run() -> Result<(), String> {
+    let mut problems = Vec::new();
+    check_crates(&mut problems)?;
+    check_layers(&mut problems);
+    check_engine(&mut problems);
+    check_sources(&mut problems);
+    check_changelog(&mut problems);
+    if problems.is_empty() {
+        println!("tidy: all house rules hold");
+        return Ok(());
+    }
+    problems.iter().for_each(|problem| println!("tidy: {problem}"));
+    Err(format!("{} house rules are broken", problems.len()))
+}
+
+fn check_crates(problems: &mut Vec<String>) -> Result<(), String> {
+    let tree = ["tree", "--locked", "-p", "jackline", "-e", "normal,build", "--prefix", "none"];
+    let tree = output(&mut cargo(&tree))?;
+    let crates: BTreeSet<&str> =
+        tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    println!("tidy: jackline is made of {} crates, at most {CRATES_MAX}", crates.len());
+    if crates.len() > CRATES_MAX {
+        problems.push(format!("jackline is made of {} crates", crates.len()));
+    }
+    Ok(())
+}
+
+fn check_layers(problems: &mut Vec<String>) {
+    let crates = root().join("crates");
+    let mut known: BTreeSet<String> = children(&crates).iter().map(|path| name(path)).collect();
+    for (layer, may_use) in LAYERS {
+        known.remove(layer);
+        let manifest = read(&crates.join(layer).join("Cargo.toml"));
+        if !manifest.contains("[lints]\nworkspace = true") {
+            problems.push(format!("crates/{layer} does not take the lints of the workspace"));
+        }
+        for dependency in dependencies(&manifest) {
+            if let Some(own) = dependency.strip_prefix("jackline-")
+                && !may_use.contains(&own)
+            {
+                problems.push(format!("crates/{layer} must not know crates/{own}"));
+            }
+        }
+    }
+    problems.extend(known.iter().map(|layer| format!("crates/{layer} has no place in the layers")));
+}
+
+/// The engine can't read a clock, a file or the environment: it is `no_std`,
+/// forbids `unsafe`, and uses nothing that can.
+fn check_engine(problems: &mut Vec<String>) {
+    let engine = root().join("crates/engine");
+    let manifest = read(&engine.join("Cargo.toml"));
+    for dependency in dependencies(&manifest) {
+        if !ENGINE_MAY_USE.contains(&dependency.as_str()) {
+            problems.push(format!("the engine must not use `{dependency}`"));
+        }
+    }
+    let workspace = read(&root().join("Cargo.toml"));
+    for used in ENGINE_MAY_USE {
+        let declared = workspace.lines().find(|line| line.starts_with(&format!("{used} = ")));
+        if !declared.is_some_and(|line| line.contains("default-features = false")) {
+            problems.push(format!("`{used}` must be declared without default features"));
+        }
+    }
+    if !workspace.contains("unsafe_code = \"forbid\"") {
+        problems.push("the workspace must forbid `unsafe`".to_owned());
+    }
+    let lib = read(&engine.join("src/lib.rs"));
+    let head = lib.lines().skip_while(|line| line.starts_with("//!")).collect::<Vec<_>>();
+    if !head.contains(&"#![no_std]") {
+        problems.push("the engine must be `no_std`".to_owned());
+    }
+    if !lib.contains("#[cfg(test)]\nextern crate std;") {
+        problems.push("the engine may link `std` for its tests only".to_owned());
+    }
+    for file in sources(&engine.join("src")) {
+        let product = product_part(&read(&file));
+        let code = product.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code.filter(|line| line.contains("std::")) {
+            problems.push(format!("{}: the engine has no `std`: `{}`", show(&file), line.trim()));
+        }
+    }
+}
+
+fn check_sources(problems: &mut Vec<String>) {
+    // Written in halves, so that this file does not hold what it looks for.
+    let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"]].map(|halves| halves.concat());
+    for directory in ["crates", "xtask"] {
+        for file in sources(&root().join(directory)) {
+            let text = read(&file);
+            let lines = product_part(&text).lines().count();
+            let is_test = file.components().any(|part| part.as_os_str() == "tests");
+            if lines > if is_test { TEST_LINES_MAX } else { LINES_MAX } {
+                problems.push(format!("{} has {lines} lines; would a seam help?", show(&file)));
+            }
+            if let Some(mark) = marks.iter().find(|mark| text.contains(mark.as_str())) {
+                problems.push(format!("{} has a `{mark}`", show(&file)));
+            }
+            if !text.starts_with("//!") {
+                problems.push(format!("{} does not say why it exists", show(&file)));
+            }
+        }
+    }
+}
+
+/// A change of meaning is a line that people read.
+fn check_changelog(problems: &mut Vec<String>) {
+    let lib = read(&root().join("crates/engine/src/lib.rs"));
+    let number = lib
+        .split_once("pub const SEMANTICS: u32 = ")
+        .and_then(|(_, rest)| rest.split_once(';'))
+        .map(|(number, _)| number.to_owned());
+    let changelog = read(&root().join("CHANGELOG.md"));
+    if !number.is_some_and(|number| changelog.contains(&format!("semantics {number}"))) {
+        problems.push("CHANGELOG.md does not name the current semantics number".to_owned());
+    }
+}
+
+/// A file without its test module.
+fn product_part(text: &str) -> String {
+    text.split_once("\n#[cfg(test)]\nmod tests").map_or(text, |(before, _)| before).to_owned()
+}
+
+/// The names under `[dependencies]`.
+fn dependencies(manifest: &str) -> Vec<String> {
+    manifest
+        .lines()
+        .skip_while(|line| *line != "[dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.split(['.', ' ', '=']).next())
+        .filter(|name| !name.is_empty() && !name.starts_with('#'))
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in children(directory) {
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn children(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn show(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
