@@ -21,9 +21,9 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     let definition = Arc::new(definition()?);
     let events: Vec<(Event, Facts)> = mix::events(WINDOW)?
         .into_iter()
-        .enumerate()
-        .map(|(number, event)| {
-            let wall = Timestamp::from_ms(1_700_000_000_000 + number as i64 * 50);
+        .zip(0..)
+        .map(|(event, number)| {
+            let wall = Timestamp::from_ms(1_700_000_000_000 + number * 50);
             let mut facts = Facts::at(Now::wall(wall));
             facts.observed = observe(&event);
             (event, facts)

@@ -1,5 +1,7 @@
 //! The committed mix of events, played as an endless session.
 
+use std::fmt::Write as _;
+
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Event, elide};
 use serde::Deserialize;
@@ -79,7 +81,7 @@ fn text(bytes: usize, number: usize) -> String {
     let mut text = String::with_capacity(bytes + 80);
     let mut line = 0;
     while text.len() < bytes {
-        text.push_str(&format!("test suite_{number}::case_{line} ... ok (0.0{line}s)\n"));
+        let _ = writeln!(text, "test suite_{number}::case_{line} ... ok (0.0{line}s)");
         line += 1;
     }
     text.truncate(bytes);

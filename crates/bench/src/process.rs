@@ -183,7 +183,7 @@ impl Bench {
 
     fn records(&self, session: &str) -> Result<usize, Failure> {
         let journal = self.home.join("sessions").join(session).join("journal.jsonl");
-        Ok(fs::read(journal)?.iter().filter(|byte| **byte == b'\n').count())
+        Ok(fs::read_to_string(journal)?.lines().count())
     }
 }
 

@@ -19,6 +19,7 @@ mod facts;
 mod guards;
 mod id;
 pub mod json;
+mod lifecycle;
 mod nearest;
 mod observe;
 mod path;

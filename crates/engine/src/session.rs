@@ -6,14 +6,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::definition::{Definition, PolicyRule};
-use crate::event::{Action, AttemptResult, Event, EventKind, PromptSource, Status};
+use crate::event::{Action, Event, EventKind};
 use crate::facts::{Facts, Queries, Query};
-use crate::guards::limits::exhausted_hard;
-use crate::guards::{Answers, GUARDS, Look, Objection, protocol};
-use crate::state::{
-    Attempt, Call, Clock, Key, Phase, PolicyState, STATE_FORMAT, State, Summary, TurnResult, short,
-};
-use crate::verdict::{Bypass, Class, Completion, Decision, Stop, StopCode, Verdict};
+use crate::guards::{Answers, GUARDS, Look, Objection};
+use crate::lifecycle;
+use crate::state::{Clock, Key, Phase, PolicyState, STATE_FORMAT, State, Summary};
+use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 
 /// One agent run under one definition.
 #[derive(Debug, Clone)]
@@ -119,7 +117,7 @@ impl Session {
             self.decide_over(event, stop, &mut answers);
         } else {
             GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));
-            decide_lifecycle(look, &mut answers);
+            lifecycle::decide(look, &mut answers);
         }
         self.verdict(seq, event, answers)
     }
@@ -137,12 +135,12 @@ impl Session {
         if state.phase == Phase::New {
             state.phase = Phase::Running;
         }
-        begin(state, record);
+        lifecycle::begin(state, record);
         for guard in GUARDS {
             guard.apply(definition, state, record);
         }
-        apply_calls(definition, state, record);
-        apply_lifecycle(definition, state, record);
+        lifecycle::calls(definition, state, record);
+        lifecycle::end(definition, state, record);
     }
 
     fn look<'a>(&'a self, event: &'a Event, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
@@ -240,7 +238,7 @@ fn key<'a>(definition: &'a Definition, event: &'a Event) -> Key<'a> {
     }
 }
 
-fn initial_policies(definition: &Definition) -> Vec<PolicyState> {
+pub(crate) fn initial_policies(definition: &Definition) -> Vec<PolicyState> {
     let initial = |rule: &PolicyRule| match rule {
         PolicyRule::SequentialDependency(rule) => PolicyState::Sequential(rule.initial()),
         PolicyRule::Custom { .. } => {
@@ -261,225 +259,6 @@ fn render_context(answers: &Answers) -> Option<String> {
     let feedback = answers.feedback.iter().map(crate::verdict::Feedback::render);
     let blocks: Vec<String> = objections.chain(feedback).collect();
     (!blocks.is_empty()).then(|| blocks.join("\n\n"))
-}
-
-/// What a person's control and the agent's leaving decide by themselves.
-fn decide_lifecycle(look: Look<'_>, answers: &mut Answers) {
-    match &look.event.kind {
-        EventKind::Control { action: Action::Stop, .. } => {
-            answers.stop = Some(Stop { code: StopCode::HumanRequested, detail: None });
-        }
-        EventKind::SessionEnded {} => {
-            answers.stop = Some(end_code(look, answers.completion.as_ref()));
-        }
-        _ => {}
-    }
-}
-
-/// The one code a session ends with when the agent leaves.
-fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
-    let code = |code| Stop { code, detail: None };
-    if matches!(look.state.phase, Phase::Paused { .. }) {
-        return code(StopCode::HumanRequested);
-    }
-    match look.state.turn.result {
-        None => code(StopCode::Abandoned),
-        Some(TurnResult::Complete)
-            if matches!(last_check, Some(Completion::Complete | Completion::Bypassed { .. })) =>
-        {
-            code(StopCode::ObjectiveAchieved)
-        }
-        Some(TurnResult::Bypassed(reason)) => exhausted_hard(look).map_or_else(
-            || {
-                let detail = match reason {
-                    Bypass::Deadline => "deadline",
-                    Bypass::Budget => "budget",
-                    Bypass::Context => "context",
-                };
-                Stop { code: StopCode::BudgetExceeded, detail: Some(detail.to_string()) }
-            },
-            |reached| reached.stop(),
-        ),
-        Some(TurnResult::Capped) => {
-            Stop { code: StopCode::Capped, detail: Some("completion".to_string()) }
-        }
-        Some(
-            TurnResult::Complete
-            | TurnResult::Free
-            | TurnResult::Incomplete
-            | TurnResult::Unverified,
-        ) => code(StopCode::NoEvidence),
-    }
-}
-
-/// What an event changes before the guards see it: turns and who acts.
-fn begin(state: &mut State, record: &Record<'_>) {
-    let elapsed_ms = state.clock.elapsed_ms();
-    let proposed = matches!(record.event.kind, EventKind::ToolProposed { .. });
-    if let Some(actor) = state.actors.touch(&record.event.actor, record.seq) {
-        actor.calls += u64::from(proposed);
-    }
-    match &record.event.kind {
-        EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
-            state.turn = state.turn.next();
-            state.usage.turn = crate::state::UsageTotals::default();
-            state.spent.begin_turn(elapsed_ms);
-            if matches!(state.phase, Phase::Paused { .. }) {
-                state.phase = Phase::Running;
-            }
-        }
-        kind if kind.is_of_turn() => {
-            if state.turn.number == 0 {
-                state.turn = state.turn.next();
-            }
-            state.turn.result = None;
-        }
-        _ => {}
-    }
-}
-
-/// The table of open calls, how calls ended, and the epoch.
-fn apply_calls(definition: &Definition, state: &mut State, record: &Record<'_>) {
-    match &record.event.kind {
-        EventKind::ToolProposed { call, tool, args, .. } => {
-            state.invocations.proposed += 1;
-            if record.verdict.lets_run() {
-                let tool = definition.resolve(tool.as_str());
-                let opened = Call {
-                    id: call.clone(),
-                    tool: tool.name.to_string(),
-                    kind: tool.kind,
-                    args: record.facts.observed.args,
-                    epoch: state.epoch,
-                };
-                if let Some(oldest) = state.in_flight.insert(opened) {
-                    unresolved(definition, state, &oldest);
-                }
-            } else {
-                if protocol::parse_arguments(args).is_err() {
-                    state.invocations.invalid_arguments += 1;
-                } else {
-                    state.invocations.denied += 1;
-                }
-                // A duplicate of an open call must not shadow the open one.
-                if let Some(call) = call.as_ref().filter(|call| !state.in_flight.contains(call)) {
-                    state.remember_denied(short(call.as_str()));
-                }
-            }
-        }
-        EventKind::ToolFinished { status, background, .. } => {
-            let Some(call) = state.in_flight.remove(record.key(definition)) else { return };
-            if *background {
-                unresolved(definition, state, &call);
-                return;
-            }
-            let counter = match status {
-                Status::Ok => &mut state.invocations.ok,
-                Status::Error => &mut state.invocations.failed,
-                Status::Timeout => &mut state.invocations.timed_out,
-                Status::Crashed => &mut state.invocations.crashed,
-                Status::Cancelled => &mut state.invocations.cancelled,
-            };
-            *counter += 1;
-            if *status != Status::Cancelled {
-                touched(definition, state, &call);
-            }
-        }
-        // What has not come back by now may have run, and is never a success.
-        EventKind::PromptSubmitted { .. }
-        | EventKind::SessionStarted { .. }
-        | EventKind::SessionEnded {}
-        | EventKind::StopProposed { background: 0, .. }
-            if record.event.actor.is_main() =>
-        {
-            for call in state.in_flight.take_all() {
-                unresolved(definition, state, &call);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn unresolved(definition: &Definition, state: &mut State, call: &Call) {
-    state.invocations.unresolved += 1;
-    touched(definition, state, call);
-}
-
-/// A call that changes files, even one that failed, makes a new epoch.
-fn touched(definition: &Definition, state: &mut State, call: &Call) {
-    if call.kind.mutates() && !definition.is_prerequisite(&call.tool) {
-        state.epoch += 1;
-    }
-}
-
-/// What becomes of the session itself.
-fn apply_lifecycle(definition: &Definition, state: &mut State, record: &Record<'_>) {
-    let verdict = record.verdict;
-    match &record.event.kind {
-        EventKind::SessionStarted { deadline, .. } => {
-            if matches!(state.phase, Phase::Ended(_)) {
-                state.phase = Phase::Running;
-            }
-            if deadline.is_some() {
-                state.deadline = *deadline;
-            }
-        }
-        EventKind::AttemptStarted { attempt } if verdict.lets_run() => {
-            let policies = state.policies.clone();
-            state.attempts.push(Attempt { id: attempt.clone(), policies });
-        }
-        EventKind::AttemptEnded { attempt, result } => {
-            let open = state.attempts.iter().position(|open| open.id == *attempt);
-            if let Some(open) = open.map(|at| state.attempts.remove(at))
-                && *result == AttemptResult::Rollback
-            {
-                // Policies forget what a failed attempt earned. Budgets do not:
-                // an allowance only ever goes down.
-                state.policies = open.policies;
-            }
-        }
-        EventKind::Control { action, by, why } => match action {
-            Action::Pause => {
-                state.phase = Phase::Paused {
-                    by: short_text(by.as_deref()),
-                    why: short_text(why.as_deref()),
-                };
-            }
-            Action::Resume if matches!(state.phase, Phase::Paused { .. }) => {
-                state.phase = Phase::Running;
-            }
-            Action::Reset => reset(definition, state),
-            _ => {}
-        },
-        _ => {}
-    }
-    let over = verdict.is_enforced(Decision::Stop)
-        || matches!(record.event.kind, EventKind::Control { action: Action::Stop, .. });
-    match &verdict.stop {
-        Some(stop) if matches!(record.event.kind, EventKind::SessionEnded {}) => {
-            state.phase = Phase::Ended(stop.clone());
-        }
-        Some(stop) if over => state.phase = Phase::Stopped(stop.clone()),
-        _ => {}
-    }
-}
-
-/// Opens the session anew: what was used up and earned is forgotten, what was
-/// done to the workspace is not.
-fn reset(definition: &Definition, state: &mut State) {
-    state.phase = Phase::Running;
-    state.deadline = None;
-    state.turn = state.turn.next();
-    state.spent.reset(state.clock.elapsed_ms());
-    state.usage.session = crate::state::UsageTotals::default();
-    state.usage.turn = crate::state::UsageTotals::default();
-    state.policies = initial_policies(definition);
-    state.attempts.clear();
-}
-
-/// Texts that people give are kept short: the state is bounded.
-fn short_text(text: Option<&str>) -> Option<String> {
-    text.map(|text| text.chars().take(200).collect())
 }
 
 #[cfg(test)]
@@ -545,7 +324,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (1, "3c43b05487a890b20267174dcf02355d97d867bc0fa4271039d3f6cd72b6f39d")
+            (1, "53ee3646f21e0029788816bb32c1aa10e17b6243ff9ea0dec767484ffe9af396")
         );
     }
 

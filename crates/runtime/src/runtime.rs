@@ -1,6 +1,5 @@
 //! Event in, verdict out: the order of things around a decision.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jackline_engine::definition::Redact;
@@ -53,7 +52,8 @@ pub struct Runtime {
     extensions: Extensions,
     deadline: Option<Timestamp>,
     directory: PathBuf,
-    live: BTreeMap<SessionId, Live>,
+    /// The sessions at work, the one that was asked last at the end.
+    live: Vec<(SessionId, Live)>,
     notes: Vec<Note>,
     notes_dropped: u64,
     /// What to tidy up once the answer is out.
@@ -69,7 +69,7 @@ impl Runtime {
             extensions: Extensions::default(),
             deadline: None,
             directory,
-            live: BTreeMap::new(),
+            live: Vec::new(),
             notes: Vec::new(),
             notes_dropped: 0,
             untidy: None,
@@ -117,8 +117,8 @@ impl Runtime {
     /// Decides on an event and makes the record durable.
     pub(crate) fn handle(&mut self, mut event: Event) -> Result<Box<RawValue>, Fault> {
         let session = event.session.clone();
-        let mut live = match self.live.remove(&session) {
-            Some(live) => live,
+        let mut live = match self.live.iter().position(|(id, _)| *id == session) {
+            Some(at) => self.live.remove(at).1,
             None => self.open(&event)?,
         };
         if live.session.definition().journal.redact == Redact::BuiltIn {
@@ -137,9 +137,9 @@ impl Runtime {
         // After a fault the session is read again from its journal.
         if answer.is_ok() {
             if self.live.len() >= OPEN_MAX {
-                self.live.pop_first();
+                self.live.remove(0);
             }
-            self.live.insert(session, live);
+            self.live.push((session, live));
         }
         answer
     }

@@ -6,7 +6,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
-use crate::id::CallId;
+use crate::id::{ActorId, CallId};
 use crate::tool::Kind;
 
 /// How many calls may be open at once.
@@ -20,6 +20,7 @@ pub(crate) struct InFlight(VecDeque<Call>);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Call {
     pub(crate) id: Option<CallId>,
+    pub(crate) actor: ActorId,
     /// The tool by its declared name.
     pub(crate) tool: String,
     pub(crate) kind: Kind,
@@ -52,9 +53,11 @@ impl InFlight {
         self.0.remove(at)
     }
 
-    /// Closes all calls of which nobody knows how they ended.
-    pub(crate) fn take_all(&mut self) -> VecDeque<Call> {
-        core::mem::take(&mut self.0)
+    /// Closes calls of which nobody knows how they ended.
+    pub(crate) fn take(&mut self, is_lost: impl Fn(&Call) -> bool) -> VecDeque<Call> {
+        let (lost, open) = core::mem::take(&mut self.0).into_iter().partition(is_lost);
+        self.0 = open;
+        lost
     }
 
     /// An open call that may be changing the workspace just now.
@@ -97,6 +100,7 @@ mod tests {
     fn call(id: Option<&str>, args: &[u8]) -> Call {
         Call {
             id: id.map(|id| CallId::parse(id).unwrap()),
+            actor: ActorId::main(),
             tool: "t".to_string(),
             kind: Kind::Other,
             args: Some(Digest128::of(args)),

@@ -1,0 +1,234 @@
+//! The life of a session: turns, open calls, epochs, and how it ends.
+
+use alloc::string::{String, ToString};
+
+use crate::definition::Definition;
+use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
+use crate::guards::limits::exhausted_hard;
+use crate::guards::{Answers, Look, protocol};
+use crate::session::{Record, initial_policies};
+use crate::state::{Attempt, Call, Phase, State, TurnResult, UsageTotals, short};
+use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
+
+/// What a person's control and the agent's leaving decide by themselves.
+pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
+    match &look.event.kind {
+        EventKind::Control { action: Action::Stop, .. } => {
+            answers.stop = Some(Stop { code: StopCode::HumanRequested, detail: None });
+        }
+        EventKind::SessionEnded {} => {
+            answers.stop = Some(end_code(look, answers.completion.as_ref()));
+        }
+        _ => {}
+    }
+}
+
+/// The one code a session ends with when the agent leaves.
+fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
+    let code = |code| Stop { code, detail: None };
+    if matches!(look.state.phase, Phase::Paused { .. }) {
+        return code(StopCode::HumanRequested);
+    }
+    match look.state.turn.result {
+        None => code(StopCode::Abandoned),
+        Some(TurnResult::Complete)
+            if matches!(last_check, Some(Completion::Complete | Completion::Bypassed { .. })) =>
+        {
+            code(StopCode::ObjectiveAchieved)
+        }
+        Some(TurnResult::Bypassed(reason)) => exhausted_hard(look).map_or_else(
+            || {
+                let detail = match reason {
+                    Bypass::Deadline => "deadline",
+                    Bypass::Budget => "budget",
+                    Bypass::Context => "context",
+                };
+                Stop { code: StopCode::BudgetExceeded, detail: Some(detail.to_string()) }
+            },
+            |reached| reached.stop(),
+        ),
+        Some(TurnResult::Capped) => {
+            Stop { code: StopCode::Capped, detail: Some("completion".to_string()) }
+        }
+        Some(
+            TurnResult::Complete
+            | TurnResult::Free
+            | TurnResult::Incomplete
+            | TurnResult::Unverified,
+        ) => code(StopCode::NoEvidence),
+    }
+}
+
+/// What an event changes before the guards see it: turns and who acts.
+pub(crate) fn begin(state: &mut State, record: &Record<'_>) {
+    let elapsed_ms = state.clock.elapsed_ms();
+    let proposed = matches!(record.event.kind, EventKind::ToolProposed { .. });
+    if let Some(actor) = state.actors.touch(&record.event.actor, record.seq) {
+        actor.calls += u64::from(proposed);
+    }
+    match &record.event.kind {
+        EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
+            state.turn = state.turn.next();
+            state.usage.turn = UsageTotals::default();
+            state.spent.begin_turn(elapsed_ms);
+            if matches!(state.phase, Phase::Paused { .. }) {
+                state.phase = Phase::Running;
+            }
+        }
+        kind if kind.is_of_turn() => {
+            if state.turn.number == 0 {
+                state.turn = state.turn.next();
+            }
+            state.turn.result = None;
+        }
+        _ => {}
+    }
+}
+
+/// The table of open calls, how calls ended, and the epoch.
+pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<'_>) {
+    match &record.event.kind {
+        EventKind::ToolProposed { call, tool, args, .. } => {
+            state.invocations.proposed += 1;
+            if record.verdict.lets_run() {
+                let tool = definition.resolve(tool.as_str());
+                let opened = Call {
+                    id: call.clone(),
+                    actor: record.event.actor.clone(),
+                    tool: tool.name.to_string(),
+                    kind: tool.kind,
+                    args: record.facts.observed.args,
+                    epoch: state.epoch,
+                };
+                if let Some(oldest) = state.in_flight.insert(opened) {
+                    unresolved(definition, state, &oldest);
+                }
+            } else {
+                if protocol::parse_arguments(args).is_err() {
+                    state.invocations.invalid_arguments += 1;
+                } else {
+                    state.invocations.denied += 1;
+                }
+                // A duplicate of an open call must not shadow the open one.
+                if let Some(call) = call.as_ref().filter(|call| !state.in_flight.contains(call)) {
+                    state.remember_denied(short(call.as_str()));
+                }
+            }
+        }
+        EventKind::ToolFinished { status, background, .. } => {
+            let Some(call) = state.in_flight.remove(record.key(definition)) else { return };
+            if *background {
+                unresolved(definition, state, &call);
+                return;
+            }
+            let counter = match status {
+                Status::Ok => &mut state.invocations.ok,
+                Status::Error => &mut state.invocations.failed,
+                Status::Timeout => &mut state.invocations.timed_out,
+                Status::Crashed => &mut state.invocations.crashed,
+                Status::Cancelled => &mut state.invocations.cancelled,
+            };
+            *counter += 1;
+            if *status != Status::Cancelled {
+                touched(definition, state, &call);
+            }
+        }
+        // What has not come back by now may have run, and is never a success. A
+        // prompt ends the calls of whom it is given to; when the main agent
+        // stops or leaves, everybody's.
+        EventKind::PromptSubmitted { .. } => {
+            let lost = state.in_flight.take(|call| call.actor == record.event.actor);
+            lost.iter().for_each(|call| unresolved(definition, state, call));
+        }
+        EventKind::SessionStarted { .. }
+        | EventKind::SessionEnded {}
+        | EventKind::StopProposed { background: 0, .. } => {
+            let actor = &record.event.actor;
+            let lost = state.in_flight.take(|call| actor.is_main() || call.actor == *actor);
+            lost.iter().for_each(|call| unresolved(definition, state, call));
+        }
+        _ => {}
+    }
+}
+
+fn unresolved(definition: &Definition, state: &mut State, call: &Call) {
+    state.invocations.unresolved += 1;
+    touched(definition, state, call);
+}
+
+/// A call that changes files, even one that failed, makes a new epoch.
+fn touched(definition: &Definition, state: &mut State, call: &Call) {
+    if call.kind.mutates() && !definition.is_prerequisite(&call.tool) {
+        state.epoch += 1;
+    }
+}
+
+/// What becomes of the session itself.
+pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_>) {
+    let verdict = record.verdict;
+    match &record.event.kind {
+        EventKind::SessionStarted { deadline, .. } => {
+            if matches!(state.phase, Phase::Ended(_)) {
+                state.phase = Phase::Running;
+            }
+            if deadline.is_some() {
+                state.deadline = *deadline;
+            }
+        }
+        EventKind::AttemptStarted { attempt } if verdict.lets_run() => {
+            let policies = state.policies.clone();
+            state.attempts.push(Attempt { id: attempt.clone(), policies });
+        }
+        EventKind::AttemptEnded { attempt, result } => {
+            let open = state.attempts.iter().position(|open| open.id == *attempt);
+            if let Some(open) = open.map(|at| state.attempts.remove(at))
+                && *result == AttemptResult::Rollback
+            {
+                // Policies forget what a failed attempt earned. Budgets do not:
+                // an allowance only ever goes down.
+                state.policies = open.policies;
+            }
+        }
+        EventKind::Control { action, by, why } => match action {
+            Action::Pause => {
+                state.phase = Phase::Paused {
+                    by: short_text(by.as_deref()),
+                    why: short_text(why.as_deref()),
+                };
+            }
+            Action::Resume if matches!(state.phase, Phase::Paused { .. }) => {
+                state.phase = Phase::Running;
+            }
+            Action::Reset => reset(definition, state),
+            _ => {}
+        },
+        _ => {}
+    }
+    let over = verdict.is_enforced(Decision::Stop)
+        || matches!(record.event.kind, EventKind::Control { action: Action::Stop, .. });
+    match &verdict.stop {
+        Some(stop) if matches!(record.event.kind, EventKind::SessionEnded {}) => {
+            state.phase = Phase::Ended(stop.clone());
+        }
+        Some(stop) if over => state.phase = Phase::Stopped(stop.clone()),
+        _ => {}
+    }
+}
+
+/// Opens the session anew: what was used up and earned is forgotten, what was
+/// done to the workspace is not.
+fn reset(definition: &Definition, state: &mut State) {
+    state.phase = Phase::Running;
+    state.deadline = None;
+    state.turn = state.turn.next();
+    state.spent.reset(state.clock.elapsed_ms());
+    state.usage.session = UsageTotals::default();
+    state.usage.turn = UsageTotals::default();
+    state.policies = initial_policies(definition);
+    state.attempts.clear();
+}
+
+/// Texts that people give are kept short: the state is bounded.
+fn short_text(text: Option<&str>) -> Option<String> {
+    text.map(|text| text.chars().take(200).collect())
+}
