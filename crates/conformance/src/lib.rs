@@ -1,1 +1,27 @@
-//! x
+//! The conformance corpus: one set of stories, played on every surface.
+//!
+//! A [`Scenario`] is a YAML file that says what happens and what must be
+//! answered. A [`Driver`] plays it on one surface of the product, so that the
+//! engine, `jackline stdio` and whatever comes later are held to the same
+//! verdicts. What a driver can't pass yet stands in its [`Baseline`].
+
+mod baseline;
+mod driver;
+mod engine;
+mod matching;
+mod scenario;
+mod stdio;
+
+pub use baseline::{Baseline, BaselineError};
+pub use driver::{Driver, Failure, Stage, play};
+pub use engine::EngineDriver;
+pub use matching::{Mismatch, mismatches};
+pub use scenario::{Act, Scenario, ScenarioError, Step, load_corpus, parse_scenario};
+pub use stdio::StdioDriver;
+
+use std::path::PathBuf;
+
+/// Where the scenarios and baselines lie.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}

@@ -160,13 +160,4 @@ impl Definition {
             })
             .map(|(number, policy)| (number, &policy.rule))
     }
-
-    /// Whether a policy waits for this tool: such a tool checks, and checking
-    /// does not change the workspace.
-    pub(crate) fn is_prerequisite(&self, tool: &str) -> bool {
-        self.policies.iter().any(|policy| match &policy.rule {
-            PolicyRule::SequentialDependency(rule) => rule.position(tool).is_some(),
-            PolicyRule::Custom { .. } => false,
-        })
-    }
 }

@@ -127,6 +127,8 @@ pub struct CallView {
     pub tool: String,
     /// Its arguments; null where a result is reported.
     pub args: Value,
+    /// Where a result is reported, what the policy wanted back with it.
+    pub carried: Option<String>,
 }
 
 /// The questions that are still open.
@@ -211,7 +213,11 @@ pub enum FileKind {
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum PolicyFact {
     /// No objection.
-    Allowed,
+    Allowed {
+        /// What the policy wants back with the result of this call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        carry: Option<String>,
+    },
     /// An objection, with its reason.
     Denied {
         /// The reason.

@@ -47,9 +47,7 @@ pub use nearest::nearest;
 pub use observe::{BLOB_OVER_BYTES, Blob, Observation, elide, observe};
 pub use path::{PathError, canonical};
 pub use session::{Record, Session, StateError};
-pub use state::{
-    Invocations, Phase, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals,
-};
+pub use state::{Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals};
 pub use time::{Timestamp, TimestampError};
 pub use tool::Kind;
 pub use verdict::{

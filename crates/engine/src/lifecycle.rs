@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
 use crate::guards::limits::exhausted_hard;
-use crate::guards::{Answers, Look, protocol};
+use crate::guards::{Answers, Look, custom, protocol};
 use crate::session::{Record, initial_policies};
 use crate::state::{Attempt, Call, Phase, State, TurnResult, UsageTotals, short};
 use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
@@ -31,9 +31,7 @@ fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
     }
     match look.state.turn.result {
         None => code(StopCode::Abandoned),
-        Some(TurnResult::Complete)
-            if matches!(last_check, Some(Completion::Complete | Completion::Bypassed { .. })) =>
-        {
+        Some(TurnResult::Complete) if last_check == Some(&Completion::Complete) => {
             code(StopCode::ObjectiveAchieved)
         }
         Some(TurnResult::Bypassed(reason)) => exhausted_hard(look).map_or_else(
@@ -66,6 +64,11 @@ pub(crate) fn begin(state: &mut State, record: &Record<'_>) {
     if let Some(actor) = state.actors.touch(&record.event.actor, record.seq) {
         actor.calls += u64::from(proposed);
     }
+    if !record.event.actor.is_main() {
+        // A turn is the main agent's; a sub-agent that is still at work, or
+        // told something, neither opens nor reopens one.
+        return;
+    }
     match &record.event.kind {
         EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
             state.turn = state.turn.next();
@@ -90,8 +93,11 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
     match &record.event.kind {
         EventKind::ToolProposed { call, tool, args, .. } => {
             state.invocations.proposed += 1;
+            let tool = definition.resolve(tool.as_str());
             if record.verdict.lets_run() {
-                let tool = definition.resolve(tool.as_str());
+                if let Some(call) = call {
+                    state.forget_denied(short(call.as_str()));
+                }
                 let opened = Call {
                     id: call.clone(),
                     actor: record.event.actor.clone(),
@@ -99,9 +105,10 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
                     kind: tool.kind,
                     args: record.facts.observed.args,
                     epoch: state.epoch,
+                    carried: custom::carried(definition, record.facts),
                 };
                 if let Some(oldest) = state.in_flight.insert(opened) {
-                    unresolved(definition, state, &oldest);
+                    unresolved(state, &oldest);
                 }
             } else {
                 if protocol::parse_arguments(args).is_err() {
@@ -111,14 +118,21 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
                 }
                 // A duplicate of an open call must not shadow the open one.
                 if let Some(call) = call.as_ref().filter(|call| !state.in_flight.contains(call)) {
-                    state.remember_denied(short(call.as_str()));
+                    state.remember_denied(short(call.as_str()), tool.kind.mutates());
                 }
             }
         }
-        EventKind::ToolFinished { status, background, .. } => {
-            let Some(call) = state.in_flight.remove(record.key(definition)) else { return };
+        EventKind::ToolFinished { call, status, background, .. } => {
+            let Some(call) = state.in_flight.remove(record.key(definition)) else {
+                // A denied call that came back with a result did what it does.
+                let denied = call.as_ref().and_then(|call| state.denied(short(call.as_str())));
+                if denied == Some(true) && !matches!(status, Status::Error | Status::Cancelled) {
+                    state.epoch += 1;
+                }
+                return;
+            };
             if *background {
-                unresolved(definition, state, &call);
+                unresolved(state, &call);
                 return;
             }
             let counter = match status {
@@ -129,36 +143,35 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
                 Status::Cancelled => &mut state.invocations.cancelled,
             };
             *counter += 1;
-            if *status != Status::Cancelled {
-                touched(definition, state, &call);
-            }
+            touched(state, &call);
         }
         // What has not come back by now may have run, and is never a success. A
         // prompt ends the calls of whom it is given to; when the main agent
         // stops or leaves, everybody's.
         EventKind::PromptSubmitted { .. } => {
             let lost = state.in_flight.take(|call| call.actor == record.event.actor);
-            lost.iter().for_each(|call| unresolved(definition, state, call));
+            lost.iter().for_each(|call| unresolved(state, call));
         }
         EventKind::SessionStarted { .. }
         | EventKind::SessionEnded {}
         | EventKind::StopProposed { background: 0, .. } => {
             let actor = &record.event.actor;
             let lost = state.in_flight.take(|call| actor.is_main() || call.actor == *actor);
-            lost.iter().for_each(|call| unresolved(definition, state, call));
+            lost.iter().for_each(|call| unresolved(state, call));
         }
         _ => {}
     }
 }
 
-fn unresolved(definition: &Definition, state: &mut State, call: &Call) {
+fn unresolved(state: &mut State, call: &Call) {
     state.invocations.unresolved += 1;
-    touched(definition, state, call);
+    touched(state, call);
 }
 
-/// A call that changes files, even one that failed, makes a new epoch.
-fn touched(definition: &Definition, state: &mut State, call: &Call) {
-    if call.kind.mutates() && !definition.is_prerequisite(&call.tool) {
+/// A call that changes files makes a new epoch, even one that failed or was
+/// broken off: nobody knows how far it came.
+fn touched(state: &mut State, call: &Call) {
+    if call.kind.mutates() {
         state.epoch += 1;
     }
 }
@@ -180,13 +193,17 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
             state.attempts.push(Attempt { id: attempt.clone(), policies });
         }
         EventKind::AttemptEnded { attempt, result } => {
-            let open = state.attempts.iter().position(|open| open.id == *attempt);
-            if let Some(open) = open.map(|at| state.attempts.remove(at))
-                && *result == AttemptResult::Rollback
-            {
-                // Policies forget what a failed attempt earned. Budgets do not:
-                // an allowance only ever goes down.
+            let Some(at) = state.attempts.iter().position(|open| open.id == *attempt) else {
+                return;
+            };
+            let open = state.attempts.remove(at);
+            if *result == AttemptResult::Rollback {
+                // Policies forget what a failed attempt earned, and with it end
+                // the attempts that began inside. Budgets don't forget: an
+                // allowance only ever goes down. Undoing files changes files.
                 state.policies = open.policies;
+                state.attempts.truncate(at);
+                state.epoch += 1;
             }
         }
         EventKind::Control { action, by, why } => match action {
@@ -208,9 +225,9 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
         || matches!(record.event.kind, EventKind::Control { action: Action::Stop, .. });
     match &verdict.stop {
         Some(stop) if matches!(record.event.kind, EventKind::SessionEnded {}) => {
-            state.phase = Phase::Ended(stop.clone());
+            state.phase = Phase::Ended(stop.into());
         }
-        Some(stop) if over => state.phase = Phase::Stopped(stop.clone()),
+        Some(stop) if over => state.phase = Phase::Stopped(stop.into()),
         _ => {}
     }
 }
@@ -222,8 +239,7 @@ fn reset(definition: &Definition, state: &mut State) {
     state.deadline = None;
     state.turn = state.turn.next();
     state.spent.reset(state.clock.elapsed_ms());
-    state.usage.session = UsageTotals::default();
-    state.usage.turn = UsageTotals::default();
+    state.usage.reset(state.turn.number);
     state.policies = initial_policies(definition);
     state.attempts.clear();
 }

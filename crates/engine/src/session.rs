@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::definition::{Definition, PolicyRule};
+use crate::definition::{Definition, Mode, PolicyRule};
 use crate::event::{Action, Event, EventKind};
 use crate::facts::{Facts, Queries, Query};
 use crate::guards::{Answers, GUARDS, Look, Objection};
@@ -114,7 +114,7 @@ impl Session {
         let look = self.look(event, facts, &clock);
         let mut answers = Answers::new(self.definition.mode, seq);
         if let Some(stop) = self.terminal_for(event) {
-            self.decide_over(event, stop, &mut answers);
+            self.decide_over(event, &stop, &mut answers);
         } else {
             GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));
             lifecycle::decide(look, &mut answers);
@@ -129,7 +129,11 @@ impl Session {
         state.clock = state.clock.after(record.event, record.facts);
         state.seq = record.seq;
         if over {
-            // What comes after the end is written down and changes nothing.
+            // What comes after the end is written down and changes nothing, but
+            // a call that was under way has come back all the same.
+            if matches!(record.event.kind, EventKind::ToolFinished { .. }) {
+                lifecycle::calls(definition, state, record);
+            }
             return;
         }
         if state.phase == Phase::New {
@@ -148,15 +152,15 @@ impl Session {
     }
 
     /// The stop that answers this event, where the session is over for it.
-    fn terminal_for(&self, event: &Event) -> Option<&Stop> {
+    fn terminal_for(&self, event: &Event) -> Option<Stop> {
         let reset = matches!(event.kind, EventKind::Control { action: Action::Reset, .. });
         match &self.state.phase {
-            Phase::Stopped(stop) if !reset => Some(stop),
+            Phase::Stopped(ending) if !reset => Some(ending.into()),
             // An agent that left may come back.
-            Phase::Ended(stop)
+            Phase::Ended(ending)
                 if !reset && !matches!(event.kind, EventKind::SessionStarted { .. }) =>
             {
-                Some(stop)
+                Some(ending.into())
             }
             _ => None,
         }
@@ -204,7 +208,7 @@ impl Session {
             call,
             decision,
             enforced,
-            context: render_context(&answers),
+            context: render_context(&answers, self.definition.mode),
             violations: answers.violations,
             feedback: answers.feedback,
             completion: answers.completion,
@@ -248,15 +252,17 @@ pub(crate) fn initial_policies(definition: &Definition) -> Vec<PolicyState> {
     definition.policies.iter().map(|policy| initial(&policy.rule)).collect()
 }
 
-/// The text for the model: enforced objections, then feedback.
-fn render_context(answers: &Answers) -> Option<String> {
+/// The text for the model: enforced objections, then feedback. A definition
+/// that only observes stays silent.
+fn render_context(answers: &Answers, mode: Mode) -> Option<String> {
     let objections = answers.violations.iter().filter(|violation| violation.enforced).map(|v| {
         v.correction.as_ref().map_or_else(
             || v.message.clone(),
             |correction| format!("{}\n-> {correction}", v.message),
         )
     });
-    let feedback = answers.feedback.iter().map(crate::verdict::Feedback::render);
+    let speaks = mode == Mode::Enforce;
+    let feedback = answers.feedback.iter().filter(|_| speaks).map(crate::verdict::Feedback::render);
     let blocks: Vec<String> = objections.chain(feedback).collect();
     (!blocks.is_empty()).then(|| blocks.join("\n\n"))
 }
@@ -324,7 +330,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (1, "53ee3646f21e0029788816bb32c1aa10e17b6243ff9ea0dec767484ffe9af396")
+            (1, "15bbc3a392b49168d86b9ba889e44bb2f38120ccffa0258b6406310bae0f7c46")
         );
     }
 

@@ -209,7 +209,7 @@ impl Model {
         if status == "ok" && !background {
             self.successes.push((call.tool, call.began));
         }
-        if Self::changes_files(call.tool) && (status != "cancelled" || background) {
+        if Self::changes_files(call.tool) {
             self.changes += 1;
         }
         allow()
@@ -254,6 +254,8 @@ impl Model {
         let (_, before) = self.attempts.remove(at);
         if rollback {
             self.successes = before;
+            self.attempts.truncate(at);
+            self.changes += 1;
         }
         allow()
     }

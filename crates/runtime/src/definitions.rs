@@ -34,30 +34,48 @@ pub struct Resolved {
     pub definition: Arc<Definition>,
     /// The sha256 of its source.
     pub checksum: Digest,
-    /// The file.
-    pub file: PathBuf,
+    /// The file, unless it was made in Rust.
+    pub file: Option<PathBuf>,
 }
 
 /// Finds and keeps definitions.
 pub struct Definitions {
-    flag: Option<PathBuf>,
+    source: Source,
     cache: Option<PathBuf>,
     known: BTreeMap<Digest, Arc<Definition>>,
+}
+
+/// Where the definition of a new session comes from.
+enum Source {
+    /// `jackline.yaml` in the workspace or above it.
+    Workspace,
+    /// One file.
+    File(PathBuf),
+    /// One that was made in Rust.
+    Made(Resolved),
 }
 
 impl Definitions {
     /// Definitions from `flag`, or else from the workspace; compiled ones are
     /// kept in the state home of `store`.
     pub fn new(flag: Option<PathBuf>, store: Option<&FileStore>) -> Self {
-        let cache = store.map(|store| store.home().join("definitions"));
-        Self { flag, cache, known: BTreeMap::new() }
+        let source = flag.map_or(Source::Workspace, Source::File);
+        Self { source, cache: cache_of(store), known: BTreeMap::new() }
+    }
+
+    /// One definition that was made in Rust, for every session.
+    pub fn made(definition: Definition, store: Option<&FileStore>) -> Self {
+        let checksum = Digest::of(&encode(&definition));
+        let made = Resolved { definition: Arc::new(definition), checksum, file: None };
+        Self { source: Source::Made(made), cache: cache_of(store), known: BTreeMap::new() }
     }
 
     /// The definition for a new session in a directory.
     pub fn resolve(&mut self, directory: &Path) -> Result<Resolved, DefinitionError> {
-        let file = match &self.flag {
-            Some(file) => file.clone(),
-            None => find_file(directory)
+        let file = match &self.source {
+            Source::Made(made) => return Ok(made.clone()),
+            Source::File(file) => file.clone(),
+            Source::Workspace => find_file(directory)
                 .ok_or_else(|| DefinitionError::NotFound(directory.to_owned()))?,
         };
         let source = std::fs::read(&file)
@@ -72,7 +90,7 @@ impl Definitions {
             }
         };
         let file = std::fs::canonicalize(&file).unwrap_or(file);
-        Ok(Resolved { definition, checksum, file })
+        Ok(Resolved { definition, checksum, file: Some(file) })
     }
 
     /// The definition a session was opened with; `opened` is read only where
@@ -111,6 +129,10 @@ impl Definitions {
     fn compiled_path(&self, checksum: &Digest) -> Option<PathBuf> {
         self.cache.as_ref().map(|cache| cache.join(format!("{checksum}.compiled")))
     }
+}
+
+fn cache_of(store: Option<&FileStore>) -> Option<PathBuf> {
+    store.map(|store| store.home().join("definitions"))
 }
 
 /// `jackline.yaml` here or in a parent.

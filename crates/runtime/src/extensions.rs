@@ -38,6 +38,12 @@ pub trait ToolPolicy: Send {
     /// Looks at a call before it runs.
     fn check(&self, state: &str, call: &CallView) -> PolicyDecision;
 
+    /// What the policy wants back with the result of a call it allowed, such as
+    /// the path it is about; at most 256 bytes.
+    fn carry(&self, _call: &CallView) -> Option<String> {
+        None
+    }
+
     /// Learns from a call that succeeded: gives back what to remember.
     fn on_result(&self, state: &str, _call: &CallView) -> String {
         state.to_owned()
@@ -77,7 +83,9 @@ impl Extensions {
 
     pub(crate) fn check(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
         self.ask(name, |policy| match policy.check(state, call) {
-            PolicyDecision { allowed: true, .. } => PolicyFact::Allowed,
+            PolicyDecision { allowed: true, .. } => {
+                PolicyFact::Allowed { carry: policy.carry(call) }
+            }
             PolicyDecision { allowed: false, reason } => PolicyFact::Denied { reason },
         })
     }

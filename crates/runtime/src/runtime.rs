@@ -242,7 +242,7 @@ impl Runtime {
             workspace: Some(workspace.display().to_string()),
             definition: OpenedDefinition {
                 checksum,
-                file: Some(file.display().to_string()),
+                file: file.as_ref().map(|file| file.display().to_string()),
                 lowered: (*definition).clone(),
             },
         };
@@ -251,7 +251,7 @@ impl Runtime {
             session: Session::new(definition),
             head: None,
             checksum,
-            file: Some(file),
+            file,
             workspace: Some(workspace),
             opening: Some(opening),
         })

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::exhausted_hard;
+use super::limits::{Exhausted, exhausted_hard};
 use super::{Answers, Guard, Look, Objection};
 use crate::definition::Definition;
 use crate::event::EventKind;
@@ -91,7 +91,7 @@ impl Guard for CompletionGuard {
         if matches!(look.state.phase, Phase::Paused { .. }) {
             let reason = "the session is paused".to_string();
             answers.completion = Some(Completion::Unverified { reason });
-        } else if let Some(reached) = exhausted_hard(look) {
+        } else if let Some(reached) = bypassing(look) {
             answers.completion = Some(Completion::Bypassed { reason: reached.bypass() });
         } else {
             match evaluate(checker, look) {
@@ -134,11 +134,18 @@ fn asks_for_check(look: Look<'_>) -> bool {
     }
 }
 
+/// The limit because of which the check is skipped. An agent that has left
+/// can't be kept from ending, so there the check is made whatever ran out.
+fn bypassing(look: Look<'_>) -> Option<Exhausted> {
+    let left = matches!(look.event.kind, EventKind::SessionEnded {});
+    if left { None } else { exhausted_hard(look) }
+}
+
 /// The checker, where this event calls for it and nothing bypasses it.
 fn applicable(look: Look<'_>) -> Option<&Checker> {
     let skipped = matches!(look.state.phase, Phase::Paused { .. } | Phase::Stopped(_))
         || !asks_for_check(look)
-        || exhausted_hard(look).is_some();
+        || bypassing(look).is_some();
     look.definition.completion.as_ref().filter(|_| !skipped)
 }
 

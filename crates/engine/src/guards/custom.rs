@@ -3,20 +3,24 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Answers, Guard, Look, Objection};
-use crate::definition::{Definition, PolicyRule};
+use crate::definition::{Definition, Policy, PolicyRule};
 use crate::event::{Arguments, EventKind, Status};
-use crate::facts::{CallView, PolicyFact, Queries, Query};
+use crate::facts::{CallView, Facts, PolicyFact, Queries, Query};
 use crate::session::Record;
 use crate::state::{PolicyState, State};
 use crate::verdict::{Class, Decision};
 
 /// The most a custom policy may remember.
 const STATE_BYTES_MAX: usize = 4096;
+
+/// The most a custom policy may have carried from a call to its result.
+const CARRY_BYTES_MAX: usize = 256;
 
 /// What a custom policy remembers; opaque to the engine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,11 +32,11 @@ impl Guard for Custom {
     fn needs(&self, look: Look<'_>, queries: &mut Queries) {
         let (tool, args, finished) = match &look.event.kind {
             EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } => {
-                (look.definition.resolve(tool.as_str()), args, false)
+                (look.definition.resolve(tool.as_str()), args, None)
             }
             EventKind::ToolFinished { status: Status::Ok, background: false, .. } => {
                 let Some(call) = look.state.in_flight.find(look.key()) else { return };
-                (look.definition.resolve(&call.tool), &Value::Null, true)
+                (look.definition.resolve(&call.tool), &Value::Null, Some(call))
             }
             _ => return,
         };
@@ -45,8 +49,13 @@ impl Guard for Custom {
                 continue;
             }
             let (name, state) = (name.clone(), state.0.clone());
-            let call = CallView { tool: tool.name.to_string(), args: args.clone() };
-            queries.ask(if finished {
+            let carried = finished.and_then(|call| {
+                let carried =
+                    call.carried.iter().find(|(policy, _)| usize::from(*policy) == number);
+                carried.map(|(_, text)| text.clone())
+            });
+            let call = CallView { tool: tool.name.to_string(), args: args.clone(), carried };
+            queries.ask(if finished.is_some() {
                 Query::PolicyResult { name, state, call }
             } else {
                 Query::PolicyCheck { name, state, call }
@@ -60,7 +69,7 @@ impl Guard for Custom {
         for (_, rule) in look.definition.governing(tool) {
             let PolicyRule::Custom { name } = rule else { continue };
             let objection = match look.facts.policies.get(name) {
-                Some(PolicyFact::Allowed) => continue,
+                Some(PolicyFact::Allowed { .. }) => continue,
                 Some(PolicyFact::Denied { reason }) => Objection {
                     guard: "custom",
                     kind: "tool_policy_violation",
@@ -92,6 +101,23 @@ impl Guard for Custom {
             }
         }
     }
+}
+
+/// What the policies want back with the result of a call, by their number.
+pub(crate) fn carried(definition: &Definition, facts: &Facts) -> Vec<(u16, String)> {
+    if facts.policies.is_empty() {
+        return Vec::new();
+    }
+    let carry = |(number, policy): (usize, &Policy)| match &policy.rule {
+        PolicyRule::Custom { name } => match facts.policies.get(name) {
+            Some(PolicyFact::Allowed { carry: Some(text) }) if text.len() <= CARRY_BYTES_MAX => {
+                Some((u16::try_from(number).ok()?, text.clone()))
+            }
+            _ => None,
+        },
+        PolicyRule::SequentialDependency(_) => None,
+    };
+    definition.policies.iter().enumerate().filter_map(carry).collect()
 }
 
 /// The guard is broken, not the call; and what can't be checked does not run.

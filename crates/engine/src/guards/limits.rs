@@ -212,7 +212,7 @@ impl Guard for LimitGuard {
                 cache_read: *cache_read,
                 cache_creation: *cache_creation,
             };
-            state.usage.report(request.as_ref(), used);
+            state.usage.report(request.as_ref(), used, turn);
         }
     }
 }

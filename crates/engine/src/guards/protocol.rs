@@ -80,7 +80,7 @@ impl Guard for Protocol {
 fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
     let EventKind::ToolFinished { call, .. } = &look.event.kind else { return };
     let name = call.as_ref().map_or("without an id", |call| call.as_str());
-    let denied = call.as_ref().is_some_and(|call| look.state.was_denied(short(call.as_str())));
+    let denied = call.as_ref().and_then(|call| look.state.denied(short(call.as_str()))).is_some();
     match (denied, status) {
         // Some clients report a denied call as failed; that is not news.
         (true, Status::Error | Status::Cancelled) => {}

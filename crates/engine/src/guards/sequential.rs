@@ -96,6 +96,10 @@ impl Guard for Sequential {
         };
         // The call is still open here: it is closed after the guards have seen it.
         let Some(call) = state.in_flight.find(record.key(definition)).cloned() else { return };
+        // A tool that changes files, such as a formatter, is about the files as
+        // it leaves them, unless somebody else changed them meanwhile.
+        let own_change = u64::from(call.kind.mutates() && call.epoch == state.epoch);
+        let earned_in = call.epoch + own_change;
         for (number, rule) in definition.governing(definition.resolve(&call.tool)) {
             if let PolicyRule::SequentialDependency(rule) = rule
                 && let Some(position) = rule.position(&call.tool)
@@ -103,7 +107,7 @@ impl Guard for Sequential {
                 && let Some(entry) = earned.0.get_mut(position)
             {
                 // Two runs may come back in either order; the later epoch stands.
-                *entry = (*entry).max(Some(call.epoch));
+                *entry = (*entry).max(Some(earned_in));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,8 @@ pub(crate) struct Call {
     pub(crate) args: Option<Digest128>,
     /// The epoch in which it began.
     pub(crate) epoch: u64,
+    /// What custom policies want back with its result, by their number.
+    pub(crate) carried: Vec<(u16, String)>,
 }
 
 impl InFlight {
@@ -105,6 +108,7 @@ mod tests {
             kind: Kind::Other,
             args: Some(Digest128::of(args)),
             epoch: 0,
+            carried: Vec::new(),
         }
     }
 

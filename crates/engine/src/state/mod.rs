@@ -28,7 +28,7 @@ use crate::guards::limits::Spent;
 use crate::guards::sequential::Earned;
 use crate::id::AttemptId;
 use crate::time::Timestamp;
-use crate::verdict::Stop;
+use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
 pub const STATE_FORMAT: u16 = 1;
@@ -60,14 +60,14 @@ pub(crate) struct State {
     pub(crate) usage: Usage,
     pub(crate) policies: Vec<PolicyState>,
     pub(crate) attempts: Vec<Attempt>,
-    /// Calls that were denied, latest last: a result for one of them means
-    /// that the client ran it all the same.
-    denied: Vec<u64>,
+    /// Calls that were denied, latest last, and whether they change files: a
+    /// result for one of them means that the client ran it all the same.
+    denied: Vec<(u64, bool)>,
 }
 
 /// Where a session is in its life.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Nothing has happened yet.
     #[default]
     New,
@@ -81,9 +81,29 @@ pub enum Phase {
         why: Option<String>,
     },
     /// Ended by a terminal stop; only a reset opens it again.
-    Stopped(Stop),
+    Stopped(Ending),
     /// The agent left; it may come back.
-    Ended(Stop),
+    Ended(Ending),
+}
+
+/// How a session ended, as the state keeps it: a [`Stop`] leaves out what is
+/// empty, and the compact form can't do without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ending {
+    code: StopCode,
+    detail: Option<String>,
+}
+
+impl From<&Stop> for Ending {
+    fn from(stop: &Stop) -> Self {
+        Self { code: stop.code, detail: stop.detail.clone() }
+    }
+}
+
+impl From<&Ending> for Stop {
+    fn from(ending: &Ending) -> Self {
+        Self { code: ending.code, detail: ending.detail.clone() }
+    }
 }
 
 /// One policy instance's memory.
@@ -125,16 +145,23 @@ pub struct Invocations {
 
 impl State {
     /// Remembers a denied call.
-    pub(crate) fn remember_denied(&mut self, call: u64) {
+    pub(crate) fn remember_denied(&mut self, call: u64, mutates: bool) {
+        self.forget_denied(call);
         if self.denied.len() >= DENIED_MAX {
             self.denied.remove(0);
         }
-        self.denied.push(call);
+        self.denied.push((call, mutates));
     }
 
-    /// Whether a call is among the latest denied ones.
-    pub(crate) fn was_denied(&self, call: u64) -> bool {
-        self.denied.contains(&call)
+    /// Forgets a denied call, because it was allowed in the end.
+    pub(crate) fn forget_denied(&mut self, call: u64) {
+        self.denied.retain(|(denied, _)| *denied != call);
+    }
+
+    /// Whether a call is among the latest denied ones, and if so whether it
+    /// changes files.
+    pub(crate) fn denied(&self, call: u64) -> Option<bool> {
+        self.denied.iter().find(|(denied, _)| *denied == call).map(|(_, mutates)| *mutates)
     }
 }
 

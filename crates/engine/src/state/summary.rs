@@ -66,8 +66,8 @@ impl State {
             Phase::New => ("new", None, None),
             Phase::Running => ("running", None, None),
             Phase::Paused { by, why } => ("paused", None, Some((by.clone(), why.clone()))),
-            Phase::Stopped(stop) => ("stopped", Some(stop.clone()), None),
-            Phase::Ended(stop) => ("ended", Some(stop.clone()), None),
+            Phase::Stopped(ending) => ("stopped", Some(Stop::from(ending)), None),
+            Phase::Ended(ending) => ("ended", Some(Stop::from(ending)), None),
         };
         let (paused_by, paused_why) = paused.unwrap_or_default();
         Summary {

@@ -14,7 +14,18 @@ const REQUESTS_MAX: usize = 512;
 pub(crate) struct Usage {
     pub(crate) session: UsageTotals,
     pub(crate) turn: UsageTotals,
-    requests: VecDeque<(u64, UsageTotals)>,
+    requests: VecDeque<Reported>,
+    /// The turn since which the session counts.
+    since_turn: u64,
+}
+
+/// What was last reported on a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Reported {
+    request: u64,
+    /// The turn in which it was reported first: it counts there and nowhere else.
+    turn: u64,
+    used: UsageTotals,
 }
 
 /// Sums of token counts.
@@ -48,23 +59,44 @@ impl UsageTotals {
 
 impl Usage {
     /// Counts a report; a report on the same request replaces the earlier one.
-    pub(crate) fn report(&mut self, request: Option<&RequestId>, used: UsageTotals) {
-        let earlier =
-            request.and_then(|request| self.replace(super::short(request.as_str()), used));
-        for totals in [&mut self.session, &mut self.turn] {
-            let without = totals.combine(earlier.unwrap_or_default(), u64::saturating_sub);
+    pub(crate) fn report(&mut self, request: Option<&RequestId>, used: UsageTotals, turn: u64) {
+        let earlier = request.and_then(|request| {
+            let request = super::short(request.as_str());
+            self.replace(Reported { request, turn, used })
+        });
+        let (before, reported_in) =
+            earlier.map_or((UsageTotals::default(), turn), |earlier| (earlier.used, earlier.turn));
+        let counts = |totals: &mut UsageTotals| {
+            let without = totals.combine(before, u64::saturating_sub);
             *totals = without.combine(used, u64::saturating_add);
+        };
+        if reported_in >= self.since_turn {
+            counts(&mut self.session);
+        }
+        if reported_in == turn {
+            counts(&mut self.turn);
         }
     }
 
-    fn replace(&mut self, request: u64, used: UsageTotals) -> Option<UsageTotals> {
-        if let Some((_, known)) = self.requests.iter_mut().rev().find(|(id, _)| *id == request) {
-            return Some(core::mem::replace(known, used));
+    /// Starts to count anew, with turn `turn`.
+    pub(crate) fn reset(&mut self, turn: u64) {
+        self.session = UsageTotals::default();
+        self.turn = UsageTotals::default();
+        self.since_turn = turn;
+    }
+
+    /// Remembers a report, and gives the earlier one on the same request.
+    fn replace(&mut self, report: Reported) -> Option<Reported> {
+        let known = self.requests.iter_mut().rev().find(|known| known.request == report.request);
+        if let Some(known) = known {
+            let earlier = known.clone();
+            known.used = report.used;
+            return Some(earlier);
         }
         if self.requests.len() >= REQUESTS_MAX {
             self.requests.pop_front();
         }
-        self.requests.push_back((request, used));
+        self.requests.push_back(report);
         None
     }
 }
@@ -81,18 +113,32 @@ mod tests {
     fn reading_a_transcript_twice_counts_once() {
         let mut usage = Usage::default();
         let request = RequestId::parse("r1").unwrap();
-        usage.report(Some(&request), used(10, 1));
-        usage.report(Some(&request), used(10, 5));
-        usage.report(None, used(1, 1));
-        usage.report(None, used(1, 1));
+        usage.report(Some(&request), used(10, 1), 1);
+        usage.report(Some(&request), used(10, 5), 1);
+        usage.report(None, used(1, 1), 1);
+        usage.report(None, used(1, 1), 1);
         assert_eq!(usage.session.total(), 19);
+    }
+
+    #[test]
+    fn a_request_counts_in_its_own_turn_only() {
+        let mut usage = Usage::default();
+        let request = RequestId::parse("r1").unwrap();
+        usage.report(Some(&request), used(90, 0), 1);
+        usage.turn = UsageTotals::default();
+        usage.report(None, used(5, 0), 2);
+        usage.report(Some(&request), used(95, 0), 2);
+        assert_eq!((usage.session.total(), usage.turn.total()), (100, 5));
+        usage.reset(3);
+        usage.report(Some(&request), used(99, 0), 3);
+        assert_eq!((usage.session.total(), usage.turn.total()), (0, 0));
     }
 
     #[test]
     fn huge_counts_saturate() {
         let mut usage = Usage::default();
-        usage.report(None, used(u64::MAX, u64::MAX));
-        usage.report(None, used(1, 1));
+        usage.report(None, used(u64::MAX, u64::MAX), 1);
+        usage.report(None, used(1, 1), 1);
         assert_eq!(usage.session.total(), u64::MAX);
     }
 }

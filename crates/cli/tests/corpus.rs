@@ -1,0 +1,53 @@
+//! Plays the conformance corpus on every surface: one test a scenario and driver.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use jackline_conformance::{
+    Baseline, BaselineError, Driver, EngineDriver, Scenario, StdioDriver, load_corpus, play, root,
+};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let drivers: [Arc<dyn Driver + Send + Sync>; 2] =
+        [Arc::new(EngineDriver), Arc::new(StdioDriver::new(env!("CARGO_BIN_EXE_jackline")))];
+    let trials = match load_corpus(&root().join("scenarios")) {
+        Ok(corpus) => {
+            let corpus: Vec<Arc<Scenario>> = corpus.into_iter().map(Arc::new).collect();
+            drivers.iter().flat_map(|driver| trials(driver, &corpus)).collect()
+        }
+        // A corpus that can't be read is one test that fails, not no tests.
+        Err(error) => {
+            let problem = error.to_string();
+            vec![Trial::test("corpus::loads", move || Err(Failed::from(problem)))]
+        }
+    };
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The tests of one driver: its baseline, and every scenario against it.
+fn trials(driver: &Arc<dyn Driver + Send + Sync>, corpus: &[Arc<Scenario>]) -> Vec<Trial> {
+    let name = driver.name();
+    let baseline = Arc::new(Baseline::load(name));
+    let names: Vec<String> = corpus.iter().map(|scenario| scenario.name.clone()).collect();
+    let fits = Arc::clone(&baseline);
+    let mut trials = vec![Trial::test(format!("{name}::baseline"), move || {
+        let baseline = loaded(&fits)?;
+        baseline.check(names.iter().map(String::as_str)).map_err(Failed::from)
+    })];
+    trials.extend(corpus.iter().map(|scenario| {
+        let (driver, baseline) = (Arc::clone(driver), Arc::clone(&baseline));
+        let scenario = Arc::clone(scenario);
+        let test = format!("{name}::{}", scenario.name.replace('/', "::"));
+        Trial::test(test, move || {
+            let played = play(driver.as_ref(), &scenario);
+            loaded(&baseline)?.judge(&scenario.name, played).map_err(Failed::from)
+        })
+    }));
+    trials
+}
+
+fn loaded(baseline: &Result<Baseline, BaselineError>) -> Result<&Baseline, Failed> {
+    baseline.as_ref().map_err(|error| Failed::from(error.to_string()))
+}

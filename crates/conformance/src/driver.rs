@@ -1,0 +1,99 @@
+//! How a scenario is played, whatever surface it is played on.
+
+use std::fmt;
+
+use jackline_engine::Timestamp;
+use serde_json::Value;
+
+use crate::matching::mismatches;
+use crate::scenario::{Act, Scenario, Step};
+
+/// One surface of the product.
+pub trait Driver {
+    /// Its name, in test names and as the name of its baseline.
+    fn name(&self) -> &'static str;
+
+    /// Makes everything ready for a scenario's first step.
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String>;
+}
+
+/// A scenario at play. `now` is always the scenario's clock.
+pub trait Stage {
+    /// Sends a line and gives back the verdict.
+    fn send(&mut self, line: &str, now: Timestamp) -> Result<Value, String>;
+
+    /// Writes a file of the workspace, as the agent's tools would.
+    fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String>;
+
+    /// Removes a file of the workspace.
+    fn remove(&mut self, path: &str) -> Result<(), String>;
+
+    /// Ends whatever runs and starts it again on the same state.
+    fn restart(&mut self) -> Result<(), String>;
+
+    /// Ends the play and proves every journal that was written.
+    fn finish(self: Box<Self>) -> Result<(), String>;
+}
+
+/// Why a scenario did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The driver that played it.
+    pub driver: &'static str,
+    /// The scenario, as `area/name`.
+    pub scenario: String,
+    /// What it shows.
+    pub story: String,
+    /// The number of the step, from 1, and the step; none before the first and after the last.
+    pub step: Option<(usize, String)>,
+    /// What was expected and what came.
+    pub problem: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "`{}` on {}: {}", self.scenario, self.driver, self.story)?;
+        if let Some((number, step)) = &self.step {
+            writeln!(f, "step {number}: {step}")?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+/// Plays a scenario from its first step to the proof of its journals.
+pub fn play(driver: &dyn Driver, scenario: &Scenario) -> Result<(), Box<Failure>> {
+    let failure = |step: Option<(usize, String)>, problem: String| {
+        Box::new(Failure {
+            driver: driver.name(),
+            scenario: scenario.name.clone(),
+            story: scenario.story.clone(),
+            step,
+            problem,
+        })
+    };
+    let mut stage = driver.stage(scenario).map_err(|problem| failure(None, problem))?;
+    for (number, step) in scenario.steps.iter().enumerate() {
+        take(stage.as_mut(), step)
+            .map_err(|problem| failure(Some((number + 1, step.act.to_string())), problem))?;
+    }
+    stage.finish().map_err(|problem| failure(None, problem))
+}
+
+fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
+    match &step.act {
+        Act::Send { line, expect } => {
+            let verdict = stage.send(line, step.at)?;
+            let wrong = mismatches(expect, &verdict);
+            if wrong.is_empty() {
+                return Ok(());
+            }
+            let listed: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+            Err(format!("{}\nexpected {expect}\nactual   {verdict}", listed.join("\n")))
+        }
+        Act::Write(files) => {
+            files.iter().try_for_each(|(path, text)| stage.write(path, text, step.at))
+        }
+        Act::Remove(paths) => paths.iter().try_for_each(|path| stage.remove(path)),
+        Act::Restart => stage.restart(),
+    }
+}

@@ -1,0 +1,256 @@
+//! Plays a scenario on the engine itself, with a world made of a map.
+//!
+//! The harshest possible host: after every event the session is saved, thrown
+//! away and restored, and at the end a session that was never saved replays all
+//! records from their JSON and must come out with the same bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jackline_definition::{FILE_NAME, load};
+use jackline_engine::wire::{WireError, parse_line, parse_recorded};
+use jackline_engine::{
+    Definition, DefinitionFact, Digest, Event, EventKind, Facts, FileFact, FileKind, Now, Query,
+    ROUNDS_MAX, Record, STATE_BYTES_MAX, Session, SessionId, Timestamp, Verdict, WireFault, elide,
+    observe,
+};
+use serde_json::Value;
+
+use crate::driver::{Driver, Stage};
+use crate::scenario::{AGE_MS, SESSION, START, Scenario};
+
+/// The engine, without a runtime around it.
+pub struct EngineDriver;
+
+impl Driver for EngineDriver {
+    fn name(&self) -> &'static str {
+        "engine"
+    }
+
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
+        let before = Timestamp::from_ms(START.as_ms() - AGE_MS);
+        let mut files = Files::default();
+        files.write(FILE_NAME, &scenario.definition, before);
+        scenario.files.iter().for_each(|(path, text)| files.write(path, text, before));
+        let current = default_session()?;
+        Ok(Box::new(EngineStage { files, sessions: BTreeMap::new(), current }))
+    }
+}
+
+fn default_session() -> Result<SessionId, String> {
+    SessionId::parse(SESSION).map_err(|error| error.to_string())
+}
+
+struct EngineStage {
+    files: Files,
+    sessions: BTreeMap<SessionId, Played>,
+    /// The session of lines that name none: the latest one, as on `stdio`.
+    current: SessionId,
+}
+
+/// A session and everything that was recorded of it.
+struct Played {
+    session: Session,
+    checksum: Digest,
+    workspace: String,
+    records: Vec<Kept>,
+}
+
+/// A record in the form in which a journal keeps it.
+struct Kept {
+    event: String,
+    facts: String,
+    verdict: String,
+}
+
+impl Stage for EngineStage {
+    fn send(&mut self, line: &str, now: Timestamp) -> Result<Value, String> {
+        let event = match parse_line(line.as_bytes(), Some(&self.current)) {
+            Ok(event) => event,
+            Err(error) => return refusal(&error),
+        };
+        self.current = event.session.clone();
+        if !self.sessions.contains_key(&event.session) {
+            let played = Played::open(&event, &self.files)?;
+            self.sessions.insert(event.session.clone(), played);
+        }
+        let played = self.sessions.get_mut(&event.session).ok_or("the session is gone")?;
+        played.answer(event, &self.files, now)
+    }
+
+    fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
+        self.files.write(path, text, now);
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &str) -> Result<(), String> {
+        self.files.0.remove(path).map(drop).ok_or_else(|| format!("there is no `{path}` to remove"))
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        // Every session is restored after every event anyway.
+        self.current = default_session()?;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), String> {
+        self.sessions.values().try_for_each(Played::replay)
+    }
+}
+
+/// The denial of a line that is no event.
+fn refusal(error: &WireError) -> Result<Value, String> {
+    let (kind, reason) = (error.kind().to_owned(), error.to_string());
+    let verdict = Verdict::fault(WireFault { kind, reason, line: None });
+    serde_json::to_value(verdict).map_err(|error| error.to_string())
+}
+
+impl Played {
+    fn open(event: &Event, files: &Files) -> Result<Self, String> {
+        let source = files.0.get(FILE_NAME).ok_or("there is no definition")?;
+        let definition = load(source.text.as_bytes(), FILE_NAME).map_err(|e| e.to_string())?;
+        let workspace = match &event.kind {
+            EventKind::SessionStarted { workspace: Some(workspace), .. } => workspace.as_str(),
+            _ => ".",
+        };
+        Ok(Self {
+            session: Session::new(Arc::new(definition)),
+            checksum: Digest::of(source.text.as_bytes()),
+            workspace: jackline_engine::canonical(workspace, None).map_err(|e| e.to_string())?,
+            records: Vec::new(),
+        })
+    }
+
+    fn answer(&mut self, mut event: Event, files: &Files, now: Timestamp) -> Result<Value, String> {
+        elide(&mut event);
+        let mut facts = Facts::at(Now::wall(now));
+        facts.observed = observe(&event);
+        for _ in 0..ROUNDS_MAX {
+            for query in &self.session.needs(&event, &facts) {
+                self.look(query, files, &mut facts)?;
+            }
+        }
+        let verdict = self.session.decide(&event, &facts);
+        let seq = self.session.seq() + 1;
+        self.session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
+        self.restore()?;
+        self.records.push(Kept {
+            event: render(&event)?,
+            facts: render(&facts)?,
+            verdict: render(&verdict)?,
+        });
+        serde_json::to_value(verdict).map_err(|error| error.to_string())
+    }
+
+    fn look(&self, query: &Query, files: &Files, facts: &mut Facts) -> Result<(), String> {
+        match query {
+            Query::File { path, json } => {
+                facts.files.insert(path.clone(), files.look(&self.workspace, path, *json));
+            }
+            Query::Definition => {
+                let source = files.0.get(FILE_NAME);
+                let checksum = source.map(|source| Digest::of(source.text.as_bytes()));
+                facts.definition = Some(match checksum {
+                    None => DefinitionFact::Missing,
+                    Some(checksum) if checksum == self.checksum => DefinitionFact::Same,
+                    Some(checksum) => DefinitionFact::Changed { checksum },
+                });
+            }
+            Query::PolicyCheck { name, .. }
+            | Query::PolicyResult { name, .. }
+            | Query::Checker { name } => {
+                return Err(format!("no definition file can ask for the extension `{name}`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with what a saved state brings back.
+    fn restore(&mut self) -> Result<(), String> {
+        let saved = self.session.snapshot();
+        if saved.len() > STATE_BYTES_MAX {
+            return Err(format!("the state takes {} bytes", saved.len()));
+        }
+        let restored = Session::restore(Arc::clone(self.session.definition()), &saved)
+            .map_err(|error| format!("a state that was just saved: {error}"))?;
+        if restored.snapshot() != saved {
+            return Err("a restored state is not the one that was saved".to_owned());
+        }
+        self.session = restored;
+        Ok(())
+    }
+
+    /// Decides every record again, as `jackline replay` does.
+    fn replay(&self) -> Result<(), String> {
+        let definition: Arc<Definition> = Arc::clone(self.session.definition());
+        let mut fresh = Session::new(definition);
+        for (number, kept) in self.records.iter().enumerate() {
+            let seq = number as u64 + 1;
+            let unreadable = |error: String| format!("record {seq} can't be read back: {error}");
+            let event = parse(&kept.event)
+                .and_then(|value| parse_recorded(value).map_err(|error| error.to_string()));
+            let event = event.map_err(unreadable)?;
+            let facts: Facts = parse(&kept.facts).map_err(unreadable)?;
+            let verdict: Verdict = parse(&kept.verdict).map_err(unreadable)?;
+            let decided = render(&fresh.decide(&event, &facts))?;
+            if decided != kept.verdict {
+                let recorded = &kept.verdict;
+                return Err(format!(
+                    "replay: record {seq} differs\nrecorded {recorded}\ndecided  {decided}"
+                ));
+            }
+            fresh.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
+        }
+        if fresh.snapshot() != self.session.snapshot() {
+            return Err("replay: the state is not the one that was played".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn render<T: serde::Serialize>(value: &T) -> Result<String, String> {
+    serde_json::to_string(value).map_err(|error| error.to_string())
+}
+
+fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// A workspace in memory.
+#[derive(Default)]
+struct Files(BTreeMap<String, File>);
+
+struct File {
+    text: String,
+    modified: Timestamp,
+}
+
+impl Files {
+    fn write(&mut self, path: &str, text: &str, modified: Timestamp) {
+        self.0.insert(path.to_owned(), File { text: text.to_owned(), modified });
+    }
+
+    /// What is at a path of a workspace; a directory is what has files in it.
+    fn look(&self, workspace: &str, path: &str, json: bool) -> FileFact {
+        if workspace != "." && !self.has_below(workspace) {
+            return FileFact::of(FileKind::NoFilesystem);
+        }
+        let path = if workspace == "." { path.to_owned() } else { format!("{workspace}/{path}") };
+        match self.0.get(&path) {
+            Some(file) => FileFact {
+                kind: FileKind::File,
+                bytes: file.text.len() as u64,
+                modified: Some(file.modified),
+                json: json.then(|| serde_json::from_str::<Value>(&file.text).is_ok()),
+            },
+            None if self.has_below(&path) => FileFact::of(FileKind::Directory),
+            None => FileFact::of(FileKind::Missing),
+        }
+    }
+
+    fn has_below(&self, directory: &str) -> bool {
+        self.0
+            .keys()
+            .any(|path| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')))
+    }
+}

@@ -1,0 +1,125 @@
+//! Whether a verdict is what a scenario expects.
+//!
+//! A scenario names only what its story is about, so an object matches by
+//! subset. A list matches whole, since an objection too many is as wrong as one
+//! too few. `null` says that a field must not be there.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// One place where a verdict is not what was expected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mismatch {
+    /// Where it is, such as `violations[0].guard`; empty for the whole verdict.
+    pub path: String,
+    /// What was expected there.
+    pub expected: Value,
+    /// What is there; none where nothing is.
+    pub actual: Option<Value>,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.path.is_empty() { "the verdict" } else { &self.path };
+        match &self.expected {
+            Value::Null => write!(f, "`{place}` must be absent")?,
+            expected => write!(f, "`{place}` must be {expected}")?,
+        }
+        match &self.actual {
+            Some(actual) => write!(f, ", and is {actual}"),
+            None => write!(f, ", and is absent"),
+        }
+    }
+}
+
+/// Every place where `actual` is not what `expected` says, in order.
+pub fn mismatches(expected: &Value, actual: &Value) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    compare(String::new(), expected, Some(actual), &mut found);
+    found
+}
+
+fn compare(path: String, expected: &Value, actual: Option<&Value>, found: &mut Vec<Mismatch>) {
+    match (expected, actual) {
+        (Value::Null, None | Some(Value::Null)) => {}
+        (Value::Object(wanted), Some(Value::Object(given))) => {
+            for (key, value) in wanted {
+                let dot = if path.is_empty() { "" } else { "." };
+                compare(format!("{path}{dot}{key}"), value, given.get(key), found);
+            }
+        }
+        (Value::Array(wanted), Some(Value::Array(given))) if wanted.len() == given.len() => {
+            for (number, (value, item)) in wanted.iter().zip(given).enumerate() {
+                compare(format!("{path}[{number}]"), value, Some(item), found);
+            }
+        }
+        (expected, Some(actual)) if expected == actual => {}
+        (expected, actual) => {
+            found.push(Mismatch { path, expected: expected.clone(), actual: actual.cloned() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn texts(expected: &Value, actual: &Value) -> Vec<String> {
+        mismatches(expected, actual).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn an_object_matches_by_subset_at_every_depth() {
+        let verdict =
+            json!({"decision": "allow", "seq": 1, "stop": {"code": "CAPPED", "detail": "x"}});
+        assert_eq!(texts(&json!({}), &verdict), [""; 0]);
+        assert_eq!(texts(&json!({"stop": {"code": "CAPPED"}}), &verdict), [""; 0]);
+        assert_eq!(
+            texts(&json!({"decision": "deny", "stop": {"detail": "y"}}), &verdict),
+            [
+                r#"`decision` must be "deny", and is "allow""#,
+                r#"`stop.detail` must be "y", and is "x""#
+            ]
+        );
+    }
+
+    #[test]
+    fn a_list_matches_whole_and_its_elements_by_subset() {
+        let verdict = json!({"violations": [{"guard": "a", "id": 1}, {"guard": "b", "id": 2}]});
+        let expect = |guards: &[&str]| {
+            let list: Vec<Value> = guards.iter().map(|guard| json!({"guard": guard})).collect();
+            mismatches(&json!({"violations": list}), &verdict).len()
+        };
+        assert_eq!(expect(&["a", "b"]), 0);
+        assert_eq!(expect(&["b", "a"]), 2, "order counts");
+        assert_eq!(expect(&["a"]), 1, "one too many is wrong");
+        assert_eq!(expect(&["a", "b", "c"]), 1, "one too few is wrong");
+    }
+
+    #[test]
+    fn null_means_absent() {
+        assert_eq!(texts(&json!({"stop": null}), &json!({"decision": "allow"})), [""; 0]);
+        assert_eq!(
+            texts(&json!({"stop": null}), &json!({"stop": {"code": "CAPPED"}})),
+            [r#"`stop` must be absent, and is {"code":"CAPPED"}"#]
+        );
+        assert_eq!(
+            texts(&json!({"stop": {}}), &json!({"decision": "allow"})),
+            ["`stop` must be {}, and is absent"]
+        );
+    }
+
+    #[test]
+    fn values_of_other_types_never_match() {
+        for (expected, actual) in [
+            (json!("1"), json!(1)),
+            (json!({}), json!([])),
+            (json!([]), json!({})),
+            (json!(false), json!(null)),
+        ] {
+            assert_eq!(mismatches(&expected, &actual).len(), 1, "{expected} and {actual}");
+        }
+    }
+}
