@@ -2,7 +2,7 @@
 
 use anstyle::AnsiColor;
 use jackline_engine::Summary;
-use jackline_engine::definition::Limit;
+use jackline_engine::definition::{Limit, Per};
 use jackline_journal::{FileStore, Opened};
 use jackline_runtime::{Found, inspect};
 use serde_json::json;
@@ -130,12 +130,13 @@ fn show(opened: &Opened, summary: &Summary) {
         blocks => format!(", blocked {blocks} times"),
     };
     row("turn", format!("{} {result}{blocks}", turn.number));
-    row("steps", of(summary.steps, definition.limits.steps));
+    row("steps", of(summary.steps, turn.steps, definition.limits.steps));
     let usage = &summary.usage;
     let tokens = usage.total();
     if tokens > 0 || definition.limits.total_tokens.is_some() {
         let split = dim(format!("({} in, {} out)", usage.input, usage.output));
-        row("tokens", format!("{} {split}", of(tokens, definition.limits.total_tokens)));
+        let used = of(tokens, turn.usage.total(), definition.limits.total_tokens);
+        row("tokens", format!("{used} {split}"));
     }
     let calls = &summary.invocations;
     let ended = [
@@ -170,9 +171,13 @@ fn show(opened: &Opened, summary: &Summary) {
     table(&rows);
 }
 
-fn of(used: u64, limit: Option<Limit>) -> String {
+/// What was used, beside its limit.
+fn of(in_session: u64, in_turn: u64, limit: Option<Limit>) -> String {
     match limit {
-        Some(limit) => format!("{used} of {}", limit.max),
-        None => used.to_string(),
+        Some(Limit { max, per: Per::Session, .. }) => format!("{in_session} of {max}"),
+        Some(Limit { max, per: Per::Turn, .. }) => {
+            format!("{in_session}, {in_turn} of {max} in this turn")
+        }
+        None => in_session.to_string(),
     }
 }

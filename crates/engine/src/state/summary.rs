@@ -58,6 +58,10 @@ pub struct TurnSummary {
     pub result: Option<&'static str>,
     /// How often a stop was blocked in it.
     pub blocks: u32,
+    /// Steps taken in it.
+    pub steps: u64,
+    /// Tokens used in it.
+    pub usage: UsageTotals,
 }
 
 impl State {
@@ -85,6 +89,8 @@ impl State {
                 number: self.turn.number,
                 result: self.turn.result.map(super::TurnResult::word),
                 blocks: self.turn.blocks,
+                steps: self.spent.turn.steps,
+                usage: self.usage.turn,
             },
             usage: self.usage.session,
             invocations: self.invocations,
