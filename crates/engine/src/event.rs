@@ -335,6 +335,37 @@ impl Payload {
     }
 }
 
+/// Looks at everything in an event that can be large or secret.
+pub trait Payloads {
+    /// A text.
+    fn text(&mut self, text: &mut Payload);
+
+    /// A JSON value.
+    fn value(&mut self, value: &mut Value);
+}
+
+impl Event {
+    /// Shows every payload to a visitor.
+    pub fn visit(&mut self, visitor: &mut impl Payloads) {
+        match &mut self.kind {
+            EventKind::ToolProposed { args: Arguments::Parsed(value), .. } => visitor.value(value),
+            EventKind::PlanProposed { plan, plan_text } => {
+                plan.iter_mut().for_each(|plan| visitor.value(plan));
+                plan_text.iter_mut().for_each(|text| visitor.text(text));
+            }
+            EventKind::ToolProposed { args: Arguments::Text(text), .. }
+            | EventKind::PromptSubmitted { text: Some(text), .. }
+            | EventKind::ToolFinished { result: Some(text), .. }
+            | EventKind::OutputProposed { text: Some(text), .. }
+            | EventKind::CompactionFinished { summary: Some(text), .. }
+            | EventKind::IterationEnded { error: Some(text), .. }
+            | EventKind::StopProposed { output: Some(text), .. } => visitor.text(text),
+            _ => {}
+        }
+        self.meta.iter_mut().for_each(|meta| visitor.value(meta));
+    }
+}
+
 /// A part of a file that the agent was shown, in lines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Seen {

@@ -33,8 +33,8 @@ pub mod wire;
 pub use definition::{Definition, Mode};
 pub use digest::{Digest, Digest128};
 pub use event::{
-    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Payload, PromptSource,
-    Seen, Status, Tests,
+    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Payload, Payloads,
+    PromptSource, Seen, Status, Tests,
 };
 pub use facts::{
     CallView, CheckFact, DefinitionFact, Facts, FileFact, FileKind, Now, PolicyFact, QUERIES_MAX,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::digest::{Digest, Digest128};
-use crate::event::{Arguments, Elided, Event, EventKind, Payload};
+use crate::event::{Arguments, Elided, Event, EventKind, Payload, Payloads};
 use crate::json;
 
 /// Texts longer than this are kept in a blob instead of the record.
@@ -83,33 +83,25 @@ fn payload_digest(payload: &Payload) -> ObservedResult {
 
 /// Moves what is too large for a record into blobs.
 pub fn elide(event: &mut Event) -> Vec<Blob> {
-    let mut blobs = Vec::new();
-    match &mut event.kind {
-        EventKind::ToolProposed { args: Arguments::Parsed(value), .. } => {
-            elide_value(value, &mut blobs);
-        }
-        EventKind::PlanProposed { plan, plan_text } => {
-            plan.iter_mut().for_each(|plan| elide_value(plan, &mut blobs));
-            plan_text.iter_mut().for_each(|text| elide_payload(text, &mut blobs));
-        }
-        EventKind::ToolProposed { args: Arguments::Text(text), .. }
-        | EventKind::PromptSubmitted { text: Some(text), .. }
-        | EventKind::ToolFinished { result: Some(text), .. }
-        | EventKind::OutputProposed { text: Some(text), .. }
-        | EventKind::CompactionFinished { summary: Some(text), .. }
-        | EventKind::IterationEnded { error: Some(text), .. }
-        | EventKind::StopProposed { output: Some(text), .. } => elide_payload(text, &mut blobs),
-        _ => {}
-    }
-    event.meta.iter_mut().for_each(|meta| elide_value(meta, &mut blobs));
-    blobs
+    let mut elider = Elider(Vec::new());
+    event.visit(&mut elider);
+    elider.0
 }
 
-fn elide_payload(payload: &mut Payload, blobs: &mut Vec<Blob>) {
-    if let Payload::Inline(text) = payload
-        && text.len() > BLOB_OVER_BYTES
-    {
-        *payload = Payload::Elided { elided: to_blob(core::mem::take(text), blobs) };
+struct Elider(Vec<Blob>);
+
+impl Payloads for Elider {
+    fn text(&mut self, payload: &mut Payload) {
+        if let Payload::Inline(text) = payload
+            && text.len() > BLOB_OVER_BYTES
+        {
+            let elided = to_blob(core::mem::take(text), &mut self.0);
+            *payload = Payload::Elided { elided };
+        }
+    }
+
+    fn value(&mut self, value: &mut Value) {
+        elide_value(value, &mut self.0);
     }
 }
 

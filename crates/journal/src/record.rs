@@ -5,8 +5,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use jackline_engine::{
-    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, SEMANTICS, SessionId, Timestamp,
-    Verdict, wire,
+    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, Record, SEMANTICS, SessionId,
+    Timestamp, Verdict, wire,
 };
 
 /// The version of the journal's lines.
@@ -83,6 +83,13 @@ pub struct EventRecord {
     pub notes: Vec<Note>,
     /// The state after this record, on some records.
     pub snapshot: Option<Vec<u8>>,
+}
+
+impl EventRecord {
+    /// The record as the engine folds it.
+    pub fn as_record(&self) -> Record<'_> {
+        Record { seq: self.seq, event: &self.event, facts: &self.facts, verdict: &self.verdict }
+    }
 }
 
 /// Something worth knowing that is not an event.

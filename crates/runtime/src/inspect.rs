@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jackline_engine::{Record, Session};
+use jackline_engine::Session;
 use jackline_journal::{FileStore, JournalFile, Line, Log as _, StoreError, parse_record};
 
 use crate::live::Saved;
@@ -24,12 +24,7 @@ pub fn inspect(store: &FileStore, found: &Found) -> Result<Session, StoreError> 
     let mut session = Session::new(definition);
     journal.for_each(|line| {
         if let Line::Event(record) = parse_record(line)? {
-            session.apply(&Record {
-                seq: record.seq,
-                event: &record.event,
-                facts: &record.facts,
-                verdict: &record.verdict,
-            });
+            session.apply(&record.as_record());
         }
         Ok::<(), StoreError>(())
     })?;

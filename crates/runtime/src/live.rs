@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jackline_engine::{Definition, Digest, Record, Session};
+use jackline_engine::{Definition, Digest, Session};
 use jackline_journal::{Head, Line, Log, Opened, OpenedDefinition, StoreError, parse_record};
 use serde::{Deserialize, Serialize};
 
@@ -138,12 +138,7 @@ impl Live {
             if let Line::Event(record) = parse_record(line)?
                 && record.seq > session.seq()
             {
-                session.apply(&Record {
-                    seq: record.seq,
-                    event: &record.event,
-                    facts: &record.facts,
-                    verdict: &record.verdict,
-                });
+                session.apply(&record.as_record());
             }
             Ok(())
         })

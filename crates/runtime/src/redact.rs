@@ -5,7 +5,7 @@
 //! secret, never a space, a quote or an operator that changes what a command
 //! does.
 
-use jackline_engine::{Arguments, Event, EventKind, Payload};
+use jackline_engine::{Event, EventKind, Payload, Payloads};
 use serde_json::Value;
 
 /// Secrets that begin with a telling prefix: prefix, least length after it, name.
@@ -53,28 +53,23 @@ const NAMES: [&str; 11] = [
 
 /// Takes the secrets out of an event.
 pub(crate) fn redact(event: &mut Event) {
-    match &mut event.kind {
-        EventKind::ToolProposed { args: Arguments::Parsed(args), .. } => redact_value(args),
-        EventKind::PlanProposed { plan, plan_text } => {
-            plan.iter_mut().for_each(redact_value);
-            plan_text.iter_mut().for_each(redact_payload);
-        }
-        EventKind::ToolProposed { args: Arguments::Text(text), .. }
-        | EventKind::PromptSubmitted { text: Some(text), .. }
-        | EventKind::ToolFinished { result: Some(text), .. }
-        | EventKind::OutputProposed { text: Some(text), .. }
-        | EventKind::CompactionFinished { summary: Some(text), .. }
-        | EventKind::IterationEnded { error: Some(text), .. }
-        | EventKind::StopProposed { output: Some(text), .. } => redact_payload(text),
-        EventKind::Control { why: Some(why), .. } => redact_in_place(why),
-        _ => {}
+    event.visit(&mut Redactor);
+    if let EventKind::Control { why: Some(why), .. } = &mut event.kind {
+        redact_in_place(why);
     }
-    event.meta.iter_mut().for_each(redact_value);
 }
 
-fn redact_payload(payload: &mut Payload) {
-    if let Payload::Inline(text) = payload {
-        redact_in_place(text);
+struct Redactor;
+
+impl Payloads for Redactor {
+    fn text(&mut self, payload: &mut Payload) {
+        if let Payload::Inline(text) = payload {
+            redact_in_place(text);
+        }
+    }
+
+    fn value(&mut self, value: &mut Value) {
+        redact_value(value);
     }
 }
 

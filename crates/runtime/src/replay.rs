@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jackline_engine::{Record, SEMANTICS, Session};
+use jackline_engine::{SEMANTICS, Session};
 use jackline_journal::{Line, RecordError, parse_record};
 use serde::Serialize;
 
@@ -105,12 +105,7 @@ impl Replay {
             }
         }
         // The recorded verdict is what happened, so it is what is folded in.
-        session.apply(&Record {
-            seq: record.seq,
-            event: &record.event,
-            facts: &record.facts,
-            verdict: &record.verdict,
-        });
+        session.apply(&record.as_record());
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use jackline_runtime::{Found, SelectError, Sessions};
 
 use crate::args::SessionsArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here};
+use crate::terminal::{fail, here, sessions};
 
 /// The session a person means.
 fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {
@@ -20,6 +20,14 @@ fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {
         SelectError::Store(_) => fail(Exit::Broken, error),
         _ => fail(Exit::Usage, error),
     })
+}
+
+/// Does something with every session a person means; the worst outcome counts.
+fn each_session(args: &SessionsArgs, one: impl Fn(&Found) -> Exit) -> Exit {
+    match sessions().and_then(|(_, all)| select_many(&all, args)) {
+        Ok(found) => found.iter().map(one).max().unwrap_or(Exit::Fine),
+        Err(exit) => exit,
+    }
 }
 
 /// The sessions a person means.

@@ -5,17 +5,13 @@ use jackline_journal::{JournalFile, StoreError, Verifier};
 use jackline_runtime::{Found, Replay, ReplayReport};
 use serde_json::json;
 
-use super::select_many;
+use super::each_session;
 use crate::args::SessionsArgs;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, plain, say, sessions, styled};
+use crate::terminal::{bold, dim, fail, plain, say, styled};
 
 pub(crate) fn run(args: &SessionsArgs) -> Exit {
-    let found = match sessions().and_then(|(_, all)| select_many(&all, args)) {
-        Ok(found) => found,
-        Err(exit) => return exit,
-    };
-    found.iter().map(|session| one(session, args.json)).max().unwrap_or(Exit::Fine)
+    each_session(args, |found| one(found, args.json))
 }
 
 fn one(found: &Found, as_json: bool) -> Exit {
