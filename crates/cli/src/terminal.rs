@@ -16,6 +16,11 @@ pub(crate) fn say(text: impl Display) {
     let _ = writeln!(anstream::stdout().lock(), "{text}");
 }
 
+/// Prints a line for programs, exactly as it is.
+pub(crate) fn say_json(text: impl Display) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
 /// Prints a complaint.
 pub(crate) fn complain(text: impl Display) {
     let red = AnsiColor::Red.on_default().bold();

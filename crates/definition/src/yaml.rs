@@ -87,8 +87,9 @@ pub fn parse(source: &[u8], diagnostics: &mut Diagnostics) -> Option<Node> {
         diagnostics.push((1, 1), message, None);
         return None;
     }
+    let source = source.strip_prefix("\u{feff}".as_bytes()).unwrap_or(source);
     let text = match std::str::from_utf8(source) {
-        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+        Ok(text) => text,
         Err(error) => {
             diagnostics.push(position(source, error.valid_up_to()), "invalid UTF-8", None);
             return None;
@@ -101,11 +102,11 @@ pub fn parse(source: &[u8], diagnostics: &mut Diagnostics) -> Option<Node> {
     Builder { diagnostics, stack: Vec::new(), root: None, broken: false }.build(text)
 }
 
+/// Line and column, in letters, of what follows `offset` bytes of good text.
 fn position(source: &[u8], offset: usize) -> (usize, usize) {
-    let before = source.get(..offset).unwrap_or(source);
-    let line = before.split(|byte| *byte == b'\n').count();
-    let column = before.rsplit(|byte| *byte == b'\n').next().map_or(0, <[u8]>::len) + 1;
-    (line, column)
+    let before = String::from_utf8_lossy(source.get(..offset).unwrap_or(source));
+    let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+    (before.split('\n').count(), column)
 }
 
 struct Builder<'a> {

@@ -337,33 +337,70 @@ impl Payload {
 
 /// Looks at everything in an event that can be large or secret.
 pub trait Payloads {
-    /// A text.
+    /// A text of any length.
     fn text(&mut self, text: &mut Payload);
 
     /// A JSON value.
     fn value(&mut self, value: &mut Value);
+
+    /// A name, a reason, a path.
+    fn word(&mut self, _word: &mut String) {}
 }
 
 impl Event {
-    /// Shows every payload to a visitor.
+    /// Shows everything that is free text to a visitor. Ids, the tool's name and
+    /// the workspace are not: they are what decisions hang on.
     pub fn visit(&mut self, visitor: &mut impl Payloads) {
         match &mut self.kind {
-            EventKind::ToolProposed { args: Arguments::Parsed(value), .. } => visitor.value(value),
+            EventKind::SessionStarted { client, model, prompt_hash, role, .. } => {
+                each_word(visitor, [client, model, prompt_hash, role]);
+            }
+            EventKind::PromptSubmitted { text, .. } => each_text(visitor, text),
+            EventKind::ToolProposed { args, cwd, .. } => {
+                match args {
+                    Arguments::Parsed(value) => visitor.value(value),
+                    Arguments::Text(text) => visitor.text(text),
+                }
+                each_word(visitor, [cwd]);
+            }
+            EventKind::ToolFinished { result, seen, .. } => {
+                each_text(visitor, result);
+                seen.iter_mut().for_each(|seen| visitor.word(&mut seen.path));
+            }
             EventKind::PlanProposed { plan, plan_text } => {
                 plan.iter_mut().for_each(|plan| visitor.value(plan));
-                plan_text.iter_mut().for_each(|text| visitor.text(text));
+                each_text(visitor, plan_text);
             }
-            EventKind::ToolProposed { args: Arguments::Text(text), .. }
-            | EventKind::PromptSubmitted { text: Some(text), .. }
-            | EventKind::ToolFinished { result: Some(text), .. }
-            | EventKind::OutputProposed { text: Some(text), .. }
-            | EventKind::CompactionFinished { summary: Some(text), .. }
-            | EventKind::IterationEnded { error: Some(text), .. }
-            | EventKind::StopProposed { output: Some(text), .. } => visitor.text(text),
-            _ => {}
+            EventKind::OutputProposed { name, text, .. } => {
+                each_word(visitor, [name]);
+                each_text(visitor, text);
+            }
+            EventKind::UsageReported { model, .. } => each_word(visitor, [model]),
+            EventKind::CompactionFinished { summary, .. } => each_text(visitor, summary),
+            EventKind::IterationEnded { phase, task, build, error, .. } => {
+                each_word(visitor, [phase, task, build]);
+                each_text(visitor, error);
+            }
+            EventKind::StopProposed { reason, output, .. } => {
+                each_word(visitor, [reason]);
+                each_text(visitor, output);
+            }
+            EventKind::AttemptStage { stage, .. } => visitor.word(stage),
+            EventKind::Control { by, why, .. } => each_word(visitor, [by, why]),
+            EventKind::AttemptStarted { .. }
+            | EventKind::AttemptEnded { .. }
+            | EventKind::SessionEnded {} => {}
         }
         self.meta.iter_mut().for_each(|meta| visitor.value(meta));
     }
+}
+
+fn each_text(visitor: &mut impl Payloads, text: &mut Option<Payload>) {
+    text.iter_mut().for_each(|text| visitor.text(text));
+}
+
+fn each_word<const N: usize>(visitor: &mut impl Payloads, words: [&mut Option<String>; N]) {
+    words.into_iter().flatten().for_each(|word| visitor.word(word));
 }
 
 /// A part of a file that the agent was shown, in lines.

@@ -10,10 +10,14 @@ use sha2::Digest as _;
 
 use crate::digest::Digest128;
 
-/// Parses one document and refuses duplicate keys at every depth.
+/// How deep values may nest. Records wrap what they keep, and must stay within
+/// what their reader takes, which is 128.
+const DEPTH_MAX: u8 = 100;
+
+/// Parses one document; refuses duplicate keys at every depth, and too much depth.
 pub fn parse_strict(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict.deserialize(&mut deserializer)?;
+    let value = Strict { depth: 0 }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -64,7 +68,20 @@ fn write_canonical(value: &Value, out: &mut Hasher) {
     };
 }
 
-struct Strict;
+#[derive(Clone, Copy)]
+struct Strict {
+    depth: u8,
+}
+
+impl Strict {
+    /// The same, one level further in.
+    fn inside<E: serde::de::Error>(self) -> Result<Self, E> {
+        if self.depth >= DEPTH_MAX {
+            return Err(E::custom(format_args!("nested deeper than {DEPTH_MAX}")));
+        }
+        Ok(Self { depth: self.depth + 1 })
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for Strict {
     type Value = Value;
@@ -110,20 +127,22 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Strict)? {
+        while let Some(item) = seq.next_element_seed(inside)? {
             items.push(item);
         }
         Ok(Value::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
             if map.contains_key(&key) {
                 return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
             }
-            let value = access.next_value_seed(Strict)?;
+            let value = access.next_value_seed(inside)?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))
@@ -144,8 +163,11 @@ mod tests {
 
     #[test]
     fn nesting_is_bounded() {
-        let deep = "[".repeat(100_000);
-        assert!(parse_strict(deep.as_bytes()).is_err());
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(parse_strict(nested(100).as_bytes()).is_ok());
+        let error = parse_strict(nested(101).as_bytes()).unwrap_err();
+        assert!(error.to_string().starts_with("nested deeper than 100"), "{error}");
+        assert!(parse_strict(nested(100_000).as_bytes()).is_err());
     }
 
     #[test]

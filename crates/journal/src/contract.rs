@@ -1,1 +1,389 @@
-//! x
+//! What every store must do: the suite that says whether something is a store.
+//!
+//! A store that passes keeps the promises the runtime rests on. The suite is
+//! library code, so that stores of other crates run it too; it names the
+//! clause that is broken instead of panicking.
+
+use jackline_engine::{
+    Blob, Decision, Definition, Digest, Event, EventId, Facts, Now, SessionId, Timestamp, Verdict,
+    wire,
+};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::chain::check_line;
+use crate::error::StoreError;
+use crate::head::Head;
+use crate::record::{Body, Line, Note, Opened, OpenedDefinition, parse_record};
+use crate::verify::Verifier;
+use crate::{Log, Store};
+
+/// Makes an empty store.
+pub type Make<'a> = &'a dyn Fn() -> Box<dyn Store>;
+
+/// One clause: what must hold, and what shows that it does.
+type Clause = (&'static str, fn(&dyn Store) -> Result<(), Broken>);
+
+const CLAUSES: &[Clause] = &[
+    ("an empty log has nothing", an_empty_log_has_nothing),
+    ("an append moves the head", an_append_moves_the_head),
+    ("records are chained by their hashes", records_are_chained),
+    ("several records are appended as one", several_records_are_appended_as_one),
+    ("reading begins at a byte", reading_begins_at_a_byte),
+    ("reading ends where the reader says", reading_ends_early),
+    ("the first line stays the first", the_first_line_stays),
+    ("two handles see each other's records", two_handles_see_each_other),
+    ("a log outlives its handle", a_log_outlives_its_handle),
+    ("sessions are separate", sessions_are_separate),
+    ("an event is found by its id", an_event_is_found_by_its_id),
+    ("the first event of an id stays", the_first_event_of_an_id_stays),
+    ("many ids are all found", many_ids_are_all_found),
+    ("the latest state is kept", the_latest_state_is_kept),
+    ("the latest snapshot is found", the_latest_snapshot_is_found),
+    ("a payload is kept once", a_payload_is_kept_once),
+];
+
+/// Runs every clause, each on a store of its own, and names those that are
+/// broken, one a line.
+pub fn run(make: Make<'_>) -> Result<(), String> {
+    let broken: Vec<String> = CLAUSES
+        .iter()
+        .filter_map(|(name, clause)| {
+            clause(make().as_ref()).err().map(|Broken(how)| format!("broken: {name}: {how}"))
+        })
+        .collect();
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
+}
+
+/// How a clause is broken.
+struct Broken(String);
+
+impl From<StoreError> for Broken {
+    fn from(error: StoreError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Compares what is there with what must be.
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Result<(), Broken> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Broken(format!("{what} is {found:?} and must be {expected:?}")))
+}
+
+fn impossible(error: impl std::fmt::Display) -> Broken {
+    Broken(format!("the suite itself is broken: {error}"))
+}
+
+fn session(name: &str) -> Result<SessionId, Broken> {
+    SessionId::parse(name).map_err(impossible)
+}
+
+fn id(name: &str) -> Result<EventId, Broken> {
+    EventId::parse(name).map_err(impossible)
+}
+
+/// Opens the log of a session and takes it.
+fn locked(store: &dyn Store, name: &str) -> Result<Box<dyn Log>, Broken> {
+    let mut log = store.open(&session(name)?)?;
+    log.lock()?;
+    Ok(log)
+}
+
+fn opened(name: &str) -> Result<Body, Broken> {
+    Ok(Body::opened(&Opened {
+        session: session(name)?,
+        at: Timestamp::from_ms(1),
+        workspace: None,
+        definition: OpenedDefinition {
+            checksum: Digest::of(b""),
+            file: None,
+            lowered: Definition::default(),
+        },
+    }))
+}
+
+fn event(name: &str, id: Option<&str>) -> Result<Event, Broken> {
+    let id = id.map_or_else(String::new, |id| format!(r#","id":"{id}""#));
+    let line = format!(r#"{{"session":"{name}","event":"stop_proposed"{id}}}"#);
+    wire::parse_line(line.as_bytes(), None).map_err(impossible)
+}
+
+fn verdict(seq: u64) -> Result<Box<RawValue>, Broken> {
+    let verdict = Verdict { seq: Some(seq), decision: Decision::Allow, ..Verdict::allow() };
+    to_raw_value(&verdict).map_err(impossible)
+}
+
+fn body(seq: u64, event: &Event, snapshot: Option<&[u8]>) -> Result<Body, Broken> {
+    let facts = Facts::at(Now::wall(Timestamp::from_ms(1)));
+    let notes: &[Note] = &[];
+    Ok(Body::event(seq, event, &facts, verdict(seq)?.as_ref(), notes, snapshot))
+}
+
+/// Appends an opening and `count` events, each with the id `e` and its number,
+/// one at a time; gives the heads.
+fn fill(log: &mut dyn Log, name: &str, count: u64) -> Result<Vec<Head>, Broken> {
+    let mut heads = vec![log.append(&[opened(name)?])?];
+    for seq in 1..=count {
+        let event = event(name, Some(&format!("e{seq}")))?;
+        heads.push(log.append(&[body(seq, &event, None)?])?);
+    }
+    Ok(heads)
+}
+
+fn lines(log: &mut dyn Log, from: u64) -> Result<Vec<Vec<u8>>, Broken> {
+    let mut lines = Vec::new();
+    log.read(from, &mut |line| {
+        lines.push(line.to_vec());
+        Ok(())
+    })?;
+    Ok(lines)
+}
+
+/// The number of the record in a line, with its hash checked.
+fn number(line: Option<Vec<u8>>) -> Result<Option<u64>, Broken> {
+    let Some(line) = line else { return Ok(None) };
+    check_line(&line).map_err(|fault| Broken(fault.to_string()))?;
+    match parse_record(&line).map_err(StoreError::from)? {
+        Line::Opened(_) => Ok(Some(0)),
+        Line::Event(record) => Ok(Some(record.seq)),
+    }
+}
+
+fn an_empty_log_has_nothing(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    same("the head", &log.head()?, &None)?;
+    same("what was repaired", &log.take_repaired(), &None)?;
+    same("the state", &log.load_state()?, &None)?;
+    same("the first line", &log.first()?, &None)?;
+    same("the latest snapshot", &log.latest_snapshot()?, &None)?;
+    same("an event", &log.find(&id("e1")?)?, &None)?;
+    same("what is read", &lines(log.as_mut(), 0)?, &Vec::new())
+}
+
+fn an_append_moves_the_head(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let first = log.append(&[opened("s")?])?;
+    same("the head", &log.head()?, &Some(first))?;
+    same("its number", &first.seq, &0)?;
+    let second = log.append(&[body(1, &event("s", None)?, None)?])?;
+    same("the head", &log.head()?, &Some(second))?;
+    same("its number", &second.seq, &1)?;
+    let bytes: usize = lines(log.as_mut(), 0)?.iter().map(|line| line.len() + 1).sum();
+    same("its end", &second.bytes, &(bytes as u64))
+}
+
+fn records_are_chained(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let heads = fill(log.as_mut(), "s", 5)?;
+    let mut prev = Digest::ZERO;
+    let mut verifier = Verifier::new(heads.last().copied());
+    let lines = lines(log.as_mut(), 0)?;
+    same("the number of lines", &lines.len(), &heads.len())?;
+    for (line, head) in lines.iter().zip(&heads) {
+        let sealed = check_line(line).map_err(|fault| Broken(fault.to_string()))?;
+        same("the hash before", &sealed.prev, &prev)?;
+        same("the hash", &sealed.hash, &head.hash)?;
+        prev = sealed.hash;
+        verifier.line(line);
+    }
+    same("what a check finds", &verifier.finish(0).findings, &Vec::new())
+}
+
+fn several_records_are_appended_as_one(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let events = [event("s", Some("a"))?, event("s", Some("b"))?];
+    let [first, second] = &events;
+    let head = log.append(&[opened("s")?, body(1, first, None)?, body(2, second, None)?])?;
+    same("the head", &log.head()?, &Some(head))?;
+    same("its number", &head.seq, &2)?;
+    same("the number of lines", &lines(log.as_mut(), 0)?.len(), &3)?;
+    same("the event `a`", &number(log.find(&id("a")?)?)?, &Some(1))?;
+    same("the event `b`", &number(log.find(&id("b")?)?)?, &Some(2))
+}
+
+fn reading_begins_at_a_byte(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let heads = fill(log.as_mut(), "s", 4)?;
+    let all = lines(log.as_mut(), 0)?;
+    for (passed, head) in heads.iter().enumerate() {
+        let rest = all.get(passed + 1..).unwrap_or(&[]).to_vec();
+        same("what is read", &lines(log.as_mut(), head.bytes)?, &rest)?;
+    }
+    Ok(())
+}
+
+fn reading_ends_early(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    fill(log.as_mut(), "s", 4)?;
+    let mut read = 0;
+    let ended = log.read(0, &mut |_| {
+        read += 1;
+        if read == 2 { Err(StoreError::Busy { seconds: 77 }) } else { Ok(()) }
+    });
+    same("the number of lines", &read, &2)?;
+    match ended {
+        Err(StoreError::Busy { seconds: 77 }) => Ok(()),
+        other => Err(Broken(format!("the reader's error became {other:?}"))),
+    }
+}
+
+fn the_first_line_stays(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    fill(log.as_mut(), "s", 3)?;
+    same("the first line", &log.first()?, &lines(log.as_mut(), 0)?.first().cloned())?;
+    same("its number", &number(log.first()?)?, &Some(0))
+}
+
+fn two_handles_see_each_other(store: &dyn Store) -> Result<(), Broken> {
+    let (mut one, mut other) = (store.open(&session("s")?)?, store.open(&session("s")?)?);
+    one.lock()?;
+    fill(one.as_mut(), "s", 1)?;
+    one.unlock();
+    let mut head = None;
+    // Each appends in turn, and each finds what the other did.
+    for seq in 2..8_u64 {
+        let (writer, reader) =
+            if seq % 2 == 0 { (&mut other, &mut one) } else { (&mut one, &mut other) };
+        let name = format!("e{seq}");
+        writer.lock()?;
+        let seen = writer.head()?.map(|head| head.seq);
+        same("the head the other left", &seen, &Some(seq - 1))?;
+        head = Some(writer.append(&[body(seq, &event("s", Some(&name))?, None)?])?);
+        writer.unlock();
+        reader.lock()?;
+        same("the head", &reader.head()?, &head)?;
+        same("the event", &number(reader.find(&id(&name)?)?)?, &Some(seq))?;
+        reader.unlock();
+    }
+    one.lock()?;
+    let mut verifier = Verifier::new(head);
+    for line in lines(one.as_mut(), 0)? {
+        verifier.line(&line);
+    }
+    one.unlock();
+    same("what a check finds", &verifier.finish(0).findings, &Vec::new())
+}
+
+fn a_log_outlives_its_handle(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let heads = fill(log.as_mut(), "s", 3)?;
+    let all = lines(log.as_mut(), 0)?;
+    // Dropped without `unlock`, as after a panic.
+    drop(log);
+    let mut log = locked(store, "s")?;
+    same("the head", &log.head()?, &heads.last().copied())?;
+    same("what is read", &lines(log.as_mut(), 0)?, &all)?;
+    same("what was repaired", &log.take_repaired(), &None)
+}
+
+fn sessions_are_separate(store: &dyn Store) -> Result<(), Broken> {
+    // Two names that a careless store would take for one, or for a way out.
+    let names = ["s", "S", "s/1", "s/../s", "..", "s\0"];
+    for (count, name) in (1..).zip(names) {
+        let mut log = locked(store, name)?;
+        same("the head of a new session", &log.head()?, &None)?;
+        log.append(&[opened("s")?])?;
+        for seq in 1..=count {
+            log.append(&[body(seq, &event("s", Some(&format!("e{seq}")))?, None)?])?;
+        }
+        let head = log.head()?.ok_or_else(|| Broken("there is no head".to_owned()))?;
+        log.save_state(&head, name.as_bytes())?;
+        log.unlock();
+    }
+    for (count, name) in (1_u64..).zip(names) {
+        let mut log = locked(store, name)?;
+        same("the last record", &log.head()?.map(|head| head.seq), &Some(count))?;
+        let state = log.load_state()?.map(|(_, state)| state);
+        same("the state", &state, &Some(name.as_bytes().to_vec()))?;
+        let other = format!("e{}", count + 1);
+        same("an event of another session", &log.find(&id(&other)?)?, &None)?;
+        log.unlock();
+    }
+    Ok(())
+}
+
+fn an_event_is_found_by_its_id(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    fill(log.as_mut(), "s", 3)?;
+    log.append(&[body(4, &event("s", None)?, None)?])?;
+    for seq in 1..=3 {
+        same("the event", &number(log.find(&id(&format!("e{seq}"))?)?)?, &Some(seq))?;
+    }
+    for unknown in ["e4", "e", "E1", "s"] {
+        same("an unknown event", &log.find(&id(unknown)?)?, &None)?;
+    }
+    Ok(())
+}
+
+fn the_first_event_of_an_id_stays(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    fill(log.as_mut(), "s", 2)?;
+    log.append(&[body(3, &event("s", Some("e1"))?, None)?])?;
+    same("the event", &number(log.find(&id("e1")?)?)?, &Some(1))
+}
+
+fn many_ids_are_all_found(store: &dyn Store) -> Result<(), Broken> {
+    const MANY: u64 = 3000;
+    let mut log = locked(store, "s")?;
+    let mut bodies = vec![opened("s")?];
+    for seq in 1..=MANY {
+        bodies.push(body(seq, &event("s", Some(&format!("e{seq}")))?, None)?);
+    }
+    log.append(&bodies)?;
+    for seq in 1..=MANY {
+        same("the event", &number(log.find(&id(&format!("e{seq}"))?)?)?, &Some(seq))?;
+    }
+    same("an unknown event", &log.find(&id("e0")?)?, &None)
+}
+
+fn the_latest_state_is_kept(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let heads = fill(log.as_mut(), "s", 4)?;
+    let mut length = 10;
+    for head in &heads {
+        let state = vec![b'x'; length];
+        log.save_state(head, &state)?;
+        same("the state", &log.load_state()?, &Some((*head, state)))?;
+        length = (length * 37) % 9000;
+    }
+    drop(log);
+    // Looking at it needs no lock.
+    let state = store.open(&session("s")?)?.load_state()?;
+    same("the head of the state", &state.map(|(head, _)| head), &heads.last().copied())
+}
+
+fn the_latest_snapshot_is_found(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let heads = fill(log.as_mut(), "s", 2)?;
+    same("the latest snapshot", &log.latest_snapshot()?, &None)?;
+    // Words in an event are no snapshot.
+    let decoy = br#"{"session":"s","event":"stop_proposed","meta":{"a":1,"snapshot":"00"}}"#;
+    let decoy = wire::parse_line(decoy, None).map_err(impossible)?;
+    let after = log.append(&[body(3, &decoy, None)?])?;
+    same("the latest snapshot", &log.latest_snapshot()?, &None)?;
+    log.append(&[body(4, &event("s", None)?, Some(b"one"))?])?;
+    same("the latest snapshot", &log.latest_snapshot()?, &Some(after.bytes))?;
+    let before = log.append(&[body(5, &decoy, None)?])?;
+    log.append(&[body(6, &event("s", None)?, Some(b"two"))?])?;
+    log.append(&[body(7, &decoy, None)?])?;
+    same("the latest snapshot", &log.latest_snapshot()?, &Some(before.bytes))?;
+    let found = lines(log.as_mut(), before.bytes)?.into_iter().next();
+    let found = found.ok_or_else(|| Broken("it begins no line".to_owned()))?;
+    match parse_record(&found).map_err(StoreError::from)? {
+        Line::Event(record) => same("it", &record.snapshot, &Some(b"two".to_vec()))?,
+        Line::Opened(_) => return Err(Broken("it is the opening".to_owned())),
+    }
+    same("the number of heads", &heads.len(), &3)
+}
+
+fn a_payload_is_kept_once(store: &dyn Store) -> Result<(), Broken> {
+    let blob = |bytes: &[u8]| Blob { sha256: Digest::of(bytes), bytes: bytes.to_vec() };
+    let (one, two, never) = (blob(b"one"), blob(b""), blob(b"never"));
+    store.put_blobs(&[])?;
+    store.put_blobs(&[one.clone(), two.clone(), one.clone()])?;
+    store.put_blobs(std::slice::from_ref(&one))?;
+    same("a payload", &store.blob(&one.sha256)?, &Some(one.bytes))?;
+    same("an empty payload", &store.blob(&two.sha256)?, &Some(Vec::new()))?;
+    same("an unknown payload", &store.blob(&never.sha256)?, &None)
+}

@@ -22,6 +22,9 @@ pub enum StoreError {
         /// How long was waited.
         seconds: u64,
     },
+    /// The session was removed to make room while it was open here.
+    #[error("the session was removed meanwhile")]
+    Removed,
     /// The journal is shorter than what was answered.
     #[error(
         "the journal was truncated: it ends at record {found}, and record {expected} was answered"
@@ -69,6 +72,7 @@ impl StoreError {
                 _ => "store",
             },
             Self::Busy { .. } => "store_busy",
+            Self::Removed => "store_removed",
             Self::Truncated { .. } => "journal_truncated",
             Self::Tampered { .. } => "journal_tampered",
             Self::Newer { .. } => "newer_version",

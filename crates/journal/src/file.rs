@@ -13,10 +13,8 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::time::Duration;
 
 use jackline_engine::{Blob, Digest, EventId, SessionId, Timestamp};
 
@@ -26,10 +24,7 @@ use crate::head::Head;
 use crate::ids::Ids;
 use crate::lines::{ScanError, for_each_line, line_start};
 use crate::record::{Body, Line, SNAPSHOT_MARK, parse_record};
-use crate::{Log, Retention, Store, directory_name, retention, slots};
-
-/// How long a session may be held by another process.
-const LOCK_SECONDS: u64 = 10;
+use crate::{Log, Retention, Store, directory_name, lock, retention, slots};
 
 /// How far back a snapshot is looked for at first.
 const REACH_BYTES: u64 = 1 << 20;
@@ -287,6 +282,38 @@ impl FileLog {
         self.state.as_ref().map_or(Ok(None), slots::read)
     }
 
+    /// Adds new records to the table, if it is complete up to them.
+    fn remember(
+        &mut self,
+        offsets: &[(Option<&EventId>, u64)],
+        start: u64,
+        end: u64,
+    ) -> Result<(), StoreError> {
+        let path = self.directory.join("ids");
+        let ids = self.ids()?;
+        if ids.covers().context("read", &path)? == start {
+            for (id, offset) in offsets {
+                if let Some(id) = id {
+                    ids.insert(id, *offset).context("write", &path)?;
+                }
+            }
+            ids.set_covers(end).context("write", &path)?;
+        }
+        Ok(())
+    }
+
+    /// Looks an id up in the table, after completing it.
+    fn look_up(&mut self, id: &EventId, covered: u64, end: u64) -> Result<Option<u64>, StoreError> {
+        let path = self.directory.join("ids");
+        if covered > end {
+            return Err(io::Error::from(io::ErrorKind::InvalidData)).context("read", &path);
+        }
+        if covered < end {
+            self.index(covered, end)?;
+        }
+        self.ids()?.find(id).context("read", &path)
+    }
+
     fn index(&mut self, from: u64, to: u64) -> Result<(), StoreError> {
         let mut found = Vec::new();
         let mut offset = from;
@@ -329,11 +356,14 @@ impl Log for FileLog {
             self.journal = Some(file);
         }
         let (file, path) = self.journal()?;
-        match file.try_lock() {
-            Ok(()) => Ok(()),
-            Err(fs::TryLockError::WouldBlock) => wait_for_lock(file, &path),
-            Err(fs::TryLockError::Error(error)) => Err(error).context("lock", &path),
+        lock::exclusive(file, &path)?;
+        // A file without a name is one that was removed since it was opened:
+        // what is written there is lost.
+        if file.metadata().context("look at", &path)?.nlink() == 0 {
+            *self = Self::new(std::mem::take(&mut self.directory), self.boot);
+            return Err(StoreError::Removed);
         }
+        Ok(())
     }
 
     fn unlock(&mut self) {
@@ -399,17 +429,9 @@ impl Log for FileLog {
             return Err(error).context("append to", &path);
         }
         self.head = head;
-        let covered = self.ids()?.covers();
-        let ids_path = self.directory.join("ids");
-        if covered.context("read", &ids_path)? == start {
-            let ids = self.ids()?;
-            for (id, offset) in offsets {
-                if let Some(id) = id {
-                    ids.insert(id, offset).context("write", &ids_path)?;
-                }
-            }
-            ids.set_covers(head.map_or(0, |head| head.bytes)).context("write", &ids_path)?;
-        }
+        // The record is durable, so nothing may fail from here on: a table that
+        // is behind is completed by the next one who looks something up.
+        let _ = self.remember(&offsets, start, head.map_or(0, |head| head.bytes));
         head.ok_or_else(|| io::Error::other("nothing to append")).context("append to", &path)
     }
 
@@ -482,16 +504,15 @@ impl Log for FileLog {
         let Some(head) = self.head()? else { return Ok(None) };
         let ids_path = self.directory.join("ids");
         let covered = self.ids()?.covers().context("read", &ids_path)?;
-        if covered > head.bytes {
-            // A table of a journal that no longer exists.
-            self.ids()?.set_covers(0).context("write", &ids_path)?;
-        }
-        if covered != head.bytes {
-            self.index(if covered > head.bytes { 0 } else { covered }, head.bytes)?;
-        }
-        let Some(offset) = self.ids()?.find(id).context("read", &ids_path)? else {
-            return Ok(None);
+        let offset = match self.look_up(id, covered, head.bytes) {
+            // A damaged table, or one of a journal that no longer exists.
+            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::InvalidData => {
+                self.ids()?.clear().context("write", &ids_path)?;
+                self.look_up(id, 0, head.bytes)?
+            }
+            found => found?,
         };
+        let Some(offset) = offset else { return Ok(None) };
         let (file, path) = self.journal()?;
         let mut line = None;
         let read = for_each_line(file, offset, &mut |found| {
@@ -507,24 +528,6 @@ impl Log for FileLog {
             Ok(Line::Event(record)) => record.event.id.as_ref() == Some(id),
             _ => false,
         }))
-    }
-}
-
-/// Waits for the lock in a thread of its own, so that waiting has an end.
-fn wait_for_lock(file: &File, path: &Path) -> Result<(), StoreError> {
-    let (sender, receiver) = mpsc::sync_channel(0);
-    // Locks belong to the open file, which the clone shares.
-    let waiting = file.try_clone().context("lock", path)?;
-    std::thread::spawn(move || {
-        let locked = waiting.lock();
-        if sender.send(locked).is_err() {
-            // Nobody waits any more: the lock must not outlive the wish for it.
-            let _ = waiting.unlock();
-        }
-    });
-    match receiver.recv_timeout(Duration::from_secs(LOCK_SECONDS)) {
-        Ok(locked) => locked.context("lock", path),
-        Err(_) => Err(StoreError::Busy { seconds: LOCK_SECONDS }),
     }
 }
 

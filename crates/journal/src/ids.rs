@@ -4,7 +4,8 @@
 //! Levels of growing size. An id goes to the first level that has room in the
 //! few places where the id may stand; nothing is ever removed, so a search
 //! ends at the first free place. The table is a cache of the journal: it says
-//! up to where it is complete, and what is missing is added again.
+//! up to where it is complete, and what is missing is added again. Header and
+//! entries carry checks, so that a damaged table is made anew.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +14,13 @@ use std::os::unix::fs::FileExt;
 use jackline_engine::{Digest128, EventId};
 
 const MAGIC: &[u8; 8] = b"JLIDS\0\x01\0";
+
+/// Magic, boot, covers, length, check.
+const FIELDS_BYTES: usize = 8 + 8 + 8 + 8;
 const HEADER_BYTES: u64 = 64;
 
-/// A digest and an offset, plus one so that zero means free.
-const ENTRY_BYTES: usize = 16 + 8;
+/// A digest, an offset plus one so that zero means free, and a check.
+const ENTRY_BYTES: usize = 16 + 8 + 8;
 
 /// How many neighbouring places an id may stand in, on each level.
 const PLACES: usize = 16;
@@ -40,32 +44,55 @@ impl Ids {
         Self { file, boot }
     }
 
-    /// Up to which byte of the journal the table is complete.
+    /// Up to which byte of the journal the table is complete. One that is
+    /// damaged, or of another boot, is emptied.
     pub(crate) fn covers(&self) -> io::Result<u64> {
-        let mut header = [0; 24];
-        if self.file.read_exact_at(&mut header, 0).is_err() {
-            return Ok(0);
+        if let Some(covers) = self.read_header() {
+            return Ok(covers);
         }
-        let mut rest = header.as_slice();
+        self.clear()?;
+        Ok(0)
+    }
+
+    fn read_header(&self) -> Option<u64> {
+        let mut header = [0; FIELDS_BYTES + 8];
+        self.file.read_exact_at(&mut header, 0).ok()?;
+        let (fields, checked) = header.split_at(FIELDS_BYTES);
+        let mut rest = fields;
         let magic = rest.split_off(..8);
         let boot = rest.split_off(..8);
-        if magic != Some(MAGIC) || boot != Some(&self.boot.to_le_bytes()) {
-            self.file.set_len(0)?;
-            return Ok(0);
-        }
-        Ok(rest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)))
+        let covers = rest.split_off(..8).and_then(number);
+        let length = number(rest);
+        let whole = checked == check(fields)
+            && magic == Some(MAGIC)
+            && boot == Some(&self.boot.to_le_bytes())
+            && length.is_some_and(|length| self.length().is_ok_and(|found| found >= length));
+        covers.filter(|_| whole)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Empties the table.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        self.file.set_len(0)
     }
 
     /// Says that the table is complete up to a byte of the journal.
     pub(crate) fn set_covers(&self, bytes: u64) -> io::Result<()> {
-        let mut header = Vec::with_capacity(24);
+        let mut header = Vec::with_capacity(FIELDS_BYTES + 8);
         header.extend_from_slice(MAGIC);
         header.extend_from_slice(&self.boot.to_le_bytes());
         header.extend_from_slice(&bytes.to_le_bytes());
+        header.extend_from_slice(&self.length()?.to_le_bytes());
+        let checked = check(&header);
+        header.extend_from_slice(&checked);
         self.file.write_all_at(&header, 0)
     }
 
-    /// Where the record of an id begins.
+    /// Where the record of an id begins; an error of kind `InvalidData` if the
+    /// table is damaged.
     pub(crate) fn find(&self, id: &EventId) -> io::Result<Option<u64>> {
         Ok(match self.locate(&digest(id))? {
             Place::Taken(offset) => Some(offset),
@@ -79,6 +106,8 @@ impl Ids {
         if let Place::Free(at) = self.locate(&digest)? {
             let mut entry = digest.as_bytes().to_vec();
             entry.extend_from_slice(&(offset + 1).to_le_bytes());
+            let checked = check(&entry);
+            entry.extend_from_slice(&checked);
             self.file.write_all_at(&entry, at)?;
         }
         Ok(())
@@ -93,13 +122,17 @@ impl Ids {
             let mut window = [0; PLACES * ENTRY_BYTES];
             read_up_to(&self.file, &mut window, at)?;
             for (place, entry) in window.chunks_exact(ENTRY_BYTES).enumerate() {
-                let (known, offset) = entry.split_at(16);
-                let offset = offset.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-                if offset == 0 {
+                if entry.iter().all(|byte| *byte == 0) {
                     return Ok(Place::Free(at + (place * ENTRY_BYTES) as u64));
                 }
+                let (fields, checked) = entry.split_at(ENTRY_BYTES - 8);
+                if checked != check(fields) {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "a damaged table"));
+                }
+                let (known, offset) = fields.split_at(16);
+                let offset = number(offset).unwrap_or(1);
                 if known == digest.as_bytes() {
-                    return Ok(Place::Taken(offset - 1));
+                    return Ok(Place::Taken(offset.saturating_sub(1)));
                 }
             }
             // The window may reach past the level, so levels end with spare places.
@@ -114,6 +147,15 @@ enum Place {
     Taken(u64),
     Free(u64),
     None,
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Eight bytes that tell whether others are what was written.
+fn check(bytes: &[u8]) -> [u8; 8] {
+    Digest128::of(bytes).as_bytes().first_chunk().copied().unwrap_or_default()
 }
 
 fn digest(id: &EventId) -> Digest128 {

@@ -11,6 +11,7 @@ mod file;
 mod head;
 mod ids;
 mod lines;
+mod lock;
 mod memory;
 mod names;
 mod reader;

@@ -8,7 +8,7 @@ use crate::error::{Context as _, StoreError};
 use crate::head::Head;
 use crate::lines::for_each_line;
 use crate::record::{Line, Opened, parse_record};
-use crate::slots;
+use crate::{lock, slots};
 
 /// A journal file as it was at one moment.
 pub struct JournalFile {
@@ -23,7 +23,7 @@ impl JournalFile {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file = File::open(path).context("open", path)?;
         // The lock is held for a moment: long enough that no record is half written.
-        file.lock_shared().context("lock", path)?;
+        lock::shared(&file, path)?;
         let bytes = file.metadata().context("look at", path)?.len();
         let state = path.with_file_name("state");
         let beside = path.file_name().is_some_and(|name| name == "journal.jsonl");

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use jackline_engine::Timestamp;
 
-use crate::error::{Context as _, StoreError};
-use crate::file::FileStore;
+use crate::error::StoreError;
+use crate::file::{FileStore, write_private};
 use crate::reader::read_first;
 
 /// How often a store is tidied at most.
@@ -43,7 +43,7 @@ pub(crate) fn prune(
     if age(&stamp, now).is_some_and(|age| age < PRUNE_EVERY) {
         return Ok(Vec::new());
     }
-    File::create(&stamp).context("write", &stamp)?;
+    write_private(&stamp, b"")?;
 
     let mut removed = Vec::new();
     let mut kept = Vec::new();

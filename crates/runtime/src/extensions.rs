@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use jackline_engine::{CallView, CheckFact, PolicyFact};
+use jackline_engine::{CARRY_BYTES_MAX, CallView, CheckFact, POLICY_BYTES_MAX, PolicyFact};
 
 /// What a policy says about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,15 +83,19 @@ impl Extensions {
 
     pub(crate) fn check(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
         self.ask(name, |policy| match policy.check(state, call) {
-            PolicyDecision { allowed: true, .. } => {
-                PolicyFact::Allowed { carry: policy.carry(call) }
-            }
+            PolicyDecision { allowed: true, .. } => match policy.carry(call) {
+                Some(text) if text.len() > CARRY_BYTES_MAX => too_much("carry", CARRY_BYTES_MAX),
+                carry => PolicyFact::Allowed { carry },
+            },
             PolicyDecision { allowed: false, reason } => PolicyFact::Denied { reason },
         })
     }
 
     pub(crate) fn on_result(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
-        self.ask(name, |policy| PolicyFact::State { text: policy.on_result(state, call) })
+        self.ask(name, |policy| match policy.on_result(state, call) {
+            text if text.len() > POLICY_BYTES_MAX => too_much("remember", POLICY_BYTES_MAX),
+            text => PolicyFact::State { text },
+        })
     }
 
     pub(crate) fn complete(&self, name: &str) -> CheckFact {
@@ -112,6 +116,10 @@ impl Extensions {
         catch_unwind(AssertUnwindSafe(|| ask(policy.as_ref())))
             .unwrap_or_else(|_| PolicyFact::Broken { reason: PANICKED.to_owned() })
     }
+}
+
+fn too_much(what: &str, most: usize) -> PolicyFact {
+    PolicyFact::Broken { reason: format!("it wants to {what} more than {most} bytes") }
 }
 
 const NOT_REGISTERED: &str = "it is not registered with this runtime";

@@ -86,8 +86,9 @@ impl Live {
             // Somebody else wrote the first record meanwhile.
             self.opening = None;
         }
+        let mut from = self.head.map_or(0, |head| head.bytes);
         if self.head.is_none() {
-            self.rebuild()?;
+            from = self.rebuild()?;
         } else if let Some((saved_head, bytes)) = self.log.load_state()?
             && self.head.is_some_and(|head| head.seq < saved_head.seq)
             && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
@@ -95,16 +96,16 @@ impl Live {
             && let Some(session) = restore(Arc::clone(self.session.definition()), &saved.state)?
         {
             self.session = session;
-            self.head = Some(saved_head);
+            from = saved_head.bytes;
         }
-        let from = self.head.map_or(0, |head| head.bytes);
         self.fold(from)?;
         self.head = head;
         Ok(())
     }
 
-    /// Starts over from the latest snapshot in the journal, or from its beginning.
-    fn rebuild(&mut self) -> Result<(), StoreError> {
+    /// Starts over from the latest snapshot in the journal, or from its
+    /// beginning; gives the byte from which on records are to be folded.
+    fn rebuild(&mut self) -> Result<u64, StoreError> {
         if let Some(line) = self.log.first()?
             && let Line::Opened(opened) = parse_record(&line)?
         {
@@ -113,7 +114,7 @@ impl Live {
             self.workspace = opened.workspace.map(PathBuf::from);
             self.session = Session::new(Arc::new(opened.definition.lowered));
         }
-        let Some(from) = self.log.latest_snapshot()? else { return Ok(()) };
+        let Some(from) = self.log.latest_snapshot()? else { return Ok(0) };
         let mut restored = None;
         let definition = Arc::clone(self.session.definition());
         self.log.read(from, &mut |line| {
@@ -125,10 +126,10 @@ impl Live {
             }
             Ok(())
         })?;
-        if let Some(session) = restored {
+        Ok(restored.map_or(0, |session| {
             self.session = session;
-        }
-        Ok(())
+            from
+        }))
     }
 
     /// Applies every record from byte `from` on that the session has not seen.

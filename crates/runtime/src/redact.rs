@@ -5,7 +5,7 @@
 //! secret, never a space, a quote or an operator that changes what a command
 //! does.
 
-use jackline_engine::{Event, EventKind, Payload, Payloads};
+use jackline_engine::{Event, Payload, Payloads};
 use serde_json::Value;
 
 /// Secrets that begin with a telling prefix: prefix, least length after it, name.
@@ -54,9 +54,6 @@ const NAMES: [&str; 11] = [
 /// Takes the secrets out of an event.
 pub(crate) fn redact(event: &mut Event) {
     event.visit(&mut Redactor);
-    if let EventKind::Control { why: Some(why), .. } = &mut event.kind {
-        redact_in_place(why);
-    }
 }
 
 struct Redactor;
@@ -71,6 +68,10 @@ impl Payloads for Redactor {
     fn value(&mut self, value: &mut Value) {
         redact_value(value);
     }
+
+    fn word(&mut self, word: &mut String) {
+        redact_in_place(word);
+    }
 }
 
 fn redact_in_place(text: &mut String) {
@@ -84,6 +85,15 @@ fn redact_value(value: &mut Value) {
         Value::String(text) => redact_in_place(text),
         Value::Array(items) => items.iter_mut().for_each(redact_value),
         Value::Object(map) => {
+            let secret: Vec<(String, String)> = map
+                .keys()
+                .filter_map(|key| redact_text(key).map(|redacted| (key.clone(), redacted)))
+                .collect();
+            for (key, redacted) in secret {
+                if let Some(item) = map.remove(&key) {
+                    map.insert(redacted, item);
+                }
+            }
             for (key, item) in map.iter_mut() {
                 match item {
                     Value::String(text) if is_secret_name(key) && is_secret_value(text) => {

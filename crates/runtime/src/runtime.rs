@@ -17,7 +17,7 @@ use crate::definitions::{DefinitionError, Definitions, Resolved};
 use crate::extensions::Extensions;
 use crate::facts::{World, gather};
 use crate::live::Live;
-use crate::redact::redact;
+use crate::redact::{redact, redact_text};
 
 /// A record carries a snapshot this often, which bounds a rebuild.
 const SNAPSHOT_EVERY: u64 = 4096;
@@ -91,7 +91,13 @@ impl Runtime {
     }
 
     /// Has something written down with the next record.
-    pub fn note(&mut self, note: Note) {
+    pub fn note(&mut self, mut note: Note) {
+        // Notes quote what came from outside.
+        if let Note::Fault { reason, .. } | Note::Malformed { reason, .. } = &mut note
+            && let Some(redacted) = redact_text(reason)
+        {
+            *reason = redacted;
+        }
         if self.notes.len() < NOTES_MAX {
             self.notes.push(note);
         } else {
@@ -131,7 +137,16 @@ impl Runtime {
         self.gather(&live, &event, &mut facts);
 
         self.store.put_blobs(&blobs)?;
-        live.log.lock()?;
+        match live.log.lock() {
+            Err(StoreError::Removed) => {
+                // An old session made room while this one was kept open; it
+                // begins anew.
+                live = self.open(&event)?;
+                self.gather(&live, &event, &mut facts);
+                live.log.lock()?;
+            }
+            locked => locked?,
+        }
         let answer = self.decide(&mut live, &event, facts);
         live.log.unlock();
         // After a fault the session is read again from its journal.
@@ -197,7 +212,13 @@ impl Runtime {
             after.apply(&record);
             after.snapshot()
         });
-        let notes = self.notes_for(live);
+        if let Some(bytes) = live.log.take_repaired() {
+            // Kept with the others, so that it outlasts an append that fails.
+            self.notes.insert(0, Note::Repaired { bytes });
+        }
+        let dropped =
+            (self.notes_dropped > 0).then_some(Note::Dropped { count: self.notes_dropped });
+        let notes: Vec<Note> = self.notes.iter().cloned().chain(dropped).collect();
         let mut bodies: Vec<Body> = live.opening.iter().map(Body::opened).collect();
         bodies.push(Body::event(seq, event, facts, json, &notes, after.as_deref()));
         let head = live.log.append(&bodies)?;
@@ -220,13 +241,6 @@ impl Runtime {
             self.note(Note::Fault { kind, reason });
         }
         Ok(())
-    }
-
-    fn notes_for(&self, live: &mut Live) -> Vec<Note> {
-        let repaired = live.log.take_repaired().map(|bytes| Note::Repaired { bytes });
-        let dropped =
-            (self.notes_dropped > 0).then_some(Note::Dropped { count: self.notes_dropped });
-        repaired.into_iter().chain(self.notes.iter().cloned()).chain(dropped).collect()
     }
 
     fn open(&mut self, event: &Event) -> Result<Live, Fault> {

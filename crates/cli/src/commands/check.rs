@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, here, say, styled};
+use crate::terminal::{bold, dim, fail, here, say, say_json, styled};
 
 pub(crate) fn run(args: &CheckArgs) -> Exit {
     let named = args.file.clone().or_else(|| args.definition.clone());
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CheckArgs) -> Exit {
                     })
                 })
                 .collect();
-            say(json!({ "file": name, "ok": false, "problems": problems }));
+            say_json(json!({ "file": name, "ok": false, "problems": problems }));
             Exit::No
         }
         Err(diagnostics) => {

@@ -8,7 +8,9 @@ use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_r
 use super::select;
 use crate::args::LogArgs;
 use crate::exit::Exit;
-use crate::terminal::{ago, bold, dim, fail, plain, say, sessions, style_of, styled, table};
+use crate::terminal::{
+    ago, bold, dim, fail, plain, say, say_json, sessions, style_of, styled, table,
+};
 
 /// How many records are listed unless told otherwise.
 const LAST: usize = 50;
@@ -37,7 +39,7 @@ fn raw(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
         }
         let text = String::from_utf8_lossy(line).into_owned();
         if keep == usize::MAX {
-            say(text);
+            say_json(text);
         } else {
             lines.push_back(text);
             if lines.len() > keep {
@@ -46,7 +48,7 @@ fn raw(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
         }
         Ok::<(), StoreError>(())
     })?;
-    lines.iter().for_each(say);
+    lines.iter().for_each(say_json);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::each_session;
 use crate::args::SessionsArgs;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, plain, say, styled};
+use crate::terminal::{bold, dim, fail, plain, say, say_json, styled};
 
 pub(crate) fn run(args: &SessionsArgs) -> Exit {
     each_session(args, |found| one(found, args.json))
@@ -22,7 +22,7 @@ fn one(found: &Found, as_json: bool) -> Exit {
     };
     let proven = report.is_proven() && chain.is_clean();
     if as_json {
-        say(json!({ "session": name, "proven": proven, "replay": report, "chain": chain }));
+        say_json(json!({ "session": name, "proven": proven, "replay": report, "chain": chain }));
     } else {
         show(name, &report);
         super::verify::show_findings(&chain);

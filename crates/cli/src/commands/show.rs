@@ -5,7 +5,7 @@ use jackline_journal::{EventRecord, JournalFile, Line, StoreError, parse_record}
 use super::select;
 use crate::args::ShowArgs;
 use crate::exit::Exit;
-use crate::terminal::{ago, bold, dim, fail, plain, say, sessions, style_of, styled};
+use crate::terminal::{ago, bold, dim, fail, plain, say, say_json, sessions, style_of, styled};
 
 pub(crate) fn run(args: &ShowArgs) -> Exit {
     // `show 7` is record 7 of the latest session; `show s1 7` is one of `s1`.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ShowArgs) -> Exit {
     };
     match find(&found.journal, record) {
         Ok(Some((line, _))) if args.json => {
-            say(line);
+            say_json(line);
             Exit::Fine
         }
         Ok(Some((_, record))) => {

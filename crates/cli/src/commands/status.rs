@@ -10,7 +10,9 @@ use serde_json::json;
 use super::select;
 use crate::args::StatusArgs;
 use crate::exit::Exit;
-use crate::terminal::{ago, bold, dim, duration, fail, plain, say, sessions, styled, table};
+use crate::terminal::{
+    ago, bold, dim, duration, fail, plain, say, say_json, sessions, styled, table,
+};
 
 pub(crate) fn run(args: &StatusArgs) -> Exit {
     let (store, sessions) = match sessions() {
@@ -31,7 +33,7 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
         .and_then(|session| found.opened().map(|opened| (opened, session.summary())));
     match looked {
         Ok((opened, summary)) if args.json => {
-            say(as_json(&found, opened, &summary));
+            say_json(as_json(&found, opened, &summary));
             Exit::Fine
         }
         Ok((opened, summary)) => {
@@ -64,12 +66,15 @@ fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
         let (opened, summary) = match looked {
             Ok(looked) => looked,
             Err(error) => {
-                rows.push(vec![found.name.clone(), error.to_string()]);
+                if as_lines {
+                    say_json(json!({ "session": found.name, "error": error.to_string() }));
+                }
+                rows.push(vec![plain(&found.name, 40), error.to_string()]);
                 continue;
             }
         };
         if as_lines {
-            say(as_json(found, opened, &summary));
+            say_json(as_json(found, opened, &summary));
             continue;
         }
         rows.push(vec![

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::each_session;
 use crate::args::SessionsArgs;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, say, styled};
+use crate::terminal::{bold, dim, fail, say, say_json, styled};
 
 pub(crate) fn run(args: &SessionsArgs) -> Exit {
     each_session(args, |found| one(found, args.json))
@@ -21,7 +21,7 @@ fn one(found: &Found, as_json: bool) -> Exit {
         Err(error) => return fail(Exit::Broken, format!("{name}: {error}; {}", error.remedy())),
     };
     if as_json {
-        say(json!({ "session": name, "clean": report.is_clean(), "report": report }));
+        say_json(json!({ "session": name, "clean": report.is_clean(), "report": report }));
     } else {
         let verdict = if report.is_clean() {
             styled(AnsiColor::Green.on_default().bold(), "clean")

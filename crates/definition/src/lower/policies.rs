@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jackline_engine::definition::{Dependency, Need, Policy, PolicyRule, SequentialDependency};
 use jackline_engine::nearest;
 
-use super::tools::Tools;
+use super::tools::{Tools, check_name};
 use crate::keys;
 use crate::reader::Reader;
 use crate::yaml::{Node, NodeValue};
@@ -74,7 +74,8 @@ fn section<'n>(
             "tools" => {
                 for node in reader.list(node, "the tools of a section") {
                     if let Some(tool) = reader.text(node, "a tool") {
-                        members.push(tools.add_to_section(tool, number));
+                        let tool = check_name(tool, node.at, reader);
+                        members.push(tools.add_to_section(&tool, number));
                     }
                 }
             }
@@ -205,7 +206,11 @@ fn visible(
             reader.complain_hint(at, message, hint);
             None
         }
-        Scope::TopLevel => Some(tools.declare_implicitly(name)),
+        Scope::TopLevel if known.is_some() => known,
+        Scope::TopLevel => {
+            let name = check_name(name, at, reader);
+            Some(tools.declare_implicitly(&name))
+        }
     }
 }
 

@@ -118,7 +118,7 @@ fn tool(
 }
 
 /// A tool that no event can name would never be seen.
-fn check_name(name: &str, at: (usize, usize), reader: &mut Reader<'_>) -> String {
+pub(crate) fn check_name(name: &str, at: (usize, usize), reader: &mut Reader<'_>) -> String {
     if let Err(error) = jackline_engine::ToolName::parse(name) {
         reader.complain(at, format!("the name of a tool {error}"));
     }

@@ -150,7 +150,7 @@ fn applicable(look: Look<'_>) -> Option<&Checker> {
 }
 
 fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
-    let (missing, text) = (problems.paths(), problems.text());
+    let (missing, text, (kind, subtype)) = (problems.paths(), problems.text(), problems.kind());
     let turn = &look.state.turn;
     let cap = look.definition.completion_cap;
     let same = turn.same >= cap.same && turn.last_block == Some((short(&text), look.state.epoch));
@@ -161,8 +161,8 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
         EventKind::StopProposed { .. } => {
             answers.object(Objection {
                 guard: "completion",
-                kind: "task_incomplete",
-                subtype: problems.subtype(),
+                kind,
+                subtype,
                 class: Class::Recoverable,
                 decision: Decision::Deny,
                 message: text.clone(),
@@ -204,6 +204,8 @@ struct Problems {
     wrong: Vec<(String, String)>,
     /// What else was said.
     said: Vec<String>,
+    /// Whether a checker could not be asked.
+    broken: bool,
 }
 
 impl Problems {
@@ -215,19 +217,22 @@ impl Problems {
         self.missing.append(&mut other.missing);
         self.wrong.append(&mut other.wrong);
         self.said.append(&mut other.said);
+        self.broken |= other.broken;
     }
 
     fn paths(&self) -> Vec<String> {
         self.missing.iter().chain(self.wrong.iter().map(|(path, _)| path)).cloned().collect()
     }
 
-    fn subtype(&self) -> &'static str {
+    fn kind(&self) -> (&'static str, &'static str) {
         if !self.missing.is_empty() {
-            "missing_files"
+            ("task_incomplete", "missing_files")
         } else if !self.wrong.is_empty() {
-            "wrong_files"
+            ("task_incomplete", "wrong_files")
+        } else if self.broken {
+            ("guard_fault", "checker_broken")
         } else {
-            "checker"
+            ("task_incomplete", "checker")
         }
     }
 
@@ -391,6 +396,7 @@ fn what_is_wrong(file: &RequiredFile, fact: &FileFact, started: Timestamp) -> Op
 }
 
 fn check_custom(fact: Option<&CheckFact>, name: &str) -> Problems {
+    let broken = !matches!(fact, Some(CheckFact::Complete | CheckFact::Incomplete { .. }));
     let said = match fact {
         Some(CheckFact::Complete) => return Problems::default(),
         Some(CheckFact::Incomplete { feedback }) => feedback
@@ -402,5 +408,5 @@ fn check_custom(fact: Option<&CheckFact>, name: &str) -> Problems {
         }
         None => format!("The guard is broken, not the work: checker `{name}` gave no answer."),
     };
-    Problems { said: Vec::from([said]), ..Problems::default() }
+    Problems { said: Vec::from([said]), broken, ..Problems::default() }
 }

@@ -17,10 +17,10 @@ use crate::state::{PolicyState, State};
 use crate::verdict::{Class, Decision};
 
 /// The most a custom policy may remember.
-const STATE_BYTES_MAX: usize = 4096;
+pub const POLICY_BYTES_MAX: usize = 4096;
 
 /// The most a custom policy may have carried from a call to its result.
-const CARRY_BYTES_MAX: usize = 256;
+pub const CARRY_BYTES_MAX: usize = 256;
 
 /// What a custom policy remembers; opaque to the engine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl Guard for Custom {
             if let PolicyRule::Custom { name } = &policy.rule
                 && let Some(PolicyFact::State { text }) = record.facts.policies.get(name)
                 && let PolicyState::Custom(slot) = slot
-                && text.len() <= STATE_BYTES_MAX
+                && text.len() <= POLICY_BYTES_MAX
             {
                 slot.0.clone_from(text);
             }

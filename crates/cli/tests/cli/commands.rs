@@ -1,0 +1,405 @@
+//! What people and programs read: each command on a small session.
+
+use std::fs;
+
+use jackline_journal::check_line;
+use serde_json::{Value, json};
+
+use crate::support::{World, lines};
+
+const DEFINITION: &str = "\
+name: acme/coder
+policies: [ sequential_dependency: { deploy: [lint] } ]
+completion: { files: [report.md] }
+limits: { steps: 20, total_tokens: 1000 }
+";
+
+const CHECKSUM: &str = "ef5d97d28c9e7627a52a20c8439caf9977cb64dcf7dea664714782224d0f9923";
+
+/// A small session, long ago, so that no test depends on the clock.
+fn small() -> World {
+    let world = World::new(DEFINITION);
+    let run = world.stdio(&[
+        r#"{"session":"s1","at":"2001-01-01T00:00:00Z","event":"session_started","client":"test"}"#,
+        r#"{"at":"2001-01-01T00:00:01Z","event":"prompt_submitted","text":"Ship it."}"#,
+        r#"{"at":"2001-01-01T00:00:02Z","event":"tool_proposed","call":"c1","tool":"deploy","args":{"env":"prod"}}"#,
+        r#"{"at":"2001-01-01T00:00:03Z","event":"tool_proposed","call":"c2","tool":"lint","args":{}}"#,
+        "not json",
+        r#"{"at":"2001-01-01T00:00:04Z","event":"tool_finished","call":"c2","status":"ok","result":"fine"}"#,
+        r#"{"at":"2001-01-01T00:00:05Z","event":"usage_reported","input":10,"output":5}"#,
+        r#"{"at":"2001-01-01T00:00:06Z","event":"stop_proposed","reason":"end_turn"}"#,
+        r#"{"at":"2001-01-01T00:00:07Z","event":"tool_proposed","call":"c3","tool":"deploy","args":{}}"#,
+    ]);
+    assert_eq!(run.code, Some(2));
+    world
+}
+
+/// The output with what differs between runs taken out, and its columns closed.
+fn normal(world: &World, text: &str) -> String {
+    let text = text.replace(&world.work().display().to_string(), "WORK");
+    let lines = text.lines().map(|line| {
+        let line = match line.split_once(": ") {
+            Some((key @ ("    \"boot_id\"" | "    \"boot_ms\"" | "    \"wall\""), _)) => {
+                format!("{key}: …")
+            }
+            _ => line.to_owned(),
+        };
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut kept: Vec<String> = Vec::new();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+            if number && words.get(at + 1) == Some(&"d") && words.get(at + 2) == Some(&"ago") {
+                kept.push("AGO".to_owned());
+                at += 3;
+            } else if word.len() == 64
+                && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+                && *word != CHECKSUM
+            {
+                kept.push("HASH".to_owned());
+                at += 1;
+            } else {
+                kept.push((*word).to_owned());
+                at += 1;
+            }
+        }
+        let mut line = kept.join(" ");
+        while line.trim_start().contains("   ") {
+            line = line.replace("   ", "  ");
+        }
+        line
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn check(world: &World, args: &[&str], code: i32, expected: &str) {
+    let run = world.jackline(args);
+    assert_eq!(normal(world, &run.stdout), expected, "{args:?}");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(code), ""), "{args:?}");
+}
+
+#[test]
+fn check_shows_what_a_definition_means() {
+    let world = World::new(DEFINITION);
+    check(
+        &world,
+        &["check"],
+        0,
+        &format!(
+            "\
+jackline.yaml: ok
+  acme/coder in mode enforce
+  tools: deploy, lint
+  deploy needs lint
+  to stop: report.md (blocked at most 5 times a turn, 3 times alike)
+  at most 20 steps a session
+  at most 1000 total tokens a session
+  checksum {CHECKSUM}"
+        ),
+    );
+    let run = world.jackline(&["check", "--json"]);
+    let shown: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(
+        (&shown["ok"], &shown["file"], &shown["checksum"], &shown["definition"]["name"]),
+        (&json!(true), &json!("jackline.yaml"), &json!(CHECKSUM), &json!("acme/coder"))
+    );
+}
+
+#[test]
+fn check_says_everything_that_is_wrong() {
+    let world = World::new("toolz: {}\nmode: obsrve\n");
+    let run = world.jackline(&["check"]);
+    assert_eq!(
+        (run.code, run.stdout.as_str(), run.stderr.as_str()),
+        (
+            Some(1),
+            "jackline.yaml:1:1: unknown key `toolz` in the definition; did you mean `tools`?\n\
+             jackline.yaml:2:7: `mode` can't be `obsrve`; did you mean `observe`?\n",
+            "error: 2 problems in `jackline.yaml`\n"
+        )
+    );
+    let run = world.jackline(&["check", "--json", "-d", "jackline.yaml"]);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(
+        serde_json::from_str::<Value>(&run.stdout).unwrap(),
+        json!({"file": "jackline.yaml", "ok": false, "problems": [
+            {"line": 1, "column": 1, "message": "unknown key `toolz` in the definition", "hint": "did you mean `tools`?"},
+            {"line": 2, "column": 7, "message": "`mode` can't be `obsrve`", "hint": "did you mean `observe`?"},
+        ]})
+    );
+    let run = world.jackline(&["check", "gone.yaml"]);
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (
+            Some(2),
+            "error: can't read the definition `gone.yaml`: No such file or directory (os error 2)\n"
+        )
+    );
+}
+
+#[test]
+fn status_shows_where_a_session_stands() {
+    let world = small();
+    check(
+        &world,
+        &["status"],
+        0,
+        "\
+s1 running
+  definition  acme/coder
+  workspace  WORK
+  started  AGO (2001-01-01T00:00:00Z)
+  lasted  7 s
+  turn  1 open, blocked once
+  steps  4 of 20
+  tokens  15 of 1000 (10 in, 5 out)
+  calls  3: 1 ok, 1 denied
+  in flight  deploy c3
+  epoch  0 changes of the workspace
+  records  8",
+    );
+    let mut shown: Value =
+        serde_json::from_str(&world.jackline(&["status", "--json"]).stdout).unwrap();
+    assert!(shown["modified"].take().is_string());
+    assert_eq!(
+        shown,
+        json!({"session": "s1", "workspace": world.work(), "modified": null,
+            "definition": {"name": "acme/coder", "checksum": CHECKSUM, "mode": "enforce"},
+            "summary": {"phase": "running", "seq": 8, "started": "2001-01-01T00:00:00Z",
+                "elapsed_ms": 7000, "steps": 4, "epoch": 0,
+                "turn": {"number": 1, "result": null, "blocks": 1, "steps": 4,
+                    "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5}},
+                "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5},
+                "invocations": {"proposed": 3, "invalid_arguments": 0, "denied": 1,
+                    "unresolved": 0, "timed_out": 0, "crashed": 0, "failed": 0, "cancelled": 0,
+                    "ok": 1},
+                "in_flight": [["c3", "deploy"]], "actors": [["main", 3]]}})
+    );
+}
+
+#[test]
+fn status_lists_all_sessions_even_those_that_cannot_be_read() {
+    let world = small();
+    world.stdio(&[r#"{"session":"bad","event":"session_started"}"#]);
+    fs::write(world.journal("bad"), "nothing\n").unwrap();
+    let run = world.jackline(&["status", "--all"]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.stdout.contains("\ns1 "), "{}", run.stdout);
+    assert!(run.stdout.contains("\nbad "), "{}", run.stdout);
+    // A program is told too.
+    let run = world.jackline(&["status", "--all", "--json"]);
+    assert_eq!(run.sessions(), ["bad", "s1"]);
+}
+
+#[test]
+fn log_lists_what_happened() {
+    let world = small();
+    check(
+        &world,
+        &["log"],
+        0,
+        "\
+#  when  event  what  verdict
+1  AGO  session_started  test  allow
+2  AGO  prompt_submitted  Ship it.  allow
+3  AGO  tool_proposed  deploy c1 {\"env\":\"prod\"}  deny  `deploy` needs `lint` to have succeeded first
+4  AGO  tool_proposed  lint c2 {}  allow
+5  AGO  tool_finished  c2 ok  allow
+  note  line 5: not valid JSON: expected ident at line 1 column 2
+6  AGO  usage_reported  10 in, 5 out  allow
+7  AGO  stop_proposed  end_turn  deny  The required file `report.md` is missing.
+8  AGO  tool_proposed  deploy c3 {}  allow",
+    );
+    check(
+        &world,
+        &["log", "-n", "1"],
+        0,
+        "\
+7 earlier records; `-n 8` shows them
+#  when  event  what  verdict
+8  AGO  tool_proposed  deploy c3 {}  allow",
+    );
+    check(
+        &world,
+        &["log", "--objections", "s1"],
+        0,
+        "\
+#  when  event  what  verdict
+3  AGO  tool_proposed  deploy c1 {\"env\":\"prod\"}  deny  `deploy` needs `lint` to have succeeded first
+7  AGO  stop_proposed  end_turn  deny  The required file `report.md` is missing.",
+    );
+}
+
+#[test]
+fn log_as_json_is_the_journal_byte_for_byte() {
+    let world = small();
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert_eq!(world.jackline(&["log", "--json"]).stdout, journal);
+    let last = journal.lines().last().unwrap();
+    assert_eq!(world.jackline(&["log", "--json", "-n", "1"]).stdout, format!("{last}\n"));
+}
+
+/// A record holds whatever a tool printed, and its hash covers every byte.
+#[test]
+fn log_as_json_keeps_letters_that_a_terminal_would_act_on() {
+    let world = small();
+    let odd =
+        "del \u{7f} csi \u{9b}31m nel \u{85} esc \u{1b}[31m bel \u{7} zwj \u{200d} bom \u{feff}";
+    let line = json!({"session": "s1", "event": "prompt_submitted", "text": odd}).to_string();
+    assert_eq!(world.stdio(&[&line]).answers(), ["allow"]);
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert_eq!(world.jackline(&["log", "--json"]).stdout, journal);
+    let shown = world.jackline(&["show", "--json", "s1", "9"]).stdout;
+    assert_eq!(check_line(shown.trim_end().as_bytes()).map(|_| ()), Ok(()));
+}
+
+#[test]
+fn show_shows_one_record_whole() {
+    let world = small();
+    let third = "\
+#3 tool_proposed by main AGO (2001-01-01T00:00:02Z)
+deny
+
+v3.1 sequential_dependency tool_policy_violation / missing_prerequisite
+  `deploy` needs `lint` to have succeeded first
+  -> run `lint`, then `deploy` again
+
+event
+{
+  \"args\": {
+    \"env\": \"prod\"
+  },
+  \"at\": \"2001-01-01T00:00:02Z\",
+  \"call\": \"c1\",
+  \"event\": \"tool_proposed\",
+  \"session\": \"s1\",
+  \"tool\": \"deploy\"
+}
+
+facts
+{
+  \"now\": {
+    \"boot_id\": …
+    \"boot_ms\": …
+    \"wall\": …
+  },
+  \"observed\": {
+    \"args\": \"03a5f04da5bec064232d9d33ab477324\"
+  }
+}
+
+decided by engine 0.1.0 (semantics 1)";
+    check(&world, &["show", "s1", "3"], 0, third);
+    check(&world, &["show", "3"], 0, third);
+    // Without a number: the last objection.
+    let run = world.jackline(&["show"]);
+    assert!(run.stdout.starts_with("#7 stop_proposed"), "{}", run.stdout);
+    let journal = lines(&world.journal("s1"));
+    assert_eq!(world.jackline(&["show", "--json", "s1", "3"]).stdout, format!("{}\n", journal[3]));
+    for (args, complaint) in [
+        (&["show", "s1", "99"][..], "error: session `s1` has no record 99\n"),
+        (&["show", "s1", "x"], "error: `x` is not the number of a record\n"),
+    ] {
+        let run = world.jackline(args);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(2), complaint));
+    }
+}
+
+#[test]
+fn verify_and_replay_say_that_all_is_well() {
+    let world = small();
+    check(&world, &["verify"], 0, "s1: clean, 9 records head HASH");
+    check(&world, &["replay"], 0, "s1: proven, 8 verdicts came out the same");
+    let head = check_line(lines(&world.journal("s1"))[8].as_bytes()).unwrap().hash;
+    let bytes = fs::metadata(world.journal("s1")).unwrap().len();
+    let report = json!({"records": 9, "bytes": bytes, "head": head, "findings": [], "more": 0});
+    let shown =
+        |args: &[&str]| serde_json::from_str::<Value>(&world.jackline(args).stdout).unwrap();
+    assert_eq!(
+        shown(&["verify", "--json"]),
+        json!({"session": "s1", "clean": true, "report": report})
+    );
+    assert_eq!(
+        shown(&["replay", "--json"]),
+        json!({"session": "s1", "proven": true, "chain": report,
+            "replay": {"events": 8, "same": 8, "differ_by_version": 0, "differ_by_fault": 0,
+                "differences": []}})
+    );
+}
+
+#[test]
+fn a_journal_that_was_changed_is_the_answer_no() {
+    let world = small();
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    fs::write(world.journal("s1"), journal.replacen("Ship it.", "Ship it!", 1)).unwrap();
+    check(
+        &world,
+        &["verify"],
+        1,
+        "s1: not clean, 9 records head HASH\n  record 2 tampered: its bytes do not fit its hash",
+    );
+    let run = world.jackline(&["replay"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stdout.contains("record 2 tampered: its bytes do not fit its hash"));
+}
+
+#[test]
+fn a_journal_that_was_cut_shuts_the_gate() {
+    let world = small();
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    let cut = journal.len() - journal.lines().last().unwrap().len() - 1;
+    fs::write(world.journal("s1"), &journal[..cut]).unwrap();
+    check(
+        &world,
+        &["verify"],
+        1,
+        "s1: not clean, 8 records head HASH\n  record 8 truncated: records 8 to 8 are missing",
+    );
+    let run = world.stdio(&[r#"{"session":"s1","event":"stop_proposed"}"#]);
+    assert_eq!((run.answers(), run.code), (vec!["deny journal_truncated".to_owned()], Some(3)));
+    assert_eq!(fs::read_to_string(world.journal("s1")).unwrap(), journal[..cut]);
+}
+
+#[test]
+fn a_session_is_named_by_its_id_a_prefix_or_its_file() {
+    let world = small();
+    world.stdio(&[r#"{"session":"s22","event":"session_started"}"#]);
+    let journal = world.journal("s1").display().to_string();
+    for name in ["s1", &journal] {
+        let run = world.jackline(&["verify", name]);
+        assert!(run.stdout.starts_with("s1: clean"), "{run:?}");
+    }
+    assert!(world.jackline(&["verify", "s2"]).stdout.starts_with("s22: clean"));
+    for (name, complaint) in [
+        ("s", "error: `s` could be "),
+        ("zzz", "error: no session `zzz`; `jackline status --all` lists them\n"),
+    ] {
+        let run = world.jackline(&["verify", name]);
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.starts_with(complaint), "{}", run.stderr);
+    }
+    // The latest one of this workspace.
+    assert!(world.jackline(&["verify"]).stdout.starts_with("s22: clean"));
+    let run = world.jackline(&["verify", "--all"]);
+    assert_eq!((run.code, run.stdout.lines().count()), (Some(0), 2));
+}
+
+#[test]
+fn usage_that_is_wrong_ends_with_2() {
+    let world = World::new("");
+    for args in [
+        &["stido"][..],
+        &[],
+        &["stdio", "--deadline", "tomorrow"],
+        &["stdio", "--session", ""],
+        &["stdio", "--nope"],
+        &["log", "-n", "x"],
+        &["status", "nobody"],
+        &["status"],
+        &["replay"],
+    ] {
+        assert_eq!(world.jackline(args).code, Some(2), "{args:?}");
+    }
+    assert_eq!(world.jackline(&["--help"]).code, Some(0));
+    assert_eq!(world.jackline(&["--version"]).stdout, "jackline 0.1.0\n");
+}

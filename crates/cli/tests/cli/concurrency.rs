@@ -1,0 +1,111 @@
+//! Eight processes on one session: nothing lost, nothing refused.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+
+use crate::support::{JACKLINE, World, feed};
+
+const PROCESSES: usize = 8;
+const EVENTS: usize = 50;
+
+#[test]
+fn eight_processes_on_one_session_lose_nothing() {
+    let world = World::new("");
+    let runs: Vec<_> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..PROCESSES)
+            .map(|process| {
+                let world = &world;
+                scope.spawn(move || {
+                    let lines: Vec<String> = (0..EVENTS)
+                        .map(|n| {
+                            format!(
+                                r#"{{"session":"s","id":"e{process}-{n}","event":"tool_proposed","call":"c{process}-{n}","tool":"t","args":{{}}}}"#
+                            )
+                        })
+                        .collect();
+                    world.stdio(&lines)
+                })
+            })
+            .collect();
+        started.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    for run in &runs {
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+        assert!(run.answers().iter().all(|answer| answer == "allow"), "{:?}", run.answers());
+    }
+    let answered: BTreeSet<String> =
+        runs.iter().flat_map(|run| run.stdout.lines().map(ToOwned::to_owned)).collect();
+    assert_eq!(answered.len(), PROCESSES * EVENTS);
+    let records = world.records("s");
+    let recorded: BTreeSet<String> =
+        records.iter().map(|record| record.verdict_json.clone()).collect();
+    assert_eq!(recorded, answered);
+    let numbers: Vec<u64> = records.iter().map(|record| record.seq).collect();
+    assert_eq!(numbers, (1..=(PROCESSES * EVENTS) as u64).collect::<Vec<_>>());
+    assert!(records.iter().all(|record| record.notes.is_empty()));
+    world.prove("s");
+}
+
+/// Every process starts, sends one event and ends, as hooks do.
+#[test]
+fn short_lived_processes_on_one_session_lose_nothing() {
+    const EACH: usize = 20;
+    let world = World::new("");
+    std::thread::scope(|scope| {
+        for process in 0..PROCESSES {
+            let world = &world;
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let line = format!(
+                        r#"{{"session":"s","event":"tool_finished","call":"c{process}-{n}","status":"ok"}}"#
+                    );
+                    let run = world.stdio(&[&line]);
+                    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+                }
+            });
+        }
+    });
+    let numbers: Vec<u64> = world.records("s").iter().map(|record| record.seq).collect();
+    assert_eq!(numbers, (1..=(PROCESSES * EACH) as u64).collect::<Vec<_>>());
+    world.prove("s");
+}
+
+/// A session that somebody else holds.
+fn held() -> (World, File) {
+    let world = World::new("");
+    world.stdio(&[r#"{"session":"s","event":"session_started"}"#]);
+    let journal = File::open(world.journal("s")).unwrap();
+    journal.lock().unwrap();
+    (world, journal)
+}
+
+#[test]
+fn a_session_that_is_held_for_too_long_is_denied_and_goes_on_when_it_is_free() {
+    let (world, journal) = held();
+    let line = r#"{"session":"s","event":"tool_proposed","call":"c","tool":"t","args":{}}"#;
+    let run = world.stdio(&[line]);
+    assert_eq!((run.answers(), run.code), (vec!["deny store_busy".to_owned()], Some(3)));
+    assert_eq!(
+        run.verdicts()[0]["violations"][0]["message"],
+        "the guard is broken, not the call: session is held by another process for more than 10 s"
+    );
+    journal.unlock().unwrap();
+    assert_eq!(world.stdio(&[line]).answers(), ["allow"]);
+    assert_eq!(world.records("s").len(), 2);
+    world.prove("s");
+}
+
+/// Whoever only looks must not wait for ever either.
+#[test]
+fn a_look_at_a_session_that_is_held_comes_to_an_end() {
+    let (world, _journal) = held();
+    let codes: Vec<Option<i32>> = std::thread::scope(|scope| {
+        let looks = ["verify", "replay", "log", "show", "status"].map(|command| {
+            let mut look = world.command("timeout");
+            look.args(["15", JACKLINE, command, "s"]);
+            scope.spawn(move || feed(&mut look, b"").code)
+        });
+        looks.into_iter().map(|look| look.join().unwrap()).collect()
+    });
+    assert!(codes.iter().all(|code| *code != Some(124)), "cut off after 15 s: {codes:?}");
+}

@@ -1,0 +1,11 @@
+//! The `jackline` binary from outside: what goes in, what comes out, what is
+//! left on the disk.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod bad_input;
+mod commands;
+mod concurrency;
+mod crash;
+mod disk;
+mod support;

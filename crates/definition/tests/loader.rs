@@ -1,0 +1,755 @@
+//! The loader through its one door: every mistake at once, each at its place,
+//! and no file, however odd, that breaks it.
+
+use jackline_definition::{decode, encode, load};
+use jackline_engine::definition::{
+    Cap, Checker, Dependency, Journal, Limit, Limits, Need, Per, Policy, PolicyRule, Redact,
+    RequiredFile, SequentialDependency, Tool,
+};
+use jackline_engine::{Definition, Digest, Kind, Mode};
+use proptest::prelude::*;
+
+/// Everything there is to say about a file, one problem a line, or `ok`.
+fn complaints(source: &str) -> String {
+    complaints_of_bytes(source.as_bytes())
+}
+
+fn complaints_of_bytes(source: &[u8]) -> String {
+    load(source, "f").map_or_else(|problems| problems.to_string(), |_| "ok".to_owned())
+}
+
+/// Compares a table of files with what is wrong with them, and reports every
+/// row that differs.
+fn check(rows: &[(&str, &str)]) {
+    let differing: Vec<String> = rows
+        .iter()
+        .map(|(source, expected)| (source, expected, complaints(source)))
+        .filter(|(_, expected, found)| *expected != found)
+        .map(|(source, expected, found)| {
+            format!("of\n{source}\nexpected\n{expected}\nfound\n{found}\n")
+        })
+        .collect();
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+/// A definition that uses every key that is built.
+const FULL: &str = "\
+version: 1
+name: acme/coder
+mode: observe
+tools:
+  read_file: { kind: read, aliases: [Read, view] }
+  write_file: { kind: write }
+  lint: {}
+  test:
+  deploy: { kind: effect }
+sections:
+  - name: release
+    tools: [lint, test, deploy]
+    policies:
+      - sequential_dependency:
+          deploy: [test, { tool: lint, fresh: true }]
+policies:
+  - sequential_dependency:
+      write_file: [Read]
+completion:
+  all:
+    - files: [report.md, { path: out//./results.json, min_bytes: 10, json: true, newer_than_start: true }]
+    - any: [ files: [{ path: a, non_empty: true }], files: [/abs/b] ]
+completion_cap: { blocks: 4, same: 2 }
+limits:
+  steps: 100
+  wall_seconds: { max: 600 }
+  input_tokens: { max: 1000, soft: true }
+  output_tokens: { max: 50, per: turn }
+  total_tokens: null
+journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
+";
+
+/// What [`FULL`] means.
+fn full() -> Definition {
+    let tool = |name: &str, kind, aliases: &[&str], sections: &[u16]| Tool {
+        name: name.to_owned(),
+        kind,
+        aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        sections: sections.to_vec(),
+    };
+    let need = |tool: &str, fresh| Need { tool: tool.to_owned(), fresh };
+    let sequential = |tool: &str, needs| {
+        let dependency = Dependency { tool: tool.to_owned(), needs };
+        PolicyRule::SequentialDependency(SequentialDependency::new(vec![dependency]))
+    };
+    let file = |path: &str, min_bytes| RequiredFile {
+        path: path.to_owned(),
+        min_bytes,
+        json: false,
+        newer_than_start: false,
+    };
+    let limit = |max, soft, per| Some(Limit { max, soft, per });
+    Definition {
+        name: "acme/coder".to_owned(),
+        mode: Mode::Observe,
+        tools: vec![
+            tool("read_file", Kind::Read, &["Read", "view"], &[]),
+            tool("write_file", Kind::Write, &[], &[]),
+            tool("lint", Kind::Other, &[], &[0]),
+            tool("test", Kind::Other, &[], &[0]),
+            tool("deploy", Kind::Effect, &[], &[0]),
+        ],
+        policies: vec![
+            Policy {
+                section: Some(0),
+                rule: sequential("deploy", vec![need("test", false), need("lint", true)]),
+            },
+            Policy {
+                section: None,
+                rule: sequential("write_file", vec![need("read_file", false)]),
+            },
+        ],
+        completion: Some(Checker::All(vec![
+            Checker::Files(vec![
+                file("report.md", 0),
+                RequiredFile { json: true, newer_than_start: true, ..file("out/results.json", 10) },
+            ]),
+            Checker::Any(vec![
+                Checker::Files(vec![file("a", 1)]),
+                Checker::Files(vec![file("/abs/b", 0)]),
+            ]),
+        ])),
+        completion_cap: Cap { blocks: 4, same: 2 },
+        limits: Limits {
+            steps: limit(100, false, Per::Session),
+            wall_seconds: limit(600, false, Per::Session),
+            input_tokens: limit(1000, true, Per::Session),
+            output_tokens: limit(50, false, Per::Turn),
+            total_tokens: None,
+        },
+        journal: Journal { redact: Redact::Off, retain_days: 7, retain_bytes: 1_000_000 },
+    }
+}
+
+#[test]
+fn every_key_that_is_built_is_lowered() {
+    assert_eq!(load(FULL.as_bytes(), "f"), Ok(full()));
+}
+
+#[test]
+fn an_empty_file_is_the_default_definition() {
+    for source in ["", "\n\n", "# nothing\n", "---\n", "{}", "version: 1", "\u{feff}", "~"] {
+        assert_eq!(load(source.as_bytes(), "f"), Ok(Definition::default()), "{source:?}");
+    }
+}
+
+/// The compiled form is a cache that other builds of the same version read, so
+/// its bytes must not drift unseen. A change of this digest means that the
+/// layout changed: bump `MAGIC` in `crates/definition/src/compiled.rs`, so that
+/// old caches are made again instead of misread.
+#[test]
+fn the_compiled_form_keeps_its_bytes() {
+    let bytes = encode(&full());
+    assert_eq!(decode(&bytes), Some(full()));
+    assert_eq!(
+        Digest::of(&bytes).to_string(),
+        "737962f7d4cbae0e1b3a5d5a2fd0e2c00eff74f082a4b8c9e082eccf4b283bcf"
+    );
+}
+
+#[test]
+fn every_mistake_is_reported_at_once_each_at_its_place() {
+    let source = "\
+version: 2
+nam: acme/coder
+mode: enforced
+tools:
+  read: { kind: write }
+  lint: { kidn: exec, aliases: [check, deploy] }
+  deploy: { kind: efect }
+sections:
+  - tools: [lint]
+    policies:
+      - sequential_dependency: { lint: [tset] }
+      - sequental_dependency: {}
+completion:
+  files: [../secret, { pth: x }]
+completion_cap: { blocks: 0, same: -1 }
+limits:
+  steps: many
+  wall_seconds: { soft: yes }
+journal: { redact: none, retain_days: 99999999999 }
+rules: []
+";
+    let expected = "\
+f:1:10: version 2 is not known; this jackline reads `version: 1`
+f:2:1: unknown key `nam` in the definition; did you mean `name`?
+f:3:7: `mode` can't be `enforced`; did you mean `enforce`?
+f:5:17: a tool named `read` has that kind and can't have another
+f:6:11: unknown key `kidn` in a tool; did you mean `kind`?
+f:7:3: `deploy` names two tools
+f:7:19: `kind` can't be `efect`; did you mean `effect`?
+f:9:5: a section has a `name`
+f:11:41: this policy can never see `tset`: it is not among the tools of section `unnamed`; add it to the section's `tools`, or move the policy to the top level
+f:12:9: unknown key `sequental_dependency` in a policy; did you mean `sequential_dependency`?
+f:14:11: `../secret` leads out of the workspace
+f:14:22: a required file has a `path`
+f:14:24: unknown key `pth` in a required file; did you mean `path`?
+f:15:27: `completion_cap.blocks` is 0, so the gate would never block; remove `completion` instead
+f:15:36: `completion_cap.same` can't be -1
+f:17:10: `limits.steps` must be a whole number, not text
+f:18:17: `limits.wall_seconds` has no `max`
+f:18:25: `soft` must be true or false, not text
+f:19:20: `journal.redact` can't be `none`; one of `built-in`, `off`
+f:19:39: `journal.retain_days` can't be 99999999999
+f:20:1: `rules` is not built yet; remove it until a later version of jackline has it";
+    check(&[(source, expected)]);
+}
+
+#[test]
+fn what_is_designed_and_not_built_is_refused_by_name() {
+    let later = |key: &str, line: usize, column: usize| {
+        format!(
+            "f:{line}:{column}: `{key}` is not built yet; remove it until a later version of jackline has it"
+        )
+    };
+    // The design's table of keys, less those that are built.
+    for key in [
+        "extends",
+        "unknown_tools",
+        "rules",
+        "feedback",
+        "loops",
+        "shell",
+        "protected",
+        "packs",
+        "read_before_write",
+        "feedback_bytes_max",
+        "deadline",
+        "progress",
+        "dirty_bits",
+        "iterations_extension",
+        "context",
+        "schema",
+        "plan",
+        "outputs",
+        "io",
+        "attempts",
+        "health",
+        "models",
+        "advisor",
+        "identity",
+        "notify",
+        "prices",
+    ] {
+        assert_eq!(complaints(&format!("version: 1\n{key}: {{}}\n")), later(key, 2, 1));
+    }
+    for key in [
+        "path",
+        "paths",
+        "offset",
+        "limit",
+        "command",
+        "commands",
+        "idempotent",
+        "schema",
+        "output_schema",
+        "poll",
+        "roles",
+    ] {
+        assert_eq!(complaints(&format!("tools:\n  t: {{ {key}: x }}\n")), later(key, 2, 8));
+    }
+    for key in ["cost_usd", "iterations", "tool_calls"] {
+        assert_eq!(complaints(&format!("limits:\n  {key}: 1\n")), later(key, 2, 3));
+    }
+    for key in ["command", "clean"] {
+        assert_eq!(complaints(&format!("completion:\n  {key}: {{}}\n")), later(key, 2, 3));
+        assert_eq!(
+            complaints(&format!("completion:\n  all: [ files: [a], {key}: {{}} ]\n")),
+            later(key, 2, 22)
+        );
+    }
+    for source in [
+        "policies:\n  - read_before_write: {}\n",
+        "sections:\n  - { name: s, policies: [\n    read_before_write: {} ] }\n",
+    ] {
+        assert_eq!(complaints(source), later("read_before_write", source.lines().count(), 5));
+    }
+}
+
+#[test]
+fn an_unknown_key_is_named_with_the_nearest_one() {
+    check(&[
+        ("toolz: {}", "f:1:1: unknown key `toolz` in the definition; did you mean `tools`?"),
+        ("Mode: observe", "f:1:1: unknown key `Mode` in the definition; did you mean `mode`?"),
+        // What is not built yet is still the nearest.
+        ("rulez: []", "f:1:1: unknown key `rulez` in the definition; did you mean `rules`?"),
+        (
+            "zzzzzz: 1",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `mode`, `tools`, `sections`, `policies`, `completion`, `completion_cap`, `limits`, `journal`",
+        ),
+        (
+            "tools: { t: { knd: read } }",
+            "f:1:15: unknown key `knd` in a tool; did you mean `kind`?",
+        ),
+        (
+            "sections: [ { name: s, tool: [t] } ]",
+            "f:1:24: unknown key `tool` in a section; did you mean `tools`?",
+        ),
+        (
+            "policies: [ sequential_dependencies: { a: [b] } ]",
+            "f:1:13: unknown key `sequential_dependencies` in a policy; did you mean `sequential_dependency`?",
+        ),
+        (
+            "policies: [ sequential_dependency: { a: [ { tool: b, frsh: true } ] } ]",
+            "f:1:54: unknown key `frsh` in a prerequisite; did you mean `fresh`?",
+        ),
+        (
+            "completion: { file: [a] }",
+            "f:1:15: unknown key `file` in a completion check; did you mean `files`?",
+        ),
+        (
+            "completion: { files: [ { path: a, non_emtpy: true } ] }",
+            "f:1:35: unknown key `non_emtpy` in a required file; did you mean `non_empty`?",
+        ),
+        (
+            "completion_cap: { block: 1 }",
+            "f:1:19: unknown key `block` in `completion_cap`; did you mean `blocks`?",
+        ),
+        ("limits: { step: 1 }", "f:1:11: unknown key `step` in `limits`; did you mean `steps`?"),
+        (
+            "limits: { steps: { max: 1, pre: turn } }",
+            "f:1:28: unknown key `pre` in a limit; did you mean `per`?",
+        ),
+        (
+            "journal: { retain_day: 1 }",
+            "f:1:12: unknown key `retain_day` in `journal`; did you mean `retain_days`?",
+        ),
+    ]);
+}
+
+#[test]
+fn a_value_of_another_type_is_refused_where_it_stands() {
+    check(&[
+        ("[a]", "f:1:1: the definition must be a mapping, not a list"),
+        ("just text", "f:1:1: the definition must be a mapping, not text"),
+        ("version: one", "f:1:10: `version` must be a whole number, not text"),
+        ("version: 1.0", "f:1:10: `version` must be a whole number, not text"),
+        ("version: \"1\"", "f:1:10: `version` must be a whole number, not text"),
+        ("version: -1", "f:1:10: `version` can't be -1"),
+        ("version: 2", "f:1:10: version 2 is not known; this jackline reads `version: 1`"),
+        ("name: 7", "f:1:7: `name` must be text, not a number"),
+        ("mode: true", "f:1:7: `mode` must be text, not a boolean"),
+        ("mode: \"\"", "f:1:7: `mode` must not be empty"),
+        ("mode: warn", "f:1:7: `mode` can't be `warn`; one of `enforce`, `observe`"),
+        ("mode: enforse", "f:1:7: `mode` can't be `enforse`; did you mean `enforce`?"),
+        ("tools: [a]", "f:1:8: `tools` must be a mapping, not a list"),
+        ("tools: { t: read }", "f:1:13: a tool must be a mapping, not text"),
+        ("tools: { t: { kind: [] } }", "f:1:21: `kind` must be text, not a list"),
+        ("tools: { t: { kind: raed } }", "f:1:21: `kind` can't be `raed`; did you mean `read`?"),
+        ("tools: { t: { aliases: a } }", "f:1:24: `aliases` must be a list, not text"),
+        ("tools: { t: { aliases: [1] } }", "f:1:25: an alias must be text, not a number"),
+        ("sections: { a: b }", "f:1:11: `sections` must be a list, not a mapping"),
+        ("sections: [ s ]", "f:1:13: a section must be a mapping, not text"),
+        ("sections: [ {} ]", "f:1:13: a section has a `name`"),
+        (
+            "sections: [ { name: s, tools: t } ]",
+            "f:1:31: the tools of a section must be a list, not text",
+        ),
+        ("sections: [ { name: s, tools: [7] } ]", "f:1:32: a tool must be text, not a number"),
+        ("sections: [ { name: s }, { name: s } ]", "f:1:34: two sections are named `s`"),
+    ]);
+}
+
+#[test]
+fn a_policy_of_another_shape_is_refused_where_it_stands() {
+    check(&[
+        ("policies: {}", "f:1:11: `policies` must be a list, not a mapping"),
+        ("policies: [ a ]", "f:1:13: a policy must be a mapping, not text"),
+        (
+            "policies: [ {} ]",
+            "f:1:13: a policy has exactly one key, not 0; one of `sequential_dependency`",
+        ),
+        (
+            "policies: [ sequential_dependency: [a] ]",
+            "f:1:36: `sequential_dependency` must be a mapping, not a list",
+        ),
+        (
+            "policies: [ sequential_dependency: {} ]",
+            "f:1:36: `sequential_dependency` demands nothing; write it as tool: [prerequisite, …]",
+        ),
+        (
+            "policies: [ sequential_dependency: { a: b } ]",
+            "f:1:41: the prerequisites of a tool must be a list, not text",
+        ),
+        (
+            "policies: [ sequential_dependency: { a: [1] } ]",
+            "f:1:42: a prerequisite must be text, not a number",
+        ),
+        (
+            "policies: [ sequential_dependency: { a: [ { fresh: true } ] } ]",
+            "f:1:43: a prerequisite has a `tool`",
+        ),
+        (
+            "policies: [ sequential_dependency: { a: [ { tool: b, fresh: 1 } ] } ]",
+            "f:1:61: `fresh` must be true or false, not a number",
+        ),
+        ("policies: [ sequential_dependency: { a: [b, b] } ]", "f:1:45: `b` is listed twice"),
+    ]);
+}
+
+#[test]
+fn a_check_or_limit_of_another_shape_is_refused_where_it_stands() {
+    check(&[
+        ("completion: [a]", "f:1:13: a completion check must be a mapping, not a list"),
+        (
+            "completion: { files: [a], all: [] }",
+            "f:1:13: a completion check has exactly one key, not 2; one of `files`, `all`, `any`",
+        ),
+        ("completion: { files: a }", "f:1:22: `files` must be a list, not text"),
+        (
+            "completion: { any: [] }",
+            "f:1:20: `any` is empty, so it demands nothing; list what must be there, or remove it",
+        ),
+        ("completion: { files: [1] }", "f:1:23: a path must be text, not a number"),
+        ("completion: { files: [ {} ] }", "f:1:24: a required file has a `path`"),
+        (
+            "completion: { files: [ { path: a, min_bytes: -3 } ] }",
+            "f:1:46: `min_bytes` can't be -3",
+        ),
+        (
+            "completion: { files: [ { path: a, json: maybe } ] }",
+            "f:1:41: `json` must be true or false, not text",
+        ),
+        ("limits: [steps]", "f:1:9: `limits` must be a mapping, not a list"),
+        ("limits: { steps: -1 }", "f:1:18: `limits.steps` can't be -1"),
+        ("limits: { steps: ten }", "f:1:18: `limits.steps` must be a whole number, not text"),
+        ("limits: { steps: 1.5 }", "f:1:18: `limits.steps` must be a whole number, not text"),
+        (
+            "limits: { steps: 99999999999999999999 }",
+            "f:1:18: `limits.steps` must be a whole number, not text",
+        ),
+        ("limits: { steps: { soft: true } }", "f:1:18: `limits.steps` has no `max`"),
+        ("limits: { steps: { max: x } }", "f:1:25: `max` must be a whole number, not text"),
+        (
+            "limits: { steps: { max: 1, per: day } }",
+            "f:1:33: `per` can't be `day`; one of `session`, `turn`",
+        ),
+        (
+            "journal: { redact: none }",
+            "f:1:20: `journal.redact` can't be `none`; one of `built-in`, `off`",
+        ),
+        ("journal: { retain_days: -1 }", "f:1:25: `journal.retain_days` can't be -1"),
+        (
+            "journal: { retain_days: 4294967296 }",
+            "f:1:25: `journal.retain_days` can't be 4294967296",
+        ),
+    ]);
+}
+
+#[test]
+fn a_cap_of_zero_would_never_block_and_is_refused() {
+    check(&[(
+        "completion_cap:\n  blocks: 0\n  same: 0\n",
+        "f:2:11: `completion_cap.blocks` is 0, so the gate would never block; remove `completion` instead\n\
+         f:3:9: `completion_cap.same` is 0, so the gate would never block; remove `completion` instead",
+    )]);
+}
+
+#[test]
+fn a_duplicate_key_is_an_error_at_any_depth() {
+    check(&[
+        (
+            "mode: observe\nmode: enforce\n",
+            "f:2:1: duplicate key `mode`; it is given first at line 1",
+        ),
+        (
+            "tools:\n  a: {}\n  b: { kind: read, kind: write }\n  a: {}\n",
+            "f:3:20: duplicate key `kind`; it is given first at line 3\n\
+             f:4:3: `a` names two tools\n\
+             f:4:3: duplicate key `a`; it is given first at line 2",
+        ),
+    ]);
+}
+
+#[test]
+fn what_makes_yaml_more_than_data_is_refused() {
+    check(&[
+        ("name: &a acme/x", "f:1:7: anchors are not accepted; write the value out"),
+        ("tools: &a {}", "f:1:8: anchors are not accepted; write the value out"),
+        ("sections: &a []", "f:1:11: anchors are not accepted; write the value out"),
+        ("name: *a", "f:1:7: not valid YAML: while parsing node, found unknown anchor"),
+        ("name: !!str x", "f:1:7: tags are not accepted; write the value out"),
+        ("tools: !t {}", "f:1:8: tags are not accepted; write the value out"),
+        ("? [a]\n: b\n", "f:1:3: a key must be text"),
+        ("? {a: b}\n: c\n", "f:1:3: a key must be text"),
+        (
+            "mode: observe\n---\nmode: enforce\n",
+            "f:2:1: a second document begins here; keep one document a file",
+        ),
+    ]);
+}
+
+#[test]
+fn a_file_that_is_no_text_is_refused_where_it_goes_wrong() {
+    let rows: [(&[u8], &str); 5] = [
+        (b"mode: observe\nname: a\xff/b", "f:2:8: invalid UTF-8"),
+        (b"\xfe\xff", "f:1:1: invalid UTF-8"),
+        (b"mode: obs\0erve", "f:1:10: the file holds a NUL"),
+        (
+            b"\xef\xbb\xbfmodes: 1",
+            "f:1:1: unknown key `modes` in the definition; did you mean `mode`?",
+        ),
+        (b"\xef\xbb\xbfname: a\0b", "f:1:8: the file holds a NUL"),
+    ];
+    for (source, expected) in rows {
+        assert_eq!(complaints_of_bytes(source), expected, "{source:?}");
+    }
+}
+
+#[test]
+fn places_count_letters_and_skip_the_mark_at_the_beginning() {
+    let rows: [(&[u8], &str); 4] = [
+        ("ä: x\0".as_bytes(), "f:1:5: the file holds a NUL"),
+        (b"\xc3\xa4: x\xff", "f:1:5: invalid UTF-8"),
+        (b"\xef\xbb\xbfa: b\n\0", "f:2:1: the file holds a NUL"),
+        (
+            "tools: { ä: { kin: read } }".as_bytes(),
+            "f:1:15: unknown key `kin` in a tool; did you mean `kind`?",
+        ),
+    ];
+    let found = rows.map(|(source, _)| complaints_of_bytes(source));
+    assert_eq!(found, rows.map(|(_, expected)| expected.to_owned()));
+}
+
+#[test]
+fn a_file_that_is_too_large_is_not_read() {
+    let bytes = 4 << 20;
+    let fits = vec![b'\n'; bytes];
+    assert_eq!(complaints_of_bytes(&fits), "ok");
+    assert_eq!(
+        complaints_of_bytes(&vec![b'\n'; bytes + 1]),
+        "f:1:1: the file has 4194305 bytes; at most 4194304 are read"
+    );
+}
+
+#[test]
+fn depth_has_an_end() {
+    let nested = |depth: usize| format!("tools: {}{}", "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(complaints(&nested(31)), "f:1:8: `tools` must be a mapping, not a list");
+    assert_eq!(complaints(&nested(32)), "f:1:39: nested deeper than 32");
+    // The parser looks ahead, and has an end of its own.
+    assert_eq!(complaints(&nested(100_000)), "f:1:263: not valid YAML: recursion limit exceeded");
+    let checks = |depth: usize| {
+        format!("completion: {}{{ files: [a] }}{}", "{ any: [ ".repeat(depth), " ] }".repeat(depth))
+    };
+    assert_eq!(complaints(&checks(8)), "ok");
+    assert_eq!(complaints(&checks(9)), "f:1:94: `all` and `any` nest deeper than 8");
+}
+
+#[test]
+fn more_mistakes_than_anyone_reads_are_counted() {
+    let source = (0..250).map(|n| format!("bad{n}: 1")).collect::<Vec<_>>().join("\n");
+    let complaints = complaints(&source);
+    assert_eq!(complaints.lines().count(), 201);
+    assert_eq!(complaints.lines().last(), Some("f: and 50 more problems"));
+}
+
+#[test]
+fn broken_yaml_says_where() {
+    check(&[
+        (
+            "tools: {",
+            "f:2:1: not valid YAML: while parsing a node, did not find expected node content",
+        ),
+        ("a: b: c", "f:1:5: not valid YAML: mapping values are not allowed in this context"),
+        (
+            "mode: \"x",
+            "f:1:7: not valid YAML: while scanning a quoted scalar, found unexpected end of stream",
+        ),
+    ]);
+}
+
+#[test]
+fn a_cycle_is_shown_whole() {
+    let policy = |body: &str| format!("policies:\n  - sequential_dependency:\n{body}");
+    let cycle = "a cycle that nothing can satisfy:";
+    assert_eq!(complaints(&policy("      a: [a]\n")), format!("f:3:7: {cycle} `a` needs `a`"));
+    assert_eq!(
+        complaints(&policy("      a: [b]\n      b: [a]\n")),
+        format!("f:3:7: {cycle} `a` needs `b` needs `a`")
+    );
+    // The way into a round is no part of it.
+    assert_eq!(
+        complaints(&policy("      x: [a]\n      a: [b]\n      b: [c]\n      c: [ok, a]\n")),
+        format!("f:4:7: {cycle} `a` needs `b` needs `c` needs `a`")
+    );
+    // A tool and its alias are one tool.
+    let aliased = format!("tools: {{ a: {{ aliases: [A] }} }}\n{}", policy("      a: [A]\n"));
+    assert_eq!(complaints(&aliased), format!("f:4:7: {cycle} `a` needs `a`"));
+    // Two ways to the same tool are no round.
+    assert_eq!(complaints(&policy("      a: [b, c]\n      b: [d]\n      c: [d]\n")), "ok");
+}
+
+#[test]
+fn a_policy_that_can_never_see_a_tool_is_refused() {
+    check(&[
+        (
+            "sections: [ { name: s, tools: [lint], policies: [ sequential_dependency: { lint: [zzz] } ] } ]",
+            "f:1:83: this policy can never see `zzz`: it is not among the tools of section `s`; add it to the section's `tools`, or move the policy to the top level",
+        ),
+        (
+            "sections: [ { name: s, tools: [lint, test], policies: [ sequential_dependency: { lnit: [test] } ] } ]",
+            "f:1:82: this policy can never see `lnit`: it is not among the tools of section `s`; did you mean `lint`?",
+        ),
+        // A tool of another section is out of sight, although it is declared.
+        (
+            "tools: { lint: {}, pack: {} }\nsections: [ { name: s, tools: [lint], policies: [ sequential_dependency: { lint: [pack] } ] } ]",
+            "f:2:83: this policy can never see `pack`: it is not among the tools of section `s`; add it to the section's `tools`, or move the policy to the top level",
+        ),
+        (
+            "tools: { lint: {}, deploy: {} }\npolicies: [ sequential_dependency: { deploy: [lnit] } ]",
+            "f:2:47: this policy can never see `lnit`: no such tool is declared; did you mean `lint`?",
+        ),
+        (
+            "tools: { lint: {}, deploy: {} }\npolicies: [ sequential_dependency: { deploy: [ { tool: zzzz } ] } ]",
+            "f:2:56: this policy can never see `zzzz`: no such tool is declared; add it to `tools`",
+        ),
+        // Where the file does not say which tools there are, any may come.
+        ("policies: [ sequential_dependency: { deploy: [lint] } ]", "ok"),
+        // An alias is as good as the name, in a section and above.
+        (
+            "tools: { lint: { aliases: [L] }, d: {} }\nsections: [ { name: s, tools: [L, d], policies: [ sequential_dependency: { d: [lint] } ] } ]",
+            "ok",
+        ),
+    ]);
+}
+
+#[test]
+fn a_tool_named_like_a_kind_has_that_kind() {
+    check(&[
+        (
+            "tools: { exec: { kind: read } }",
+            "f:1:24: a tool named `exec` has that kind and can't have another",
+        ),
+        ("tools: { exec: { kind: exec } }", "ok"),
+        // A well-known name is only a default.
+        ("tools: { bash: { kind: effect } }", "ok"),
+    ]);
+}
+
+#[test]
+fn one_name_means_one_tool() {
+    check(&[
+        ("tools: { a: { aliases: [b] }, b: {} }", "f:1:31: `b` names two tools"),
+        ("tools: { a: { aliases: [x] }, b: { aliases: [x] } }", "f:1:46: `x` names two tools"),
+        ("tools: { a: { aliases: [a] } }", "f:1:25: `a` names two tools"),
+        ("tools: { a: { aliases: [x, x] } }", "f:1:28: `x` names two tools"),
+        (
+            "tools: { a: { aliases: [A] } }\npolicies: [ sequential_dependency: { a: [b1], A: [b2] } ]",
+            "f:2:42: this policy can never see `b1`: no such tool is declared; add it to `tools`\n\
+             f:2:47: `a` is given twice\n\
+             f:2:51: this policy can never see `b2`: no such tool is declared; add it to `tools`",
+        ),
+    ]);
+}
+
+#[test]
+fn a_path_stays_inside() {
+    check(&[
+        ("completion: { files: [../a] }", "f:1:23: `../a` leads out of the workspace"),
+        ("completion: { files: [a/../../b] }", "f:1:23: `a/../../b` leads out of the workspace"),
+        ("completion: { files: [/../a] }", "f:1:23: `/../a` leads out of the workspace"),
+        ("completion: { files: [.] }", "f:1:23: `.` is the workspace, not a file"),
+        ("completion: { files: [a/..] }", "f:1:23: `a/..` is the workspace, not a file"),
+        ("completion: { files: [/] }", "f:1:23: `/` is the workspace, not a file"),
+        ("completion: { files: [\"\"] }", "f:1:23: a path must not be empty"),
+        ("completion: { files: [\"a\\0b\"] }", "f:1:23: the path holds a NUL"),
+        ("completion: { files: [{ path: ../a }] }", "f:1:31: `../a` leads out of the workspace"),
+    ]);
+}
+
+#[test]
+fn names_have_their_form() {
+    let not_a_name = |name: &str| {
+        format!("f:1:7: `{name}` is not a name; write it as namespace/key, such as acme/coder")
+    };
+    for name in ["acme", "a/b/c", "/b", "a/", "a b/c", "ä/b", &format!("{}/b", "x".repeat(65))] {
+        assert_eq!(complaints(&format!("name: \"{name}\"")), not_a_name(name));
+    }
+    for name in ["a/b", "acme.io/my-agent_2", &format!("{}/b", "x".repeat(64))] {
+        assert_eq!(complaints(&format!("name: {name}")), "ok");
+    }
+    check(&[
+        ("tools: { \"\": {} }", "f:1:10: the name of a tool must not be empty"),
+        ("tools: { \"a\\tb\": {} }", "f:1:10: the name of a tool holds a control character"),
+        (
+            "tools: { t: { aliases: [\"\\e\"] } }",
+            "f:1:25: the name of a tool holds a control character",
+        ),
+    ]);
+}
+
+/// A policy on such a tool would guard nothing.
+#[test]
+fn a_tool_that_no_event_can_name_is_refused_in_sections_and_policies_too() {
+    check(&[
+        (
+            "sections: [ { name: s, tools: [\"a\\tb\"] } ]",
+            "f:1:32: the name of a tool holds a control character",
+        ),
+        (
+            "policies: [ sequential_dependency: { \"a\\tb\": [c] } ]",
+            "f:1:38: the name of a tool holds a control character",
+        ),
+    ]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_bytes_never_break_the_loader(source in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = load(&source, "f");
+    }
+
+    #[test]
+    fn arbitrary_yaml_letters_never_break_the_loader(
+        source in "([a-z]{1,3}|[-:?,\\[\\]{}#&*!|>'\"%@` \n\t~<0-9]|tools|files|all|sequential_dependency){0,80}"
+    ) {
+        let _ = load(source.as_bytes(), "f");
+    }
+
+    /// Mutations of a good file reach deeper than noise does. Whatever is wrong
+    /// is said, at a place that exists; whatever loads can be kept and read back.
+    #[test]
+    fn mutations_of_a_good_file_never_break_the_loader(
+        edits in proptest::collection::vec((any::<proptest::sample::Index>(), 0..5_u8, any::<u8>()), 1..6)
+    ) {
+        let mut source = FULL.as_bytes().to_vec();
+        for (index, edit, byte) in edits {
+            if source.is_empty() {
+                break;
+            }
+            let at = index.index(source.len());
+            match edit {
+                0 => source[at] = byte,
+                1 => source[at] ^= 1 << (byte % 8),
+                2 => source.insert(at, byte),
+                3 => drop(source.remove(at)),
+                _ => {
+                    // A piece of the file again, somewhere else.
+                    let to = (at + usize::from(byte)).min(source.len());
+                    let piece = source[at..to].to_vec();
+                    let target = usize::from(byte).wrapping_mul(7) % source.len();
+                    source.splice(target..target, piece);
+                }
+            }
+        }
+        match load(&source, "f") {
+            Ok(definition) => prop_assert_eq!(decode(&encode(&definition)), Some(definition)),
+            Err(problems) => {
+                let lines = source.split(|byte| *byte == b'\n').count();
+                prop_assert!(!problems.is_empty());
+                prop_assert!(problems.iter().all(|p| p.line >= 1 && p.line <= lines + 1 && p.column >= 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Locks between processes, waited for with an end.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::error::{Context as _, StoreError};
+
+/// How long a session may be held by another process.
+const LOCK_SECONDS: u64 = 10;
+
+/// Locks a file for writing.
+pub(crate) fn exclusive(file: &File, path: &Path) -> Result<(), StoreError> {
+    acquire(file, path, File::try_lock, File::lock)
+}
+
+/// Locks a file for reading.
+pub(crate) fn shared(file: &File, path: &Path) -> Result<(), StoreError> {
+    acquire(file, path, File::try_lock_shared, File::lock_shared)
+}
+
+fn acquire(
+    file: &File,
+    path: &Path,
+    try_lock: fn(&File) -> Result<(), TryLockError>,
+    lock: fn(&File) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    match try_lock(file) {
+        Ok(()) => Ok(()),
+        Err(TryLockError::Error(error)) => Err(error).context("lock", path),
+        Err(TryLockError::WouldBlock) => wait(file, path, lock),
+    }
+}
+
+/// Waits in a thread of its own, so that waiting has an end.
+fn wait(file: &File, path: &Path, lock: fn(&File) -> io::Result<()>) -> Result<(), StoreError> {
+    let (sender, receiver) = mpsc::sync_channel(0);
+    // Locks belong to the open file, which the clone shares.
+    let waiting = file.try_clone().context("lock", path)?;
+    std::thread::spawn(move || {
+        let locked = lock(&waiting);
+        if sender.send(locked).is_err() {
+            // Nobody waits any more: the lock must not outlive the wish for it.
+            let _ = waiting.unlock();
+        }
+    });
+    match receiver.recv_timeout(Duration::from_secs(LOCK_SECONDS)) {
+        Ok(locked) => locked.context("lock", path),
+        Err(_) => Err(StoreError::Busy { seconds: LOCK_SECONDS }),
+    }
+}

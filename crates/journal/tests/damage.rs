@@ -1,0 +1,409 @@
+//! A journal that is damaged is never taken for a whole one: a flipped bit, a
+//! cut and a torn tail are told apart, and the record is named.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use jackline_engine::{Definition, Digest, EventId, Facts, Now, SessionId, Timestamp, wire};
+use jackline_journal::{
+    Body, Finding, Head, JournalFile, Line, Log, Opened, OpenedDefinition, Report, Store as _,
+    StoreError, Verifier, parse_record,
+};
+use jackline_journal::{FileStore, check_line};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use tempfile::TempDir;
+
+/// How many records the journal has, the opening included.
+const RECORDS: u64 = 60;
+
+/// The hash that ends a line, with its quotes, brace and newline.
+const END_BYTES: usize = 64 + 4;
+
+/// The trials of the table.
+const TRIALS: u64 = 1000;
+
+/// Numbers that look random and are the same in every run.
+struct Xorshift(u64);
+
+impl Xorshift {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % end as u64).unwrap()
+    }
+}
+
+/// A journal on disk, with what it was when it was whole.
+struct Journal {
+    _home: TempDir,
+    store: FileStore,
+    session: SessionId,
+    bytes: Vec<u8>,
+    /// The head after each record.
+    heads: Vec<Head>,
+}
+
+impl Journal {
+    /// A journal whose state was saved with record `saved`, or not at all.
+    fn new(saved: Option<u64>) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let store = FileStore::new(home.path(), 7);
+        let session = SessionId::parse("s").unwrap();
+        let mut log = store.open(&session).unwrap();
+        log.lock().unwrap();
+        let mut heads = vec![log.append(&[opening(&session)]).unwrap()];
+        for seq in 1..RECORDS {
+            heads.push(log.append(&[record(seq)]).unwrap());
+        }
+        if let Some(saved) = saved {
+            let head = heads.iter().find(|head| head.seq == saved).unwrap();
+            log.save_state(head, b"state").unwrap();
+        }
+        drop(log);
+        let mut journal = Self { _home: home, store, session, bytes: Vec::new(), heads };
+        journal.bytes = fs::read(journal.path()).unwrap();
+        journal
+    }
+
+    fn path(&self) -> PathBuf {
+        self.store.directory(&self.session).join("journal.jsonl")
+    }
+
+    fn ids_path(&self) -> PathBuf {
+        self.store.directory(&self.session).join("ids")
+    }
+
+    /// Where a record begins.
+    fn start(&self, record: u64) -> usize {
+        let before = usize::try_from(record).unwrap().checked_sub(1);
+        before.map_or(0, |before| usize::try_from(self.heads[before].bytes).unwrap())
+    }
+
+    /// The record that a byte is in.
+    fn record_at(&self, byte: usize) -> u64 {
+        self.heads.iter().find(|head| (byte as u64) < head.bytes).unwrap().seq
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        fs::write(self.path(), bytes).unwrap();
+    }
+
+    /// What `jackline verify` would find.
+    fn verify(&self) -> Report {
+        let journal = JournalFile::open(&self.path()).unwrap();
+        let mut verifier = Verifier::new(journal.saved());
+        let torn = journal
+            .for_each(|line| {
+                verifier.line(line);
+                Ok::<(), StoreError>(())
+            })
+            .unwrap();
+        verifier.finish(torn)
+    }
+
+    fn open(&self) -> Box<dyn Log> {
+        let mut log = self.store.open(&self.session).unwrap();
+        log.lock().unwrap();
+        log
+    }
+
+    /// What the next one who wants to append finds, and how much was repaired.
+    fn head(&self) -> Result<(Option<Head>, Option<u64>), StoreError> {
+        let mut log = self.open();
+        log.head().map(|head| (head, log.take_repaired()))
+    }
+
+    /// The record of an id, by its number.
+    fn find(&self, id: &str) -> Option<u64> {
+        let line = self.open().find(&EventId::parse(id).unwrap()).unwrap()?;
+        match parse_record(&line).unwrap() {
+            Line::Event(record) => Some(record.seq),
+            Line::Opened(_) => panic!("an opening has no id"),
+        }
+    }
+}
+
+fn opening(session: &SessionId) -> Body {
+    Body::opened(&Opened {
+        session: session.clone(),
+        at: Timestamp::from_ms(1),
+        workspace: None,
+        definition: OpenedDefinition {
+            checksum: Digest::of(b""),
+            file: None,
+            lowered: Definition::default(),
+        },
+    })
+}
+
+/// Records of many lengths, with letters of more than one byte, each with an id.
+fn record(seq: u64) -> Body {
+    let text = "Jäckline ✓ ".repeat(usize::try_from(seq % 7 * seq % 23).unwrap());
+    let event = json!({"session": "s", "id": format!("e{seq}"), "event": "tool_proposed",
+        "call": format!("c{seq}"), "tool": "t", "args": { "text": text }});
+    let event = wire::parse_line(event.to_string().as_bytes(), None).unwrap();
+    let facts = Facts::at(Now::wall(Timestamp::from_ms(i64::try_from(seq).unwrap())));
+    let verdict = to_raw_value(&json!({"v": 1, "seq": seq, "decision": "allow"})).unwrap();
+    Body::event(seq, &event, &facts, &verdict, &[], None)
+}
+
+/// A journal with one bit flipped, and the byte it is in.
+fn flipped(bytes: &[u8], random: &mut Xorshift) -> (Vec<u8>, usize) {
+    let at = random.below(bytes.len());
+    let mut damaged = bytes.to_vec();
+    damaged[at] ^= 1 << random.below(8);
+    (damaged, at)
+}
+
+#[test]
+fn a_whole_journal_is_clean() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    let report = journal.verify();
+    assert_eq!((report.records, report.findings, report.more), (RECORDS, Vec::new(), 0));
+    assert_eq!(journal.head().unwrap(), (journal.heads.last().copied(), None));
+}
+
+#[test]
+fn one_flipped_bit_anywhere_is_found_and_its_record_named() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    let mut random = Xorshift(0x6a61_636b);
+    // What is looked at before an append: the end of the last record.
+    let looked_at = journal.bytes.len() - END_BYTES;
+    let (mut refused, mut newlines) = (0, 0);
+    for trial in 0..TRIALS {
+        let (damaged, at) = flipped(&journal.bytes, &mut random);
+        journal.write(&damaged);
+        let record = journal.record_at(at);
+        let report = journal.verify();
+        let newline = journal.bytes[at] == b'\n';
+        newlines += u64::from(newline);
+        let Some(first) = report.findings.first() else { panic!("trial {trial}: byte {at}") };
+        assert!(
+            first.record == record || (newline && first.record == record + 1),
+            "trial {trial}: a flip in record {record} was found as {first:?}"
+        );
+        assert_eq!(first.kind, "tampered", "trial {trial}: byte {at}");
+        // Whether or not the gate looks that far back, it repairs nothing.
+        match journal.head() {
+            Ok(found) => {
+                assert!(at < looked_at, "trial {trial}: byte {at}");
+                assert_eq!(found, (journal.heads.last().copied(), None), "trial {trial}");
+            }
+            Err(StoreError::Tampered { record, .. }) => {
+                assert_eq!(record, (RECORDS - 1).to_string(), "trial {trial}: byte {at}");
+                refused += 1;
+            }
+            Err(other) => panic!("trial {trial}: {other}"),
+        }
+        assert_eq!(fs::read(journal.path()).unwrap(), damaged, "trial {trial}: it was changed");
+    }
+    println!("{TRIALS} flips found, {newlines} in a newline, {refused} refused before an append");
+}
+
+#[test]
+fn every_byte_of_the_last_record_counts() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    for at in journal.start(RECORDS - 1)..journal.bytes.len() {
+        let mut damaged = journal.bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        journal.write(&damaged);
+        let records: Vec<u64> =
+            journal.verify().findings.iter().map(|finding| finding.record).collect();
+        assert_eq!(records.first(), Some(&(RECORDS - 1)), "byte {at}");
+    }
+}
+
+/// Without a state the whole journal is read, so the gate itself finds it.
+#[test]
+fn without_a_state_the_gate_refuses_any_flipped_bit() {
+    let journal = Journal::new(None);
+    let mut random = Xorshift(0x6c69_6e65);
+    for trial in 0..TRIALS / 4 {
+        // Without a state, nobody knows that the last newline was ever there.
+        let (damaged, at) = flipped(&journal.bytes[..journal.bytes.len() - 1], &mut random);
+        let damaged = [damaged.as_slice(), b"\n"].concat();
+        journal.write(&damaged);
+        let record = journal.record_at(at);
+        match journal.head() {
+            Err(StoreError::Tampered { record: named, .. }) => {
+                let named: u64 = named.split(' ').next().unwrap().parse().unwrap();
+                assert_eq!(named, record, "trial {trial}: byte {at}");
+            }
+            other => panic!("trial {trial}: byte {at}: {other:?}"),
+        }
+        assert_eq!(fs::read(journal.path()).unwrap(), damaged, "trial {trial}: it was changed");
+    }
+}
+
+#[test]
+fn a_journal_cut_after_any_record_is_truncated() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    for kept in 0..RECORDS {
+        journal.write(&journal.bytes[..journal.start(kept)]);
+        let last = RECORDS - 1;
+        let reason = format!("records {kept} to {last} are missing");
+        assert_eq!(
+            journal.verify().findings,
+            [Finding { kind: "truncated", record: kept, reason }],
+            "{kept} records are left"
+        );
+        let found = kept.checked_sub(1).map_or("none".to_owned(), |last| last.to_string());
+        assert_eq!(
+            journal.head().unwrap_err().to_string(),
+            format!(
+                "the journal was truncated: it ends at record {found}, and record {last} was answered"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_journal_that_is_gone_is_truncated() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    fs::remove_file(journal.path()).unwrap();
+    let error = journal.head().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the journal was truncated: it ends at record none, and record 59 was answered"
+    );
+}
+
+#[test]
+fn an_answered_record_cut_at_any_byte_is_tampered_with() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    let start = journal.start(RECORDS - 1);
+    for end in start + 1..journal.bytes.len() {
+        let damaged = &journal.bytes[..end];
+        journal.write(damaged);
+        let reason = format!("{} bytes of it are left, without an end", end - start);
+        assert_eq!(
+            journal.verify().findings,
+            [Finding { kind: "tampered", record: RECORDS - 1, reason }],
+            "cut at {end}"
+        );
+        assert!(matches!(journal.head(), Err(StoreError::Truncated { .. })), "cut at {end}");
+        assert_eq!(fs::read(journal.path()).unwrap(), damaged, "cut at {end}: it was changed");
+    }
+}
+
+#[test]
+fn a_record_that_was_never_answered_is_torn_and_repaired_at_any_byte() {
+    let saved = RECORDS - 2;
+    let journal = Journal::new(Some(saved));
+    let start = journal.start(RECORDS - 1);
+    let before = journal.heads.iter().find(|head| head.seq == saved).copied();
+    for end in start + 1..journal.bytes.len() {
+        journal.write(&journal.bytes[..end]);
+        let torn = (end - start) as u64;
+        let reason = format!("{torn} bytes of a record that was never answered");
+        assert_eq!(
+            journal.verify().findings,
+            [Finding { kind: "torn", record: RECORDS - 1, reason }],
+            "cut at {end}"
+        );
+        assert_eq!(journal.head().unwrap(), (before, Some(torn)), "cut at {end}");
+        assert_eq!(fs::read(journal.path()).unwrap(), journal.bytes[..start], "cut at {end}");
+        assert!(journal.verify().is_clean(), "cut at {end}");
+    }
+    // A whole record beyond the state was written and not answered: it stays.
+    journal.write(&journal.bytes);
+    assert_eq!(journal.head().unwrap(), (journal.heads.last().copied(), None));
+}
+
+#[test]
+fn a_complete_bad_line_beyond_the_state_is_tampering_not_a_torn_tail() {
+    let saved = RECORDS - 2;
+    let journal = Journal::new(Some(saved));
+    let start = journal.start(RECORDS - 1);
+    let mut random = Xorshift(0x6a6c);
+    for trial in 0..200 {
+        let at = start + random.below(journal.bytes.len() - 1 - start);
+        let mut damaged = journal.bytes.clone();
+        damaged[at] ^= 1 << random.below(8);
+        journal.write(&damaged);
+        let error = journal.head().unwrap_err().to_string();
+        let expected = "the journal was tampered with at record 59";
+        assert!(error.starts_with(expected), "trial {trial}: {error}");
+        assert_eq!(fs::read(journal.path()).unwrap(), damaged, "trial {trial}: it was changed");
+    }
+    let foreign = [journal.bytes.as_slice(), b"{\"v\":1}\n"].concat();
+    journal.write(&foreign);
+    assert_eq!(
+        journal.head().unwrap_err().to_string(),
+        "the journal was tampered with at record 60: it does not end in a hash"
+    );
+}
+
+#[test]
+fn records_that_were_moved_or_taken_out_are_found() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    let lines: Vec<&[u8]> = journal.bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let first = |order: &[&[u8]]| {
+        journal.write(&order.concat());
+        let found = journal.verify().findings;
+        found.first().map(|finding| (finding.kind, finding.record))
+    };
+    let mut without = lines.clone();
+    without.remove(20);
+    assert_eq!(first(&without), Some(("tampered", 20)));
+    let mut swapped = lines.clone();
+    swapped.swap(20, 21);
+    assert_eq!(first(&swapped), Some(("tampered", 20)));
+    let mut doubled = lines.clone();
+    doubled.insert(20, lines[20]);
+    assert_eq!(first(&doubled), Some(("tampered", 21)));
+    // Every line is sealed all the same: it is the chain that shows it.
+    assert!(lines.iter().all(|line| check_line(&line[..line.len() - 1]).is_ok()));
+}
+
+#[test]
+fn a_table_of_ids_that_is_gone_or_cut_is_made_again() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    let whole = fs::read(journal.ids_path()).unwrap();
+    for length in [None, Some(0), Some(7), Some(23), Some(24)] {
+        match length {
+            None => fs::remove_file(journal.ids_path()).unwrap(),
+            // Without its entries the table covers nothing.
+            Some(24) => fs::write(journal.ids_path(), [&whole[..16], &[0; 8]].concat()).unwrap(),
+            Some(length) => fs::write(journal.ids_path(), &whole[..length]).unwrap(),
+        }
+        for seq in 1..RECORDS {
+            assert_eq!(journal.find(&format!("e{seq}")), Some(seq), "cut at {length:?}");
+        }
+        assert_eq!(journal.find("unknown"), None, "cut at {length:?}");
+    }
+}
+
+/// The table is a cache. A resend that it does not know must not be decided
+/// again: the same event would be written down twice.
+#[test]
+fn a_table_of_ids_that_is_damaged_is_not_believed() {
+    let journal = Journal::new(Some(RECORDS - 1));
+    let whole = fs::read(journal.ids_path()).unwrap();
+    let expected: Vec<Option<u64>> = (1..RECORDS).map(Some).collect();
+    let mut random = Xorshift(0x6964_7300);
+    let mut damages: Vec<(String, Vec<u8>)> =
+        (0..40).map(|trial| (format!("flip {trial}"), flipped(&whole, &mut random).0)).collect();
+    damages.push(("cut after its header".to_owned(), whole[..64].to_vec()));
+    damages.push(("cut in the middle".to_owned(), whole[..whole.len() / 2].to_vec()));
+    let mut believed = Vec::new();
+    for (damage, bytes) in damages {
+        fs::write(journal.ids_path(), bytes).unwrap();
+        let found: Vec<Option<u64>> =
+            (1..RECORDS).map(|seq| journal.find(&format!("e{seq}"))).collect();
+        if found != expected {
+            let lost = found.iter().filter(|found| found.is_none()).count();
+            believed.push(format!("{damage}: {lost} ids lost"));
+        }
+    }
+    assert!(believed.is_empty(), "{}", believed.join("\n"));
+}

@@ -1,0 +1,16 @@
+//! The runtime as a library: what is around a decision.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod extensions;
+mod faults;
+mod rebuild;
+mod redaction;
+mod replay;
+mod retention;
+mod support;

@@ -1,0 +1,283 @@
+//! The saved state is a cache: losing it, or half of it, changes nothing.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use jackline_engine::{Blob, Digest, EventId, SessionId};
+use jackline_journal::{Body, FileStore, Head, Log, Note, Store, StoreError};
+use jackline_runtime::Runtime;
+use serde_json::json;
+
+use crate::support::{World, send};
+
+const DEFINITION: &str = "\
+policies: [ sequential_dependency: { deploy: [ { tool: lint, fresh: true } ] } ]
+completion: { files: [report.md] }
+limits: { steps: { max: 1000000 }, total_tokens: { max: 100000000, soft: true } }
+";
+
+/// How often a record carries a snapshot.
+const SNAPSHOT_EVERY: u64 = 4096;
+
+/// Plays `count` events that touch every part of the state.
+fn play(runtime: &mut Runtime, count: u64) {
+    let tools = ["lint", "write_file", "deploy", "read_file", "bash"];
+    for n in 0..count {
+        let tool = tools[usize::try_from(n / 2 % 5).unwrap()];
+        let line = match n % 20 {
+            18 => {
+                format!(r#"{{"event":"usage_reported","request":"r{n}","input":{n},"output":3}}"#)
+            }
+            19 => r#"{"event":"stop_proposed"}"#.to_owned(),
+            at if at % 2 == 0 => format!(
+                r#"{{"event":"tool_proposed","call":"c{n}","tool":"{tool}","args":{{"n":{n}}}}}"#
+            ),
+            at => format!(
+                r#"{{"event":"tool_finished","call":"c{}","status":"{}"}}"#,
+                n - 1,
+                if at == 9 { "error" } else { "ok" }
+            ),
+        };
+        send(runtime, &line);
+    }
+}
+
+#[test]
+fn a_state_that_is_gone_is_rebuilt_the_same_after_ten_thousand_events() {
+    let world = World::new(DEFINITION);
+    play(&mut world.runtime(), 10_000);
+    let summary = world.summary("s");
+    assert_eq!(summary.seq, 10_000);
+    let state = world.directory("s").join("state");
+    fs::remove_file(&state).unwrap();
+    // For those who only look.
+    assert_eq!(world.summary("s"), summary);
+
+    // And for the next event: a copy that kept its state decides the same.
+    let verdict = send(&mut world.runtime(), r#"{"event":"stop_proposed"}"#);
+    assert_eq!(verdict["seq"], 10_001);
+    let rebuilt = world.summary("s");
+    fs::remove_file(&state).unwrap();
+    assert_eq!(world.summary("s"), rebuilt);
+    assert_eq!(world.records("s").last().unwrap().notes, []);
+    world.prove("s");
+}
+
+#[test]
+fn a_state_whose_slots_are_both_damaged_is_rebuilt() {
+    let world = World::new(DEFINITION);
+    play(&mut world.runtime(), 40);
+    let summary = world.summary("s");
+    let path = world.directory("s").join("state");
+    let whole = fs::read(&path).unwrap();
+    for at in [0, 20, 70, 150] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        damaged[256 * 1024 + at] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        assert_eq!(world.summary("s"), summary, "byte {at}");
+    }
+    let verdict = send(&mut world.runtime(), r#"{"event":"stop_proposed"}"#);
+    assert_eq!(verdict["seq"], 41);
+    world.prove("s");
+}
+
+#[test]
+fn one_damaged_slot_costs_one_record_of_folding() {
+    let world = World::new(DEFINITION);
+    play(&mut world.runtime(), 41);
+    let summary = world.summary("s");
+    let path = world.directory("s").join("state");
+    let whole = fs::read(&path).unwrap();
+    for slot in [0, 256 * 1024] {
+        let mut damaged = whole.clone();
+        damaged[slot + 100] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        assert_eq!(world.summary("s"), summary, "slot at {slot}");
+    }
+    assert_eq!(send(&mut world.runtime(), r#"{"event":"stop_proposed"}"#)["seq"], 42);
+    world.prove("s");
+}
+
+#[test]
+fn a_torn_tail_is_repaired_and_noted_with_the_next_record() {
+    use std::io::Write as _;
+    let world = World::new(DEFINITION);
+    play(&mut world.runtime(), 10);
+    let before = world.lines("s");
+    let mut journal = fs::OpenOptions::new().append(true).open(world.journal("s")).unwrap();
+    journal.write_all(&before[5][..before[5].len() / 2]).unwrap();
+    let torn = before[5].len() as u64 / 2;
+    send(&mut world.runtime(), r#"{"event":"session_ended"}"#);
+    assert_eq!(world.lines("s")[..11], before);
+    assert_eq!(world.records("s").last().unwrap().notes, [Note::Repaired { bytes: torn }]);
+    world.prove("s");
+}
+
+#[test]
+fn a_resend_is_answered_from_the_journal_whatever_became_of_the_caches() {
+    let world = World::new(DEFINITION);
+    let line = r#"{"event":"tool_proposed","id":"e1","call":"c1","tool":"deploy","args":{}}"#;
+    let first = send(&mut world.runtime(), line);
+    play(&mut world.runtime(), 30);
+    let lines = world.lines("s");
+    for cache in ["ids", "state"] {
+        fs::remove_file(world.directory("s").join(cache)).unwrap();
+        assert_eq!(send(&mut world.runtime(), line), first, "without `{cache}`");
+    }
+    fs::remove_dir_all(world.store.home().join("definitions")).unwrap();
+    assert_eq!(send(&mut world.runtime(), line), first, "without compiled definitions");
+    assert_eq!(world.lines("s"), lines, "nothing was decided again");
+    world.prove("s");
+}
+
+/// A number is the same number after it was written down, whatever its digits.
+#[test]
+fn a_resend_of_any_number_is_recognised() {
+    let world = World::new("");
+    let mut runtime = world.runtime();
+    for (n, number) in [
+        "0.1",
+        "209311365701183.675762534",
+        "7.437306552931983e+112",
+        "1e308",
+        "18446744073709551615",
+        "-0.0",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let line = format!(
+            r#"{{"event":"tool_proposed","id":"e{n}","call":"c{n}","tool":"t","args":{{"n":{number}}}}}"#
+        );
+        let first = send(&mut runtime, &line);
+        assert_eq!(first["decision"], "allow");
+        assert_eq!(send(&mut runtime, &line), first, "{number}");
+    }
+}
+
+#[test]
+fn an_id_that_comes_back_with_another_event_is_refused() {
+    let world = World::new("");
+    let mut runtime = world.runtime();
+    send(&mut runtime, r#"{"event":"tool_proposed","id":"e1","call":"c1","tool":"t","args":{}}"#);
+    let other = r#"{"event":"tool_proposed","id":"e1","call":"c2","tool":"t","args":{}}"#;
+    let verdict = send(&mut runtime, other);
+    assert_eq!(verdict["decision"], "deny");
+    assert_eq!(
+        verdict["error"],
+        json!({"kind": "id_reused", "reason": "the guard is broken, not the call: event id `e1` was used before, for another event; give every event an id of its own"})
+    );
+    assert_eq!(world.records("s").len(), 1);
+}
+
+/// A store that writes down where its logs are read from.
+struct Watched {
+    inner: FileStore,
+    reads: Arc<Mutex<Vec<u64>>>,
+}
+
+struct WatchedLog {
+    inner: Box<dyn Log>,
+    reads: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Store for Watched {
+    fn open(&self, session: &SessionId) -> Result<Box<dyn Log>, StoreError> {
+        let inner = self.inner.open(session)?;
+        Ok(Box::new(WatchedLog { inner, reads: Arc::clone(&self.reads) }))
+    }
+
+    fn put_blobs(&self, blobs: &[Blob]) -> Result<(), StoreError> {
+        self.inner.put_blobs(blobs)
+    }
+
+    fn blob(&self, sha256: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.blob(sha256)
+    }
+}
+
+impl Log for WatchedLog {
+    fn lock(&mut self) -> Result<(), StoreError> {
+        self.inner.lock()
+    }
+
+    fn unlock(&mut self) {
+        self.inner.unlock();
+    }
+
+    fn head(&mut self) -> Result<Option<Head>, StoreError> {
+        self.inner.head()
+    }
+
+    fn take_repaired(&mut self) -> Option<u64> {
+        self.inner.take_repaired()
+    }
+
+    fn load_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
+        self.inner.load_state()
+    }
+
+    fn append(&mut self, bodies: &[Body]) -> Result<Head, StoreError> {
+        self.inner.append(bodies)
+    }
+
+    fn save_state(&mut self, head: &Head, state: &[u8]) -> Result<(), StoreError> {
+        self.inner.save_state(head, state)
+    }
+
+    fn read(
+        &mut self,
+        from: u64,
+        each: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.reads.lock().unwrap().push(from);
+        self.inner.read(from, each)
+    }
+
+    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.first()
+    }
+
+    fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError> {
+        self.inner.latest_snapshot()
+    }
+
+    fn find(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.find(id)
+    }
+}
+
+/// "A snapshot record every 4,096 bounds a rebuild": nothing before it is
+/// folded or even read as a record.
+#[test]
+fn a_rebuild_begins_at_the_latest_snapshot() {
+    let world = World::new(DEFINITION);
+    play(&mut world.runtime(), SNAPSHOT_EVERY + 20);
+    let snapshots: Vec<u64> = world
+        .records("s")
+        .iter()
+        .filter(|record| record.snapshot.is_some())
+        .map(|record| record.seq)
+        .collect();
+    assert_eq!(snapshots, [SNAPSHOT_EVERY]);
+    let summary = world.summary("s");
+    fs::remove_file(world.directory("s").join("state")).unwrap();
+
+    let lines = world.lines("s");
+    let at: u64 = lines[..usize::try_from(SNAPSHOT_EVERY).unwrap()]
+        .iter()
+        .map(|line| line.len() as u64 + 1)
+        .sum();
+    let reads = Arc::new(Mutex::new(Vec::new()));
+    let watched = Watched { inner: world.store.clone(), reads: Arc::clone(&reads) };
+    let verdict = send(&mut world.runtime_on(watched), r#"{"event":"session_started"}"#);
+    assert_eq!(verdict["seq"], summary.seq + 1);
+    world.prove("s");
+    let reads = reads.lock().unwrap().clone();
+    assert!(!reads.is_empty());
+    assert!(
+        reads.iter().all(|from| *from >= at),
+        "the snapshot begins at {at}, read from {reads:?}"
+    );
+}

@@ -1,0 +1,186 @@
+//! Old sessions make room for new ones, and nothing that is at work is lost.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use jackline_engine::{Digest, Timestamp};
+use jackline_journal::{Retention, Store as _};
+
+use crate::support::{World, send};
+
+/// No session was removed.
+const NONE: [PathBuf; 0] = [];
+
+const DAY: u64 = 24 * 60 * 60;
+
+/// A day well away from the clock on the wall, which must not matter.
+const TODAY: u64 = 1_000 * DAY;
+
+fn now() -> Timestamp {
+    Timestamp::from_ms(i64::try_from(TODAY * 1000).unwrap())
+}
+
+fn keep(world: &World, bytes: u64) -> Retention {
+    let workspace = world.workspace().canonicalize().unwrap().display().to_string();
+    Retention { workspace, bytes, days: 30 }
+}
+
+/// Sets when a file was last written.
+fn written(path: &PathBuf, days_ago: u64) {
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(TODAY - days_ago * DAY);
+    File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+}
+
+/// A session with one large record, written some days ago.
+fn session(world: &World, name: &str, days_ago: u64) {
+    let line = format!(
+        r#"{{"session":"{name}","event":"prompt_submitted","text":"{}"}}"#,
+        "x".repeat(30_000)
+    );
+    send(&mut world.runtime(), &line);
+    written(&world.journal(name), days_ago);
+}
+
+#[test]
+fn a_session_older_than_its_definition_says_is_removed() {
+    let world = World::new("journal: { retain_days: 7 }");
+    session(&world, "old", 8);
+    session(&world, "young", 6);
+    let removed = world.store.prune(&keep(&world, u64::MAX), now()).unwrap();
+    assert_eq!(removed, [world.directory("old")]);
+    assert!(!world.directory("old").exists());
+    world.prove("young");
+}
+
+#[test]
+fn the_oldest_sessions_make_room_above_a_size() {
+    let world = World::new("");
+    for (name, days_ago) in [("a", 4), ("b", 3), ("c", 2), ("d", 1)] {
+        session(&world, name, days_ago);
+    }
+    let bytes = |name: &str| -> u64 {
+        std::fs::read_dir(world.directory(name))
+            .unwrap()
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .sum()
+    };
+    let room = bytes("c") + bytes("d");
+    let removed = world.store.prune(&keep(&world, room), now()).unwrap();
+    assert_eq!(removed, [world.directory("a"), world.directory("b")]);
+    world.prove("c");
+    world.prove("d");
+}
+
+#[test]
+fn the_newest_session_stays_whatever_its_size() {
+    let world = World::new("");
+    session(&world, "a", 2);
+    session(&world, "b", 1);
+    let removed = world.store.prune(&keep(&world, 1), now()).unwrap();
+    assert_eq!(removed, [world.directory("a")]);
+    assert!(world.opened("b"));
+}
+
+#[test]
+fn another_workspace_is_not_asked_to_make_room() {
+    let world = World::new("");
+    session(&world, "a", 2);
+    session(&world, "b", 1);
+    let elsewhere = Retention { workspace: "/elsewhere".to_owned(), bytes: 1, days: 30 };
+    assert_eq!(world.store.prune(&elsewhere, now()).unwrap(), NONE);
+}
+
+#[test]
+fn a_session_that_is_held_is_kept() {
+    let world = World::new("");
+    for name in ["held", "free", "new"] {
+        session(&world, name, 40);
+    }
+    let mut log = world.store.log_at(&world.directory("held"));
+    jackline_journal::Log::lock(&mut log).unwrap();
+    written(&world.journal("new"), 1);
+    let removed = world.store.prune(&keep(&world, 1), now()).unwrap();
+    assert_eq!(removed, [world.directory("free")]);
+    drop(log);
+    world.prove("held");
+}
+
+/// Between two events nobody holds the lock, and yet the session is at work.
+/// Whatever is answered must be in a journal that can be found.
+#[test]
+fn what_is_answered_after_a_session_was_removed_is_not_lost() {
+    let world = World::new("");
+    let mut at_work = world.runtime();
+    send(&mut at_work, r#"{"session":"idle","event":"session_started"}"#);
+    written(&world.journal("idle"), 40);
+    let removed = world.store.prune(&keep(&world, 1), now()).unwrap();
+    assert_eq!(removed, [world.directory("idle")]);
+
+    let verdict = send(
+        &mut at_work,
+        r#"{"session":"idle","event":"tool_proposed","call":"c1","tool":"t","args":{}}"#,
+    );
+    assert!(
+        verdict["decision"] == "deny" || world.journal("idle").exists(),
+        "{verdict} was answered, and its record is nowhere"
+    );
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_is_evidence_and_stays() {
+    let world = World::new("");
+    session(&world, "bad", 2);
+    std::fs::write(world.journal("bad"), "not a record\n").unwrap();
+    written(&world.journal("bad"), 400);
+    assert_eq!(world.store.prune(&keep(&world, 1), now()).unwrap(), NONE);
+}
+
+#[test]
+fn payloads_expire_without_breaking_replay() {
+    let world = World::new("");
+    let text = "z".repeat(100_000);
+    let line = format!(r#"{{"event":"prompt_submitted","text":"{text}"}}"#);
+    send(&mut world.runtime(), &line);
+    written(&world.journal("s"), 1);
+    let sha256 = Digest::of(text.as_bytes());
+    let blob = world.store.home().join("blobs").join(sha256.to_string());
+    written(&blob, 29);
+    world.store.prune(&keep(&world, u64::MAX), now()).unwrap();
+    assert_eq!(world.store.blob(&sha256).unwrap(), Some(text.into_bytes()));
+
+    written(&blob, 31);
+    let tomorrow = Timestamp::from_ms(now().as_ms() + 24 * 60 * 60 * 1000);
+    written(&world.store.home().join("pruned"), 1);
+    world.store.prune(&keep(&world, u64::MAX), tomorrow).unwrap();
+    assert_eq!(world.store.blob(&sha256).unwrap(), None);
+    world.prove("s");
+}
+
+#[test]
+fn a_store_is_tidied_once_an_hour_at_most() {
+    let world = World::new("");
+    session(&world, "new", 1);
+    session(&world, "old", 40);
+    let stamp = world.store.home().join("pruned");
+    File::create(&stamp).unwrap();
+    written(&stamp, 0);
+    assert_eq!(world.store.prune(&keep(&world, u64::MAX), now()).unwrap(), NONE);
+    let later = Timestamp::from_ms(now().as_ms() + 60 * 60 * 1000);
+    let removed = world.store.prune(&keep(&world, u64::MAX), later).unwrap();
+    assert_eq!(removed, [world.directory("old")]);
+}
+
+#[test]
+fn a_runtime_tidies_up_after_a_new_session() {
+    let world = World::new("journal: { retain_days: 7 }");
+    send(&mut world.runtime(), r#"{"session":"old","event":"session_started"}"#);
+    written(&world.journal("old"), 0);
+    let mut runtime = world.runtime();
+    // Going on with a session is no reason to tidy, opening one is.
+    send(&mut runtime, r#"{"session":"new","event":"session_started"}"#);
+    assert!(world.opened("old"), "not before the answer");
+    runtime.tidy();
+    assert!(!world.opened("old"));
+    assert!(world.opened("new"));
+}

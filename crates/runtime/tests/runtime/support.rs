@@ -1,0 +1,154 @@
+//! A state home and a workspace for one test, and words to tell stories with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jackline_engine::wire::parse_line;
+use jackline_engine::{Definition, SessionId, Summary};
+use jackline_journal::{
+    EventRecord, JournalFile, Line, Report, Store, StoreError, Verifier, parse_record,
+};
+use jackline_journal::{FileStore, read_first};
+use jackline_runtime::{Definitions, Replay, ReplayReport, Runtime, Sessions, inspect};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct World {
+    root: TempDir,
+    pub(crate) store: FileStore,
+    /// A definition that YAML can't say.
+    made: Option<Definition>,
+}
+
+impl World {
+    /// A workspace whose `jackline.yaml` holds `source`.
+    pub(crate) fn new(source: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let store = FileStore::new(root.path().join("home"), 7);
+        let world = Self { root, store, made: None };
+        fs::create_dir(world.workspace()).unwrap();
+        fs::write(world.workspace().join("jackline.yaml"), source).unwrap();
+        world
+    }
+
+    /// A workspace under a definition that YAML can't say.
+    pub(crate) fn with_definition(definition: &Definition) -> Self {
+        Self { made: Some(definition.clone()), ..Self::new("") }
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    pub(crate) fn directory(&self, session: &str) -> PathBuf {
+        self.store.directory(&SessionId::parse(session).unwrap())
+    }
+
+    pub(crate) fn journal(&self, session: &str) -> PathBuf {
+        self.directory(session).join("journal.jsonl")
+    }
+
+    /// A runtime as a new process would have it.
+    pub(crate) fn runtime(&self) -> Runtime {
+        self.runtime_on(self.store.clone())
+    }
+
+    pub(crate) fn runtime_on(&self, store: impl Store + 'static) -> Runtime {
+        let definitions = match &self.made {
+            Some(made) => Definitions::made(made.clone(), Some(&self.store)),
+            None => Definitions::new(None, Some(&self.store)),
+        };
+        Runtime::new(Box::new(store), definitions, self.workspace())
+    }
+
+    /// The lines of a journal, without newlines.
+    pub(crate) fn lines(&self, session: &str) -> Vec<Vec<u8>> {
+        let bytes = fs::read(self.journal(session)).unwrap();
+        bytes
+            .split_inclusive(|byte| *byte == b'\n')
+            .map(|line| line[..line.len() - 1].to_vec())
+            .collect()
+    }
+
+    /// The records of a journal, without its opening.
+    pub(crate) fn records(&self, session: &str) -> Vec<EventRecord> {
+        let lines = self.lines(session);
+        lines
+            .iter()
+            .filter_map(|line| match parse_record(line).unwrap() {
+                Line::Event(record) => Some(*record),
+                Line::Opened(_) => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn verify(&self, session: &str) -> Report {
+        let journal = JournalFile::open(&self.journal(session)).unwrap();
+        let mut verifier = Verifier::new(journal.saved());
+        let torn = journal
+            .for_each(|line| {
+                verifier.line(line);
+                Ok::<(), StoreError>(())
+            })
+            .unwrap();
+        verifier.finish(torn)
+    }
+
+    /// Every journal a test writes is checked and replayed.
+    pub(crate) fn prove(&self, session: &str) {
+        assert_eq!(self.verify(session).findings, []);
+        let report = replay(Replay::default(), &self.lines(session));
+        assert!(report.is_proven(), "{report:#?}");
+    }
+
+    pub(crate) fn summary(&self, session: &str) -> Summary {
+        let sessions = Sessions::new(self.store.clone());
+        let found = sessions.select(Some(session), &self.workspace()).unwrap();
+        inspect(&self.store, &found).unwrap().summary()
+    }
+
+    pub(crate) fn opened(&self, session: &str) -> bool {
+        read_first(&self.journal(session)).is_ok_and(|first| first.is_some())
+    }
+}
+
+/// Sends one event and gives the verdict.
+pub(crate) fn send(runtime: &mut Runtime, line: &str) -> Value {
+    let session = SessionId::parse("s").unwrap();
+    let event = parse_line(line.as_bytes(), Some(&session)).unwrap();
+    serde_json::from_str(&runtime.answer(event).json).unwrap()
+}
+
+/// Proposes a call, and reports it as done where it may run.
+pub(crate) fn call(runtime: &mut Runtime, call: &str, tool: &str) -> Value {
+    let verdict = send(
+        runtime,
+        &format!(r#"{{"event":"tool_proposed","call":"{call}","tool":"{tool}","args":{{}}}}"#),
+    );
+    if verdict["decision"] == "allow" {
+        let done = format!(r#"{{"event":"tool_finished","call":"{call}","status":"ok"}}"#);
+        assert_eq!(send(runtime, &done)["decision"], "allow");
+    }
+    verdict
+}
+
+pub(crate) fn replay(mut replay: Replay, lines: &[Vec<u8>]) -> ReplayReport {
+    for line in lines {
+        replay.line(line).unwrap();
+    }
+    replay.finish()
+}
+
+/// Every file below a directory.
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { open.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    found
+}
