@@ -77,7 +77,12 @@ pub(crate) fn bold(text: impl Display) -> String {
 
 /// Text from outside, made harmless for a terminal and cut to a width.
 pub(crate) fn plain(text: &str, width: usize) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let acts = |c: char| {
+        // Letters that turn the direction of writing are no better than escapes.
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let clean: String = text.chars().map(|c| if acts(c) { ' ' } else { c }).collect();
     if clean.chars().count() <= width {
         return clean;
     }

@@ -6,9 +6,10 @@ use jackline_engine::{Definition, Digest, SEMANTICS};
 
 const MAGIC: &[u8; 8] = b"JLDEFN01";
 
-/// The compiled form of a definition.
-pub fn encode(definition: &Definition) -> Vec<u8> {
-    let body = postcard::to_allocvec(definition).unwrap_or_default();
+/// The compiled form of the definition whose source has this checksum.
+pub fn encode(definition: &Definition, source: &Digest) -> Vec<u8> {
+    let mut body = source.as_bytes().to_vec();
+    body.extend(postcard::to_allocvec(definition).unwrap_or_default());
     let mut bytes = Vec::with_capacity(body.len() + 44);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&SEMANTICS.to_le_bytes());
@@ -17,12 +18,16 @@ pub fn encode(definition: &Definition) -> Vec<u8> {
     bytes
 }
 
-/// Reads a compiled form, unless it is damaged or of another version.
-pub fn decode(bytes: &[u8]) -> Option<Definition> {
+/// Reads a compiled form, unless it is damaged, of another version, or of
+/// another source.
+pub fn decode(bytes: &[u8], source: &Digest) -> Option<Definition> {
     let rest = bytes.strip_prefix(MAGIC)?;
     let rest = rest.strip_prefix(&SEMANTICS.to_le_bytes())?;
     let (digest, body) = rest.split_at_checked(32)?;
-    (Digest::of(body).as_bytes() == digest).then(|| postcard::from_bytes(body).ok()).flatten()
+    if Digest::of(body).as_bytes() != digest {
+        return None;
+    }
+    postcard::from_bytes(body.strip_prefix(source.as_bytes())?).ok()
 }
 
 #[cfg(test)]
@@ -36,13 +41,15 @@ mod tests {
             "t",
         )
         .unwrap();
-        let bytes = encode(&definition);
-        assert_eq!(decode(&bytes), Some(definition));
+        let source = Digest::of(b"the source");
+        let bytes = encode(&definition, &source);
+        assert_eq!(decode(&bytes, &source), Some(definition));
+        assert_eq!(decode(&bytes, &Digest::of(b"another")), None);
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            assert_eq!(decode(&damaged), None, "byte {at}");
+            assert_eq!(decode(&damaged, &source), None, "byte {at}");
         }
-        assert_eq!(decode(b""), None);
+        assert_eq!(decode(b"", &source), None);
     }
 }

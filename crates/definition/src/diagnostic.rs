@@ -54,7 +54,8 @@ impl Diagnostics {
         hint: Option<String>,
     ) {
         if self.list.len() < DIAGNOSTICS_MAX {
-            self.list.push(Diagnostic { line, column, message: message.into(), hint });
+            let (message, hint) = (printable(&message.into()), hint.map(|hint| printable(&hint)));
+            self.list.push(Diagnostic { line, column, message, hint });
         } else {
             self.dropped += 1;
         }
@@ -65,6 +66,11 @@ impl Diagnostics {
         self.list.dedup();
         self
     }
+}
+
+/// A message quotes the file, and a file can hold what a terminal would act on.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 impl fmt::Display for Diagnostics {

@@ -128,6 +128,9 @@ fn journal(node: &Node, journal: &mut Journal, reader: &mut Reader<'_>) {
             "retain_days" => {
                 if let Some(days) = reader.count(node, "`journal.retain_days`") {
                     journal.retain_days = days;
+                    if days == 0 {
+                        reader.complain(node.at, "`journal.retain_days` can't be 0");
+                    }
                 }
             }
             _ => {

@@ -143,6 +143,11 @@ impl<'a> Reader<'a> {
                 }
                 fits
             }
+            NodeValue::Text(ref text) => {
+                let text: String = text.chars().take(40).collect();
+                self.complain(node.at, format!("{what} must be a whole number, not `{text}`"));
+                None
+            }
             _ => {
                 self.wrong(node, what, "a whole number");
                 None

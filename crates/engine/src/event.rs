@@ -343,30 +343,24 @@ pub trait Payloads {
     /// A JSON value.
     fn value(&mut self, value: &mut Value);
 
-    /// A name, a reason, a path.
+    /// A name, a reason.
     fn word(&mut self, _word: &mut String) {}
 }
 
 impl Event {
     /// Shows everything that is free text to a visitor. Ids, the tool's name and
-    /// the workspace are not: they are what decisions hang on.
+    /// directories and paths are not: they are what decisions hang on.
     pub fn visit(&mut self, visitor: &mut impl Payloads) {
         match &mut self.kind {
             EventKind::SessionStarted { client, model, prompt_hash, role, .. } => {
                 each_word(visitor, [client, model, prompt_hash, role]);
             }
             EventKind::PromptSubmitted { text, .. } => each_text(visitor, text),
-            EventKind::ToolProposed { args, cwd, .. } => {
-                match args {
-                    Arguments::Parsed(value) => visitor.value(value),
-                    Arguments::Text(text) => visitor.text(text),
-                }
-                each_word(visitor, [cwd]);
-            }
-            EventKind::ToolFinished { result, seen, .. } => {
-                each_text(visitor, result);
-                seen.iter_mut().for_each(|seen| visitor.word(&mut seen.path));
-            }
+            EventKind::ToolProposed { args, .. } => match args {
+                Arguments::Parsed(value) => visitor.value(value),
+                Arguments::Text(text) => visitor.text(text),
+            },
+            EventKind::ToolFinished { result, .. } => each_text(visitor, result),
             EventKind::PlanProposed { plan, plan_text } => {
                 plan.iter_mut().for_each(|plan| visitor.value(plan));
                 each_text(visitor, plan_text);

@@ -26,15 +26,18 @@ pub struct Facts {
     /// The deadline given where the runtime was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// The workspace that an event names, where it is not the session's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// What was seen of the event's payloads.
     #[serde(default, skip_serializing_if = "is_default")]
     pub observed: Observation,
     /// Files that were asked for, by canonical path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, FileFact>,
-    /// Answers of custom policies, by name.
+    /// Answers of custom policies, by the number of the instance.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub policies: BTreeMap<String, PolicyFact>,
+    pub policies: BTreeMap<u16, PolicyFact>,
     /// Answers of custom completion checkers, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checkers: BTreeMap<String, CheckFact>,
@@ -53,6 +56,7 @@ impl Facts {
         Self {
             now,
             deadline: None,
+            elsewhere: None,
             observed: Observation::default(),
             files: BTreeMap::new(),
             policies: BTreeMap::new(),
@@ -95,6 +99,8 @@ pub enum Query {
     },
     /// May this call run, says a custom policy?
     PolicyCheck {
+        /// The number of the instance.
+        number: u16,
         /// The policy.
         name: String,
         /// Its state.
@@ -104,6 +110,8 @@ pub enum Query {
     },
     /// What does a custom policy learn from this result?
     PolicyResult {
+        /// The number of the instance.
+        number: u16,
         /// The policy.
         name: String,
         /// Its state.

@@ -10,7 +10,10 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The longest id that is accepted.
-pub const ID_BYTES_MAX: usize = 256;
+pub const ID_BYTES_MAX: usize = 128;
+
+/// The longest session id that is accepted; stores hash the long ones.
+const SESSION_BYTES_MAX: usize = 4096;
 
 /// Why a text can't be an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,9 +21,9 @@ pub enum IdError {
     /// The text is empty.
     #[error("must not be empty")]
     Empty,
-    /// The text is longer than [`ID_BYTES_MAX`].
-    #[error("is {0} bytes long; at most {ID_BYTES_MAX} are accepted")]
-    TooLong(usize),
+    /// The text is longer than accepted.
+    #[error("is {0} bytes long; at most {1} are accepted")]
+    TooLong(usize, usize),
     /// The text holds a NUL or another control character.
     #[error("holds a control character")]
     Control,
@@ -30,7 +33,7 @@ fn check(text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         Err(IdError::Empty)
     } else if text.len() > ID_BYTES_MAX {
-        Err(IdError::TooLong(text.len()))
+        Err(IdError::TooLong(text.len(), ID_BYTES_MAX))
     } else if text.chars().any(char::is_control) {
         Err(IdError::Control)
     } else {
@@ -105,8 +108,8 @@ impl SessionId {
         let text = text.into();
         if text.is_empty() {
             Err(IdError::Empty)
-        } else if text.len() > 16 * ID_BYTES_MAX {
-            Err(IdError::TooLong(text.len()))
+        } else if text.len() > SESSION_BYTES_MAX {
+            Err(IdError::TooLong(text.len(), SESSION_BYTES_MAX))
         } else {
             Ok(Self(text))
         }
@@ -141,7 +144,7 @@ mod tests {
     fn an_id_is_bounded_and_printable() {
         assert_eq!(CallId::parse("").unwrap_err(), IdError::Empty);
         assert_eq!(CallId::parse("a\0b").unwrap_err(), IdError::Control);
-        assert_eq!(CallId::parse("x".repeat(257)).unwrap_err(), IdError::TooLong(257));
+        assert_eq!(CallId::parse("x".repeat(129)).unwrap_err(), IdError::TooLong(129, 128));
         assert_eq!(CallId::parse("..").unwrap().as_str(), "..");
     }
 

@@ -40,7 +40,7 @@ pub use facts::{
     CallView, CheckFact, DefinitionFact, Facts, FileFact, FileKind, Now, PolicyFact, QUERIES_MAX,
     Queries, Query, ROUNDS_MAX,
 };
-pub use guards::custom::{CARRY_BYTES_MAX, POLICY_BYTES_MAX};
+pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
 pub use id::{
     ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,
 };

@@ -7,7 +7,9 @@ use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
 use crate::guards::limits::exhausted_hard;
 use crate::guards::{Answers, Look, custom, protocol};
 use crate::session::{Record, initial_policies};
-use crate::state::{Attempt, Call, Phase, State, TurnResult, UsageTotals, short};
+use crate::state::{
+    ATTEMPTS_MAX, Attempt, Call, Paused, Phase, State, TurnResult, UsageTotals, Why,
+};
 use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
 
 /// What a person's control and the agent's leaving decide by themselves.
@@ -16,7 +18,7 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
         EventKind::Control { action: Action::Stop, .. } => {
             answers.stop = Some(Stop { code: StopCode::HumanRequested, detail: None });
         }
-        EventKind::SessionEnded {} => {
+        EventKind::SessionEnded {} if look.event.actor.is_main() => {
             answers.stop = Some(end_code(look, answers.completion.as_ref()));
         }
         _ => {}
@@ -26,7 +28,7 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
 /// The one code a session ends with when the agent leaves.
 fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
     let code = |code| Stop { code, detail: None };
-    if matches!(look.state.phase, Phase::Paused { .. }) {
+    if look.state.paused.is_some() {
         return code(StopCode::HumanRequested);
     }
     match look.state.turn.result {
@@ -74,9 +76,7 @@ pub(crate) fn begin(state: &mut State, record: &Record<'_>) {
             state.turn = state.turn.next();
             state.usage.turn = UsageTotals::default();
             state.spent.begin_turn(elapsed_ms);
-            if matches!(state.phase, Phase::Paused { .. }) {
-                state.phase = Phase::Running;
-            }
+            state.paused = None;
         }
         kind if kind.is_of_turn() => {
             if state.turn.number == 0 {
@@ -96,7 +96,7 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
             let tool = definition.resolve(tool.as_str());
             if record.verdict.lets_run() {
                 if let Some(call) = call {
-                    state.forget_denied(short(call.as_str()));
+                    state.forget_gone(call);
                 }
                 let opened = Call {
                     id: call.clone(),
@@ -105,7 +105,7 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
                     kind: tool.kind,
                     args: record.facts.observed.args,
                     epoch: state.epoch,
-                    carried: custom::carried(definition, record.facts),
+                    carried: custom::carried(record.facts),
                 };
                 if let Some(oldest) = state.in_flight.insert(opened) {
                     unresolved(state, &oldest);
@@ -118,16 +118,21 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
                 }
                 // A duplicate of an open call must not shadow the open one.
                 if let Some(call) = call.as_ref().filter(|call| !state.in_flight.contains(call)) {
-                    state.remember_denied(short(call.as_str()), tool.kind.mutates());
+                    state.remember_gone(call, Why::Denied, tool.kind.mutates());
                 }
             }
         }
         EventKind::ToolFinished { call, status, background, .. } => {
             let Some(call) = state.in_flight.remove(record.key(definition)) else {
-                // A denied call that came back with a result did what it does.
-                let denied = call.as_ref().and_then(|call| state.denied(short(call.as_str())));
-                if denied == Some(true) && !matches!(status, Status::Error | Status::Cancelled) {
-                    state.epoch += 1;
+                // One that comes back although nobody expects it has done what
+                // it does, unless it was denied and says that it failed.
+                if let Some((call, gone)) = call.as_ref().and_then(|c| Some((c, state.gone(c)?))) {
+                    let obeyed = gone.why == Why::Denied
+                        && matches!(status, Status::Error | Status::Cancelled);
+                    state.epoch += u64::from(gone.mutates && !obeyed);
+                    if !background && gone.why == Why::Unresolved {
+                        state.forget_gone(call);
+                    }
                 }
                 return;
             };
@@ -165,6 +170,9 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
 
 fn unresolved(state: &mut State, call: &Call) {
     state.invocations.unresolved += 1;
+    if let Some(id) = &call.id {
+        state.remember_gone(id, Why::Unresolved, call.kind.mutates());
+    }
     touched(state, call);
 }
 
@@ -180,17 +188,20 @@ fn touched(state: &mut State, call: &Call) {
 pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_>) {
     let verdict = record.verdict;
     match &record.event.kind {
-        EventKind::SessionStarted { deadline, .. } => {
+        EventKind::SessionStarted { deadline, .. } if record.event.actor.is_main() => {
             if matches!(state.phase, Phase::Ended(_)) {
                 state.phase = Phase::Running;
             }
-            if deadline.is_some() {
-                state.deadline = *deadline;
-            }
+            // The earliest counts: a deadline is an allowance, and only shrinks.
+            state.deadline = [state.deadline, *deadline].into_iter().flatten().min();
         }
-        EventKind::AttemptStarted { attempt } if verdict.lets_run() => {
-            let policies = state.policies.clone();
-            state.attempts.push(Attempt { id: attempt.clone(), policies });
+        EventKind::AttemptStarted { attempt } => {
+            // Bounded in every mode, also where the objection is only observed.
+            let known = state.attempts.iter().any(|open| open.id == *attempt);
+            if verdict.lets_run() && !known && state.attempts.len() < ATTEMPTS_MAX {
+                let policies = state.policies.clone();
+                state.attempts.push(Attempt { id: attempt.clone(), policies });
+            }
         }
         EventKind::AttemptEnded { attempt, result } => {
             let Some(at) = state.attempts.iter().position(|open| open.id == *attempt) else {
@@ -208,14 +219,10 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
         }
         EventKind::Control { action, by, why } => match action {
             Action::Pause => {
-                state.phase = Phase::Paused {
-                    by: short_text(by.as_deref()),
-                    why: short_text(why.as_deref()),
-                };
+                let (by, why) = (short_text(by.as_deref()), short_text(why.as_deref()));
+                state.paused = Some(Paused { by, why });
             }
-            Action::Resume if matches!(state.phase, Phase::Paused { .. }) => {
-                state.phase = Phase::Running;
-            }
+            Action::Resume => state.paused = None,
             Action::Reset => reset(definition, state),
             _ => {}
         },
@@ -224,7 +231,10 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
     let over = verdict.is_enforced(Decision::Stop)
         || matches!(record.event.kind, EventKind::Control { action: Action::Stop, .. });
     match &verdict.stop {
-        Some(stop) if matches!(record.event.kind, EventKind::SessionEnded {}) => {
+        Some(stop)
+            if matches!(record.event.kind, EventKind::SessionEnded {})
+                && record.event.actor.is_main() =>
+        {
             state.phase = Phase::Ended(stop.into());
         }
         Some(stop) if over => state.phase = Phase::Stopped(stop.into()),
@@ -236,6 +246,7 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
 /// done to the workspace is not.
 fn reset(definition: &Definition, state: &mut State) {
     state.phase = Phase::Running;
+    state.paused = None;
     state.deadline = None;
     state.turn = state.turn.next();
     state.spent.reset(state.clock.elapsed_ms());

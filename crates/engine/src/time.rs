@@ -9,15 +9,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
+/// The years 1 to 9999, less a day: whatever is in between can be written down
+/// and read back.
+const FIRST_MS: i64 = -62_135_596_800_000;
+const LAST_MS: i64 = 253_402_128_000_000;
+
 /// A text that is not an RFC 3339 time with an offset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an RFC 3339 time such as 2026-01-31T12:00:00Z")]
 pub struct TimestampError(String);
 
 impl Timestamp {
-    /// The point `ms` milliseconds after the epoch.
+    /// The point `ms` milliseconds after the epoch, or the nearest within the
+    /// calendar.
     pub const fn from_ms(ms: i64) -> Self {
-        Self(ms)
+        if ms < FIRST_MS {
+            Self(FIRST_MS)
+        } else if ms > LAST_MS {
+            Self(LAST_MS)
+        } else {
+            Self(ms)
+        }
     }
 
     /// Milliseconds since the epoch.
@@ -27,15 +39,24 @@ impl Timestamp {
 
     /// Reads an RFC 3339 text; what is finer than a millisecond is dropped.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
-        text.parse::<jiff::Timestamp>()
-            .map(|t| Self(t.as_millisecond()))
-            .map_err(|_| TimestampError(text.chars().take(64).collect()))
+        let fail = || TimestampError(text.chars().take(64).collect());
+        // The library reads more than RFC 3339; a wire should not.
+        let shape =
+            |at: usize, byte: &[u8]| text.as_bytes().get(at).is_some_and(|b| byte.contains(b));
+        if !(shape(4, b"-") && shape(7, b"-") && shape(10, b"Tt ") && shape(13, b":"))
+            || text.contains('[')
+        {
+            return Err(fail());
+        }
+        let ms = text.parse::<jiff::Timestamp>().map_err(|_| fail())?.as_millisecond();
+        let time = Self::from_ms(ms);
+        if time.0 == ms { Ok(time) } else { Err(fail()) }
     }
 
     /// The point `ms` milliseconds later.
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {
-        Self(self.0.saturating_add_unsigned(ms))
+        Self::from_ms(self.0.saturating_add_unsigned(ms))
     }
 
     /// How long after `earlier` this is; zero where it is not.
@@ -71,7 +92,7 @@ impl<'de> Deserialize<'de> for Timestamp {
             let text = String::deserialize(deserializer)?;
             Self::parse(&text).map_err(de::Error::custom)
         } else {
-            i64::deserialize(deserializer).map(Self)
+            i64::deserialize(deserializer).map(Self::from_ms)
         }
     }
 }
@@ -91,6 +112,21 @@ mod tests {
     fn a_time_without_an_offset_is_refused() {
         assert!(Timestamp::parse("2026-01-31T12:00:00").is_err());
         assert!(Timestamp::parse("yesterday").is_err());
+        assert!(Timestamp::parse("20260131T120000Z").is_err());
+        assert!(Timestamp::parse("2026-01-31T12:00:00+01:00[Europe/Berlin]").is_err());
+        assert!(Timestamp::parse("9999-12-30T22:00:00.5Z").is_err());
+    }
+
+    #[test]
+    fn every_time_reads_back() {
+        for ms in [i64::MIN, FIRST_MS, -1, 0, 1, LAST_MS, 300_000_000_000_000, i64::MAX] {
+            let time = Timestamp::from_ms(ms);
+            assert_eq!(Timestamp::parse(&time.to_string()), Ok(time), "{ms}");
+            assert_eq!(
+                Timestamp::parse(&time.plus_ms(u64::MAX).to_string()),
+                Ok(Timestamp(LAST_MS))
+            );
+        }
     }
 
     #[test]

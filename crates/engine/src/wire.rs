@@ -23,6 +23,9 @@ use crate::time::Timestamp;
 /// The version of the wire.
 pub const VERSION: u64 = 1;
 
+/// The longest text of a field that is no payload.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+
 /// Why a line is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
@@ -100,7 +103,7 @@ fn hint(nearest: Option<&str>) -> String {
 
 /// Parses a line from an adapter. `session` stands in where the line names none.
 pub fn parse_line(line: &[u8], session: Option<&SessionId>) -> Result<Event, WireError> {
-    let value = parse_strict(line).map_err(|error| WireError::Json(error.to_string()))?;
+    let value = parse_strict(line).map_err(|error| WireError::Json(shorten(&error.to_string())))?;
     parse_value(value, session, Source::Adapter)
 }
 
@@ -277,14 +280,20 @@ impl Fields {
             None => Ok(()),
             Some(Value::Number(n)) if n.as_u64() == Some(VERSION) => Ok(()),
             Some(Value::Number(n)) => Err(WireError::Version(n.to_string())),
-            Some(Value::String(s)) => Err(WireError::Version(shorten(&s))),
+            Some(Value::String(s)) if s != "1" => Err(WireError::Version(shorten(&s))),
             Some(other) => Err(wrong("v", "a number", &other)),
         }
     }
 
+    /// A name, a reason, a path: long texts are payloads.
     fn text(&mut self, field: &'static str) -> Result<Option<String>, WireError> {
         match self.any(field) {
             None => Ok(None),
+            Some(Value::String(text)) if text.len() > TEXT_BYTES_MAX => Err(WireError::Type {
+                field: field.to_owned(),
+                expected: format!("at most {TEXT_BYTES_MAX} bytes long"),
+                got: format!("{} bytes", text.len()),
+            }),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(wrong(field, "a string", &other)),
         }
@@ -480,7 +489,7 @@ fn type_name(value: &Value) -> &'static str {
 
 /// User text in an error stays short and printable.
 fn shorten(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(64).collect()
+    text.chars().filter(|c| !c.is_control()).take(160).collect()
 }
 
 #[cfg(test)]

@@ -23,8 +23,11 @@ pub enum StoreError {
         seconds: u64,
     },
     /// The session was removed to make room while it was open here.
-    #[error("the session was removed meanwhile")]
+    #[error("the journal of this session was removed while it was open")]
     Removed,
+    /// There is no complete first record.
+    #[error("the journal has no record yet")]
+    Unopened,
     /// The journal is shorter than what was answered.
     #[error(
         "the journal was truncated: it ends at record {found}, and record {expected} was answered"
@@ -44,7 +47,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A newer Jackline wrote this.
-    #[error("{what} has format {found}, and this jackline knows up to {known}; update jackline")]
+    #[error("{what} has format {found}, and this jackline knows up to {known}")]
     Newer {
         /// What was read.
         what: &'static str,
@@ -73,6 +76,7 @@ impl StoreError {
             },
             Self::Busy { .. } => "store_busy",
             Self::Removed => "store_removed",
+            Self::Unopened => "journal_empty",
             Self::Truncated { .. } => "journal_truncated",
             Self::Tampered { .. } => "journal_tampered",
             Self::Newer { .. } => "newer_version",
@@ -88,6 +92,8 @@ impl StoreError {
                 "make the state home writable or set JACKLINE_HOME to a directory that is, then send it again"
             }
             "store_busy" => "end the process that holds the session, then send it again",
+            "store_removed" => "go on in a new session",
+            "journal_empty" => "send its first event",
             "journal_truncated" | "journal_tampered" | "journal_unreadable" => {
                 "look at it with `jackline verify`, and go on in a new session"
             }

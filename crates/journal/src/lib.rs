@@ -8,6 +8,7 @@ mod chain;
 pub mod contract;
 mod error;
 mod file;
+mod file_log;
 mod head;
 mod ids;
 mod lines;
@@ -22,7 +23,8 @@ mod verify;
 
 pub use chain::{LineFault, Sealed, check_line, seal};
 pub use error::StoreError;
-pub use file::{FileLog, FileStore, write_private};
+pub use file::{FileStore, write_private};
+pub use file_log::FileLog;
 pub use head::Head;
 pub use memory::MemoryStore;
 pub use names::directory_name;

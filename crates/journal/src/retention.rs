@@ -1,6 +1,7 @@
 //! Old sessions make room for new ones.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -66,7 +67,7 @@ pub(crate) fn prune(
         bytes -= session.bytes;
         removed.extend(remove(&session));
     }
-    prune_blobs(&store.home().join("blobs"), now, keep.days);
+    prune_blobs(&store.home().join("blobs"), now, keep);
     Ok(removed)
 }
 
@@ -78,28 +79,45 @@ fn look(directory: PathBuf) -> Option<Kept> {
     let bytes = fs::read_dir(&directory)
         .ok()?
         .filter_map(|entry| entry.ok()?.metadata().ok())
-        .map(|metadata| metadata.len())
+        .map(|metadata| size(&metadata))
         .sum();
     let days = opened.definition.lowered.journal.retain_days;
     Some(Kept { directory, modified, bytes, days, workspace: opened.workspace })
 }
 
-/// Removes a session that nobody holds.
+/// Removes a session that nobody holds or has open.
 fn remove(session: &Kept) -> Option<PathBuf> {
     let journal = File::open(session.directory.join("journal.jsonl")).ok()?;
     journal.try_lock().ok()?;
+    if let Ok(state) = File::open(session.directory.join("state")) {
+        state.try_lock().ok()?;
+    }
     fs::remove_dir_all(&session.directory).ok()?;
     Some(session.directory.clone())
 }
 
-fn prune_blobs(directory: &Path, now: SystemTime, days: u32) {
+fn prune_blobs(directory: &Path, now: SystemTime, keep: &Retention) {
     let Ok(entries) = fs::read_dir(directory) else { return };
-    for entry in entries.flatten() {
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        if modified.is_ok_and(|modified| is_older(modified, now, days)) {
-            let _ = fs::remove_file(entry.path());
+    let mut blobs: Vec<(SystemTime, u64, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            Some((metadata.modified().ok()?, size(&metadata), entry.path()))
+        })
+        .collect();
+    blobs.sort();
+    let mut bytes: u64 = blobs.iter().map(|(_, bytes, _)| bytes).sum();
+    for (modified, size, path) in blobs {
+        if is_older(modified, now, keep.days) || bytes > keep.bytes {
+            bytes -= size;
+            let _ = fs::remove_file(path);
         }
     }
+}
+
+/// What a file takes on disk; the state has holes.
+fn size(metadata: &fs::Metadata) -> u64 {
+    metadata.blocks() * 512
 }
 
 fn is_older(modified: SystemTime, now: SystemTime, days: u32) -> bool {

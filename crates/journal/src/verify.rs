@@ -12,7 +12,7 @@ const FINDINGS_MAX: usize = 20;
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// `tampered`, `truncated` or `torn`.
+    /// `tampered`, `truncated`, `torn` or `blob`.
     pub kind: &'static str,
     /// The record.
     pub record: u64,
@@ -39,6 +39,13 @@ impl Report {
     /// Whether the journal is what was written.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
+    }
+}
+
+impl Report {
+    /// Adds something that was found beside the chain.
+    pub fn add(&mut self, kind: &'static str, record: u64, reason: String) {
+        self.findings.push(Finding { kind, record, reason });
     }
 }
 

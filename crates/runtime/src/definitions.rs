@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackline_definition::{Diagnostics, FILE_NAME, decode, encode, load};
-use jackline_engine::{Definition, Digest};
+use jackline_engine::definition::{Policy, PolicyRule};
+use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, Digest};
 use jackline_journal::{FileStore, OpenedDefinition, write_private};
 
 /// Why there is no definition.
@@ -25,6 +26,9 @@ pub enum DefinitionError {
     /// The file is wrong.
     #[error("{0}")]
     Invalid(Diagnostics),
+    /// State is bounded, and so is what custom policies can remember.
+    #[error("a definition may have {CUSTOM_POLICIES_MAX} custom policies")]
+    TooManyPolicies,
 }
 
 /// A definition and where it came from.
@@ -64,10 +68,17 @@ impl Definitions {
     }
 
     /// One definition that was made in Rust, for every session.
-    pub fn made(definition: Definition, store: Option<&FileStore>) -> Self {
-        let checksum = Digest::of(&encode(&definition));
+    pub fn made(
+        definition: Definition,
+        store: Option<&FileStore>,
+    ) -> Result<Self, DefinitionError> {
+        let is_custom = |policy: &&Policy| matches!(policy.rule, PolicyRule::Custom { .. });
+        if definition.policies.iter().filter(is_custom).count() > CUSTOM_POLICIES_MAX {
+            return Err(DefinitionError::TooManyPolicies);
+        }
+        let checksum = Digest::of(&encode(&definition, &Digest::ZERO));
         let made = Resolved { definition: Arc::new(definition), checksum, file: None };
-        Self { source: Source::Made(made), cache: cache_of(store), known: BTreeMap::new() }
+        Ok(Self { source: Source::Made(made), cache: cache_of(store), known: BTreeMap::new() })
     }
 
     /// The definition for a new session in a directory.
@@ -93,6 +104,14 @@ impl Definitions {
         Ok(Resolved { definition, checksum, file: Some(file) })
     }
 
+    /// The file that was named for all sessions.
+    pub(crate) fn named(&self) -> Option<&Path> {
+        match &self.source {
+            Source::File(file) => Some(file),
+            Source::Workspace | Source::Made(_) => None,
+        }
+    }
+
     /// The definition a session was opened with; `opened` is read only where
     /// the compiled one is gone.
     pub(crate) fn pinned<E>(
@@ -111,7 +130,7 @@ impl Definitions {
             return Some(Arc::clone(known));
         }
         let bytes = std::fs::read(self.compiled_path(checksum)?).ok()?;
-        let definition = Arc::new(decode(&bytes)?);
+        let definition = Arc::new(decode(&bytes, checksum)?);
         self.known.insert(*checksum, Arc::clone(&definition));
         Some(definition)
     }
@@ -119,7 +138,7 @@ impl Definitions {
     fn keep(&mut self, checksum: Digest, definition: Definition) -> Arc<Definition> {
         if let Some(path) = self.compiled_path(&checksum) {
             // A cache that can't be written costs time, nothing else.
-            let _ = write_private(&path, &encode(&definition));
+            let _ = write_private(&path, &encode(&definition, &checksum));
         }
         let definition = Arc::new(definition);
         self.known.insert(checksum, Arc::clone(&definition));

@@ -18,8 +18,19 @@ use crate::runtime::{Fault, Runtime};
 pub struct Answer {
     /// The verdict, as it is in the journal.
     pub json: String,
-    /// Whether this is a decision; if not, the guard or the line is broken.
-    pub decided: bool,
+    /// Whether this is a decision.
+    pub outcome: Outcome,
+}
+
+/// What an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A decision on the event.
+    Decided,
+    /// A denial, because the line is no event of its own.
+    Refused,
+    /// A denial, because the guard is broken.
+    Broken,
 }
 
 impl Runtime {
@@ -34,7 +45,7 @@ impl Runtime {
         };
         let handled = catch_unwind(AssertUnwindSafe(|| self.handle(event)));
         let fault = match handled {
-            Ok(Ok(json)) => return Answer { json: take(json), decided: true },
+            Ok(Ok(json)) => return Answer { json: take(json), outcome: Outcome::Decided },
             Ok(Err(fault)) => fault,
             Err(panic) => {
                 self.forget();
@@ -42,6 +53,13 @@ impl Runtime {
             }
         };
         let (kind, remedy) = (fault.kind(), fault.remedy());
+        if let Fault::IdReused(_) = fault {
+            // The client's mistake, and no fault of the guard's.
+            let reason = format!("{fault}; {remedy}");
+            let fault = WireFault { kind: kind.to_owned(), reason, line: None };
+            let verdict = Verdict { session: Some(session), call, ..Verdict::fault(fault) };
+            return Answer { json: render(&verdict), outcome: Outcome::Refused };
+        }
         self.note(Note::Fault { kind: kind.to_owned(), reason: fault.to_string() });
         let message = format!("the guard is broken, not the call: {fault}");
         let verdict = Verdict {
@@ -66,7 +84,7 @@ impl Runtime {
                 line: None,
             })
         };
-        Answer { json: render(&verdict), decided: false }
+        Answer { json: render(&verdict), outcome: Outcome::Broken }
     }
 
     /// Answers a line that is no event.
@@ -86,7 +104,7 @@ impl Runtime {
                 line: Some(line),
             })
         };
-        Answer { json: render(&verdict), decided: false }
+        Answer { json: render(&verdict), outcome: Outcome::Refused }
     }
 
     /// Answers a line that can't be parsed.
@@ -100,6 +118,7 @@ impl Fault {
         match self {
             Self::Store(error) => error.kind(),
             Self::Definition(_) => "definition",
+            Self::Workspace(_) => "workspace",
             Self::IdReused(_) => "id_reused",
             Self::Panic(_) => "internal",
         }
@@ -109,6 +128,7 @@ impl Fault {
         match self {
             Self::Store(error) => error.remedy(),
             Self::Definition(_) => "mend the definition (`jackline check`), then send it again",
+            Self::Workspace(_) => "work in a directory whose name is UTF-8",
             Self::IdReused(_) => "give every event an id of its own",
             Self::Panic(_) => "report this with the journal of the session",
         }

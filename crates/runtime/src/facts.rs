@@ -7,7 +7,6 @@ use std::path::Path;
 use jackline_engine::{
     DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Query, ROUNDS_MAX, Session,
 };
-use serde::de::IgnoredAny;
 
 use crate::clock::from_system;
 use crate::extensions::Extensions;
@@ -38,18 +37,33 @@ impl World<'_> {
     fn answer(&self, query: &Query, facts: &mut Facts) {
         match query {
             Query::File { path, json } => {
-                facts.files.insert(path.clone(), file_fact(self.workspace, path, *json));
+                // One file may be asked about twice, once of them thoroughly.
+                let json = *json || facts.files.get(path).is_some_and(|fact| fact.json.is_some());
+                facts.files.insert(path.clone(), file_fact(self.workspace, path, json));
             }
-            Query::PolicyCheck { name, state, call } => {
-                facts.policies.insert(name.clone(), self.extensions.check(name, state, call));
+            Query::PolicyCheck { number, name, state, call } => {
+                facts.policies.insert(*number, self.extensions.check(name, state, call));
             }
-            Query::PolicyResult { name, state, call } => {
-                facts.policies.insert(name.clone(), self.extensions.on_result(name, state, call));
+            Query::PolicyResult { number, name, state, call } => {
+                facts.policies.insert(*number, self.extensions.on_result(name, state, call));
             }
             Query::Checker { name } => {
                 facts.checkers.insert(name.clone(), self.extensions.complete(name));
             }
             Query::Definition => facts.definition = Some(self.definition()),
+        }
+    }
+
+    /// Looks again at what may have changed while the session was waited for.
+    /// A file that looks the same is not read again.
+    pub(crate) fn recheck(&self, facts: &mut Facts) {
+        for (path, fact) in &mut facts.files {
+            let now = file_fact(self.workspace, path, false);
+            let looks_same =
+                (now.kind, now.bytes, now.modified) == (fact.kind, fact.bytes, fact.modified);
+            if !looks_same {
+                *fact = file_fact(self.workspace, path, fact.json.is_some());
+            }
         }
     }
 
@@ -100,5 +114,6 @@ fn file_fact(workspace: Option<&Path>, path: &str, json: bool) -> FileFact {
 }
 
 fn is_json(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|bytes| serde_json::from_slice::<IgnoredAny>(&bytes).is_ok())
+    // Into values and not past them: only that looks into texts and numbers.
+    fs::read(path).is_ok_and(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).is_ok())
 }

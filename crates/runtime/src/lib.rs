@@ -19,7 +19,7 @@ mod sessions;
 
 pub use clock::{boot_number, now};
 pub use definitions::{DefinitionError, Definitions, Resolved, find_file};
-pub use door::Answer;
+pub use door::{Answer, Outcome};
 pub use extensions::{CompletionChecker, Extensions, PolicyDecision, ToolPolicy};
 pub use home::{HomeError, state_home};
 pub use inspect::inspect;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jackline_engine::{Definition, Digest, Session};
+use jackline_engine::{Definition, Digest, Session, SessionId};
 use jackline_journal::{Head, Line, Log, Opened, OpenedDefinition, StoreError, parse_record};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,8 @@ use crate::definitions::Definitions;
 /// What a saved state holds besides the engine's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
+    /// The session it belongs to.
+    pub session: SessionId,
     /// The checksum of the pinned definition.
     pub definition: Digest,
     /// The file it came from.
@@ -25,6 +27,7 @@ pub struct Saved {
 /// A session at work.
 pub(crate) struct Live {
     pub(crate) log: Box<dyn Log>,
+    pub(crate) id: SessionId,
     pub(crate) session: Session,
     /// The head the session belongs to; none before the first record.
     pub(crate) head: Option<Head>,
@@ -40,16 +43,19 @@ impl Live {
     /// brought up to date under the lock.
     pub(crate) fn load(
         mut log: Box<dyn Log>,
+        id: &SessionId,
         definitions: &mut Definitions,
     ) -> Result<Option<Self>, StoreError> {
         if let Some((head, bytes)) = log.load_state()?
             && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
         {
+            is_of(&saved.session, id)?;
             let definition = definitions
                 .pinned(&saved.definition, || read_opened(log.as_mut()).map(|o| o.definition))?;
             if let Some(session) = restore(definition, &saved.state)? {
                 return Ok(Some(Self {
                     log,
+                    id: id.clone(),
                     session,
                     head: Some(head),
                     checksum: saved.definition,
@@ -63,10 +69,12 @@ impl Live {
             return Ok(None);
         }
         let opened = read_opened(log.as_mut())?;
+        is_of(&opened.session, id)?;
         let OpenedDefinition { checksum, file, lowered } = opened.definition;
         let session = Session::new(Arc::new(lowered));
         Ok(Some(Self {
             log,
+            id: id.clone(),
             session,
             head: None,
             checksum,
@@ -153,6 +161,7 @@ impl Live {
     /// What is saved beside the journal.
     pub(crate) fn saved(&self) -> Vec<u8> {
         let saved = Saved {
+            session: self.id.clone(),
             definition: self.checksum,
             file: self.file.as_ref().map(|file| file.display().to_string()),
             workspace: self.workspace_text(),
@@ -160,6 +169,15 @@ impl Live {
         };
         postcard::to_allocvec(&saved).unwrap_or_default()
     }
+}
+
+/// The journal of another session, in this one's place, is not this one's.
+fn is_of(found: &SessionId, id: &SessionId) -> Result<(), StoreError> {
+    if found == id {
+        return Ok(());
+    }
+    let reason = format!("it opens the session `{found}`");
+    Err(StoreError::Tampered { record: "0".to_owned(), reason })
 }
 
 /// A state of a newer format shuts the gate; one that can't be read is made

@@ -40,6 +40,9 @@ pub enum Fault {
     /// The id of the event belongs to another one.
     #[error("event id `{0}` was used before, for another event")]
     IdReused(String),
+    /// Records are text, and so are the paths in them.
+    #[error("the workspace `{}` is not UTF-8", .0.display())]
+    Workspace(PathBuf),
     /// A bug of ours.
     #[error("an internal fault: {0}")]
     Panic(String),
@@ -134,23 +137,22 @@ impl Runtime {
         let mut facts = Facts::at(clock::now());
         facts.deadline = self.deadline;
         facts.observed = observe(&event);
+        facts.elsewhere = self.elsewhere(&live, &event);
         self.gather(&live, &event, &mut facts);
 
         self.store.put_blobs(&blobs)?;
-        match live.log.lock() {
-            Err(StoreError::Removed) => {
-                // An old session made room while this one was kept open; it
-                // begins anew.
-                live = self.open(&event)?;
-                self.gather(&live, &event, &mut facts);
-                live.log.lock()?;
+        let answer = match live.log.lock() {
+            Ok(()) => {
+                let answer = self.decide(&mut live, &event, facts);
+                live.log.unlock();
+                answer
             }
-            locked => locked?,
-        }
-        let answer = self.decide(&mut live, &event, facts);
-        live.log.unlock();
-        // After a fault the session is read again from its journal.
-        if answer.is_ok() {
+            Err(error) => Err(error.into()),
+        };
+        // After a fault the session is read again from its journal. One whose
+        // journal was removed stays, and stays shut: it must not begin anew
+        // with new budgets because somebody deleted it.
+        if matches!(answer, Ok(_) | Err(Fault::Store(StoreError::Removed))) {
             if self.live.len() >= OPEN_MAX {
                 self.live.remove(0);
             }
@@ -159,14 +161,24 @@ impl Runtime {
         answer
     }
 
-    fn gather(&self, live: &Live, event: &Event, facts: &mut Facts) {
-        let world = World {
+    fn world<'a>(&'a self, live: &'a Live) -> World<'a> {
+        World {
             workspace: live.workspace.as_deref(),
-            definition_file: live.file.as_deref(),
+            definition_file: self.definitions.named().or(live.file.as_deref()),
             definition_checksum: live.checksum,
             extensions: &self.extensions,
-        };
-        gather(&live.session, event, facts, &world);
+        }
+    }
+
+    fn gather(&self, live: &Live, event: &Event, facts: &mut Facts) {
+        gather(&live.session, event, facts, &self.world(live));
+    }
+
+    /// The workspace that an event names, where it is not the session's.
+    fn elsewhere(&self, live: &Live, event: &Event) -> Option<String> {
+        let EventKind::SessionStarted { workspace: Some(_), .. } = &event.kind else { return None };
+        let named = self.workspace_of(event);
+        (live.workspace.as_ref() != Some(&named)).then(|| named.display().to_string())
     }
 
     /// The part that holds the lock.
@@ -187,8 +199,10 @@ impl Runtime {
             // Somebody was faster, so the questions may be others. What policies
             // said rested on an older state.
             facts.policies.clear();
+            facts.checkers.clear();
             self.gather(live, event, &mut facts);
         }
+        self.world(live).recheck(&mut facts);
         facts.now = clock::now();
 
         let verdict = live.session.decide(event, &facts);
@@ -244,11 +258,28 @@ impl Runtime {
     }
 
     fn open(&mut self, event: &Event) -> Result<Live, Fault> {
+        match self.open_once(event) {
+            Err(Fault::Store(StoreError::Io { source, .. }))
+                if source.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
+                    && !self.live.is_empty() =>
+            {
+                // Every open session holds files; they can be opened again.
+                self.forget();
+                self.open_once(event)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_once(&mut self, event: &Event) -> Result<Live, Fault> {
         let log = self.store.open(&event.session)?;
-        if let Some(live) = Live::load(log, &mut self.definitions)? {
+        if let Some(live) = Live::load(log, &event.session, &mut self.definitions)? {
             return Ok(live);
         }
         let workspace = self.workspace_of(event);
+        if workspace.to_str().is_none() {
+            return Err(Fault::Workspace(workspace));
+        }
         let Resolved { definition, checksum, file } = self.definitions.resolve(&workspace)?;
         let opening = Opened {
             session: event.session.clone(),
@@ -262,6 +293,7 @@ impl Runtime {
         };
         Ok(Live {
             log: self.store.open(&event.session)?,
+            id: event.session.clone(),
             session: Session::new(definition),
             head: None,
             checksum,

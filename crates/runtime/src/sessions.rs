@@ -15,6 +15,9 @@ pub struct Found {
     /// Its file of records.
     pub journal: PathBuf,
     opened: Option<Opened>,
+    bytes: u64,
+    /// Whether there is no complete line at all.
+    torn: bool,
     /// When it was last written to.
     pub modified: Option<Timestamp>,
 }
@@ -22,9 +25,13 @@ pub struct Found {
 impl Found {
     /// What it was opened with, unless that can't be read any more.
     pub fn opened(&self) -> Result<&Opened, StoreError> {
-        self.opened.as_ref().ok_or_else(|| StoreError::Tampered {
-            record: "0".to_owned(),
-            reason: "it does not open a session".to_owned(),
+        self.opened.as_ref().ok_or(if self.bytes == 0 || self.torn {
+            StoreError::Unopened
+        } else {
+            StoreError::Tampered {
+                record: "0".to_owned(),
+                reason: "it does not open a session".to_owned(),
+            }
         })
     }
 }
@@ -112,11 +119,14 @@ impl Sessions {
 
 fn look(journal: &Path) -> Option<Found> {
     let metadata = journal.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let opened = read_first(journal).ok().flatten();
+    let first = read_first(journal);
+    let torn = matches!(first, Ok(None));
+    let opened = first.ok().flatten();
     let name = match &opened {
         Some(opened) => opened.session.to_string(),
         None => journal.parent()?.file_name()?.to_string_lossy().into_owned(),
     };
     let modified = metadata.modified().ok().map(from_system);
-    Some(Found { name, journal: journal.to_owned(), opened, modified })
+    let bytes = metadata.len();
+    Some(Found { name, journal: journal.to_owned(), opened, bytes, torn, modified })
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, here, say, say_json, styled};
+use crate::terminal::{bold, dim, fail, here, plain, say, say_json, styled};
 
 pub(crate) fn run(args: &CheckArgs) -> Exit {
     let named = args.file.clone().or_else(|| args.definition.clone());
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CheckArgs) -> Exit {
         Ok(definition) => {
             let ok = styled(AnsiColor::Green.on_default().bold(), "ok");
             say(format!("{}: {ok}", bold(&name)));
-            describe(&definition).iter().for_each(|line| say(format!("  {line}")));
+            describe(&definition).iter().for_each(|line| say(format!("  {}", plain(line, 400))));
             say(dim(format!("  checksum {}", Digest::of(&source))));
             Exit::Fine
         }

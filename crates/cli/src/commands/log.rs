@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use jackline_engine::{Arguments, Completion, EventKind, Payload};
+use jackline_engine::{Arguments, Completion, DefinitionFact, EventKind, Payload};
 use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_record};
 
 use super::select;
@@ -84,8 +84,17 @@ fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
             plain(&what(&record.event.kind), 40),
             verdict(record),
         ]);
-        for note in &record.notes {
-            table_rows.push(vec![String::new(), String::new(), dim("note"), dim(describe(note))]);
+        let about_definition = match record.facts.definition {
+            Some(DefinitionFact::Changed { .. }) => {
+                Some("the definition was changed; that applies to the next session".to_owned())
+            }
+            Some(DefinitionFact::Missing) => {
+                Some("the definition file is gone; the pinned one stays in force".to_owned())
+            }
+            Some(DefinitionFact::Same) | None => None,
+        };
+        for note in record.notes.iter().map(describe).chain(about_definition) {
+            table_rows.push(vec![String::new(), String::new(), dim("note"), dim(note)]);
         }
     }
     table(&table_rows);

@@ -8,6 +8,7 @@ pub(crate) mod status;
 pub(crate) mod stdio;
 pub(crate) mod verify;
 
+use jackline_journal::FileStore;
 use jackline_runtime::{Found, SelectError, Sessions};
 
 use crate::args::SessionsArgs;
@@ -23,9 +24,13 @@ fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {
 }
 
 /// Does something with every session a person means; the worst outcome counts.
-fn each_session(args: &SessionsArgs, one: impl Fn(&Found) -> Exit) -> Exit {
-    match sessions().and_then(|(_, all)| select_many(&all, args)) {
-        Ok(found) => found.iter().map(one).max().unwrap_or(Exit::Fine),
+fn each_session(args: &SessionsArgs, one: impl Fn(&FileStore, &Found) -> Exit) -> Exit {
+    let selected =
+        sessions().and_then(|(store, all)| select_many(&all, args).map(|found| (store, found)));
+    match selected {
+        Ok((store, found)) => {
+            found.iter().map(|found| one(&store, found)).max().unwrap_or(Exit::Fine)
+        }
         Err(exit) => exit,
     }
 }

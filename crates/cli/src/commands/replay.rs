@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::terminal::{bold, dim, fail, plain, say, say_json, styled};
 
 pub(crate) fn run(args: &SessionsArgs) -> Exit {
-    each_session(args, |found| one(found, args.json))
+    each_session(args, |_, found| one(found, args.json))
 }
 
 fn one(found: &Found, as_json: bool) -> Exit {

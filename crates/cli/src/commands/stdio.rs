@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Write as _};
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{SessionId, Timestamp};
-use jackline_runtime::{Answer, Definitions, Runtime, now};
+use jackline_runtime::{Answer, Definitions, Outcome, Runtime, now};
 
 use crate::args::StdioArgs;
 use crate::exit::Exit;
@@ -70,9 +70,11 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
                 Ok(event) => {
                     session.clone_from(&event.session);
                     let answer = runtime.answer(event);
-                    if !answer.decided {
-                        exit = exit.max(Exit::Broken);
-                    }
+                    exit = exit.max(match answer.outcome {
+                        Outcome::Decided => Exit::Fine,
+                        Outcome::Refused => Exit::Usage,
+                        Outcome::Broken => Exit::Broken,
+                    });
                     answer
                 }
                 Err(error) => {

@@ -1,7 +1,8 @@
 //! `jackline verify`: checks the hash chain of a journal.
 
 use anstyle::AnsiColor;
-use jackline_journal::{JournalFile, Report, StoreError, Verifier};
+use jackline_engine::Digest;
+use jackline_journal::{FileStore, JournalFile, Report, Store as _, StoreError, Verifier};
 use jackline_runtime::Found;
 use serde_json::json;
 
@@ -11,12 +12,12 @@ use crate::exit::Exit;
 use crate::terminal::{bold, dim, fail, say, say_json, styled};
 
 pub(crate) fn run(args: &SessionsArgs) -> Exit {
-    each_session(args, |found| one(found, args.json))
+    each_session(args, |store, found| one(store, found, args.json))
 }
 
-fn one(found: &Found, as_json: bool) -> Exit {
+fn one(store: &FileStore, found: &Found, as_json: bool) -> Exit {
     let name = &found.name;
-    let report = match verify(found) {
+    let report = match verify(store, found) {
         Ok(report) => report,
         Err(error) => return fail(Exit::Broken, format!("{name}: {error}; {}", error.remedy())),
     };
@@ -35,14 +36,45 @@ fn one(found: &Found, as_json: bool) -> Exit {
     if report.is_clean() { Exit::Fine } else { Exit::No }
 }
 
-fn verify(found: &Found) -> Result<Report, StoreError> {
+fn verify(store: &FileStore, found: &Found) -> Result<Report, StoreError> {
     let journal = JournalFile::open(&found.journal)?;
     let mut verifier = Verifier::new(journal.saved());
+    let mut blobs = Vec::new();
+    let mut number = 0;
     let torn = journal.for_each(|line| {
         verifier.line(line);
+        blobs.extend(blobs_of(line).map(|blob| (number, blob)));
+        number += 1;
         Ok::<(), StoreError>(())
     })?;
-    Ok(verifier.finish(torn))
+    let mut report = verifier.finish(torn);
+    // In its place in the state home, a journal must be that session's.
+    if let Ok(opened) = found.opened()
+        && found.journal.starts_with(store.home())
+        && found.journal.parent() != Some(&store.directory(&opened.session))
+    {
+        report.add("tampered", 0, "it is the journal of another session".to_owned());
+    }
+    for (record, blob) in blobs {
+        // Blobs may expire; what is there must be what its name says.
+        if let Some(bytes) = store.blob(&blob)?
+            && Digest::of(&bytes) != blob
+        {
+            report.add("blob", record, format!("its payload {blob} is not what was kept"));
+        }
+    }
+    Ok(report)
+}
+
+/// The payloads that a record points to.
+fn blobs_of(line: &[u8]) -> impl Iterator<Item = Digest> {
+    let text = String::from_utf8_lossy(line).into_owned();
+    let found: Vec<Digest> = text
+        .split("\"sha256\":\"")
+        .skip(1)
+        .filter_map(|rest| Digest::parse(rest.get(..64)?))
+        .collect();
+    found.into_iter()
 }
 
 pub(super) fn show_findings(report: &Report) {

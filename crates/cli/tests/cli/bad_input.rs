@@ -350,7 +350,7 @@ fn check_newer(world: &World, found: u32, known: u32) {
     let before = fs::read(world.journal("s")).unwrap();
     let run = world.stdio(&[&propose("late")]);
     let reason = format!(
-        "the guard is broken, not the call: the saved state has format {found}, and this jackline knows up to {known}; update jackline"
+        "the guard is broken, not the call: the saved state has format {found}, and this jackline knows up to {known}"
     );
     assert_eq!(run.verdicts()[0]["violations"][0]["message"], reason);
     assert_eq!((run.answers(), run.code), (vec!["deny newer_version".to_owned()], Some(3)));

@@ -10,6 +10,9 @@ use crate::keys;
 use crate::reader::Reader;
 use crate::yaml::{Node, NodeValue};
 
+/// How many prerequisites a definition may name in all.
+const PREREQUISITES_MAX: usize = 256;
+
 /// Which tools a policy can see.
 enum Scope {
     /// Those of one section, by declared name.
@@ -38,18 +41,48 @@ pub(crate) fn lower(
         scopes.push((Scope::TopLevel, Some(node)));
     }
     let mut lowered = Vec::new();
+    let mut places = BTreeMap::new();
     for (scope, node) in scopes {
         for node in node.map_or(&[][..], |node| reader.list(node, "`policies`")) {
             let section = match scope {
                 Scope::Section { number, .. } => Some(number),
                 Scope::TopLevel => None,
             };
-            if let Some(rule) = policy(node, &scope, tools, reader) {
+            if let Some(rule) = policy(node, &scope, tools, &mut places, reader) {
                 lowered.push(Policy { section, rule });
             }
         }
     }
+    check_whole(&lowered, &places, reader);
     lowered
+}
+
+/// Where each tool that needs others is first given.
+type Places = BTreeMap<String, (usize, usize)>;
+
+/// All policies must allow, so what they demand is checked together.
+fn check_whole(policies: &[Policy], places: &Places, reader: &mut Reader<'_>) {
+    let mut all: Vec<Dependency> = Vec::new();
+    for policy in policies {
+        let PolicyRule::SequentialDependency(rule) = &policy.rule else { continue };
+        for dependency in &rule.dependencies {
+            match all.iter_mut().find(|known| known.tool == dependency.tool) {
+                Some(known) => known.needs.extend(dependency.needs.iter().cloned()),
+                None => all.push(dependency.clone()),
+            }
+        }
+    }
+    if let Some(cycle) = find_cycle(&all) {
+        let at = cycle.first().and_then(|tool| places.get(tool)).copied().unwrap_or((1, 1));
+        let path = cycle.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(" needs ");
+        reader.complain(at, format!("a cycle that nothing can satisfy: {path}"));
+    }
+    // Each prerequisite takes room in the state, and the state is bounded.
+    let count: usize = all.iter().map(|dependency| dependency.needs.len()).sum();
+    if count > PREREQUISITES_MAX {
+        let at = all.first().and_then(|d| places.get(&d.tool)).copied().unwrap_or((1, 1));
+        reader.complain(at, format!("{count} prerequisites; at most {PREREQUISITES_MAX} are kept"));
+    }
 }
 
 fn section<'n>(
@@ -96,18 +129,20 @@ fn policy(
     node: &Node,
     scope: &Scope,
     tools: &mut Tools,
+    places: &mut Places,
     reader: &mut Reader<'_>,
 ) -> Option<PolicyRule> {
     let (_, body) = reader.single(node, &keys::POLICY)?;
-    sequential(body, scope, tools, reader).map(PolicyRule::SequentialDependency)
+    Some(PolicyRule::SequentialDependency(sequential(body, scope, tools, places, reader)))
 }
 
 fn sequential(
     node: &Node,
     scope: &Scope,
     tools: &mut Tools,
+    places: &mut Places,
     reader: &mut Reader<'_>,
-) -> Option<SequentialDependency> {
+) -> SequentialDependency {
     let mut dependencies: Vec<Dependency> = Vec::new();
     let entries = reader.map(node, "`sequential_dependency`");
     if entries.is_empty() && matches!(node.value, NodeValue::Map(_) | NodeValue::Null) {
@@ -117,8 +152,13 @@ fn sequential(
             "write it as tool: [prerequisite, …]",
         );
     }
-    let mut places = BTreeMap::new();
     for (key, node) in entries {
+        if matches!(&node.value, NodeValue::List(items) if items.is_empty())
+            || node.value == NodeValue::Null
+        {
+            let message = format!("`{}` is given no prerequisites", key.text);
+            reader.complain_hint(key.at, message, "list what it needs, or remove it");
+        }
         let tool = visible(&key.text, key.at, scope, tools, reader);
         let mut needs: Vec<Need> = Vec::new();
         for node in reader.list(node, "the prerequisites of a tool") {
@@ -134,17 +174,11 @@ fn sequential(
             if dependencies.iter().any(|known| known.tool == tool) {
                 reader.complain(key.at, format!("`{tool}` is given twice"));
             }
-            places.insert(tool.clone(), key.at);
+            places.entry(tool.clone()).or_insert(key.at);
             dependencies.push(Dependency { tool, needs });
         }
     }
-    if let Some(cycle) = find_cycle(&dependencies) {
-        let at = cycle.first().and_then(|tool| places.get(tool)).copied().unwrap_or(node.at);
-        let path = cycle.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(" needs ");
-        reader.complain(at, format!("a cycle that nothing can satisfy: {path}"));
-        return None;
-    }
-    Some(SequentialDependency::new(dependencies))
+    SequentialDependency::new(dependencies)
 }
 
 fn need(node: &Node, scope: &Scope, tools: &mut Tools, reader: &mut Reader<'_>) -> Option<Need> {

@@ -16,7 +16,7 @@ use crate::definition::Definition;
 use crate::event::EventKind;
 use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query};
 use crate::session::Record;
-use crate::state::{Phase, State, TurnResult, short};
+use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
 use crate::verdict::{Class, Completion, Decision, Feedback, Severity};
 
@@ -84,14 +84,17 @@ impl Guard for CompletionGuard {
     }
 
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(checker) = &look.definition.completion else { return };
         if !asks_for_check(look) {
             return;
         }
-        if matches!(look.state.phase, Phase::Paused { .. }) {
+        if look.state.paused.is_some() {
+            // Allowed, and not as done, whether or not something was asked for.
             let reason = "the session is paused".to_string();
             answers.completion = Some(Completion::Unverified { reason });
-        } else if let Some(reached) = bypassing(look) {
+            return;
+        }
+        let Some(checker) = &look.definition.completion else { return };
+        if let Some(reached) = bypassing(look) {
             answers.completion = Some(Completion::Bypassed { reason: reached.bypass() });
         } else {
             match evaluate(checker, look) {
@@ -128,8 +131,7 @@ fn asks_for_check(look: Look<'_>) -> bool {
     match look.event.kind {
         // Work that goes on in the background means that this is not the end.
         EventKind::StopProposed { background, .. } => background == 0 && look.event.actor.is_main(),
-        EventKind::OutputProposed { .. } => look.event.actor.is_main(),
-        EventKind::SessionEnded {} => true,
+        EventKind::OutputProposed { .. } | EventKind::SessionEnded {} => look.event.actor.is_main(),
         _ => false,
     }
 }
@@ -143,9 +145,7 @@ fn bypassing(look: Look<'_>) -> Option<Exhausted> {
 
 /// The checker, where this event calls for it and nothing bypasses it.
 fn applicable(look: Look<'_>) -> Option<&Checker> {
-    let skipped = matches!(look.state.phase, Phase::Paused { .. } | Phase::Stopped(_))
-        || !asks_for_check(look)
-        || bypassing(look).is_some();
+    let skipped = look.state.paused.is_some() || !asks_for_check(look) || bypassing(look).is_some();
     look.definition.completion.as_ref().filter(|_| !skipped)
 }
 
@@ -273,8 +273,15 @@ fn ask(checker: &Checker, look: Look<'_>, queries: &mut Queries) {
     let facts = look.facts;
     match checker {
         Checker::Files(files) => {
-            for file in files.iter().filter(|file| !facts.files.contains_key(&file.path)) {
-                queries.ask(Query::File { path: file.path.clone(), json: file.json });
+            for file in files {
+                let known = facts.files.get(&file.path);
+                let open = known.is_none_or(|fact| {
+                    // Known, but not whether it is JSON.
+                    file.json && fact.kind == FileKind::File && fact.json.is_none()
+                });
+                if open {
+                    queries.ask(Query::File { path: file.path.clone(), json: file.json });
+                }
             }
         }
         Checker::Custom { name } => {

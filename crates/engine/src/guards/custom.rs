@@ -1,6 +1,7 @@
 //! Policies written in Rust: they run in the runtime, and what they said is a
 //! recorded fact, so replay does not need them.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,18 +9,22 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::protocol::parse_arguments;
 use super::{Answers, Guard, Look, Objection};
-use crate::definition::{Definition, Policy, PolicyRule};
-use crate::event::{Arguments, EventKind, Status};
+use crate::definition::{Definition, PolicyRule};
+use crate::event::{EventKind, Status};
 use crate::facts::{CallView, Facts, PolicyFact, Queries, Query};
 use crate::session::Record;
 use crate::state::{PolicyState, State};
 use crate::verdict::{Class, Decision};
 
 /// The most a custom policy may remember.
-pub const POLICY_BYTES_MAX: usize = 4096;
+pub const POLICY_BYTES_MAX: usize = 2048;
 
-/// The most a custom policy may have carried from a call to its result.
+/// How many custom policies a definition may have.
+pub const CUSTOM_POLICIES_MAX: usize = 4;
+
+/// The most custom policies may have carried from a call to its result.
 pub const CARRY_BYTES_MAX: usize = 256;
 
 /// What a custom policy remembers; opaque to the engine.
@@ -31,12 +36,14 @@ pub(crate) struct Custom;
 impl Guard for Custom {
     fn needs(&self, look: Look<'_>, queries: &mut Queries) {
         let (tool, args, finished) = match &look.event.kind {
-            EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } => {
+            EventKind::ToolProposed { tool, args, .. } => {
+                // Arguments that are none are refused by another guard.
+                let Ok(args) = parse_arguments(args) else { return };
                 (look.definition.resolve(tool.as_str()), args, None)
             }
             EventKind::ToolFinished { status: Status::Ok, background: false, .. } => {
                 let Some(call) = look.state.in_flight.find(look.key()) else { return };
-                (look.definition.resolve(&call.tool), &Value::Null, Some(call))
+                (look.definition.resolve(&call.tool), Cow::Owned(Value::Null), Some(call))
             }
             _ => return,
         };
@@ -45,20 +52,21 @@ impl Guard for Custom {
             let Some(PolicyState::Custom(state)) = look.state.policies.get(number) else {
                 continue;
             };
-            if look.facts.policies.contains_key(name) {
+            let Ok(number) = u16::try_from(number) else { continue };
+            if look.facts.policies.contains_key(&number) {
                 continue;
             }
             let (name, state) = (name.clone(), state.0.clone());
             let carried = finished.and_then(|call| {
-                let carried =
-                    call.carried.iter().find(|(policy, _)| usize::from(*policy) == number);
+                let carried = call.carried.iter().find(|(policy, _)| *policy == number);
                 carried.map(|(_, text)| text.clone())
             });
-            let call = CallView { tool: tool.name.to_string(), args: args.clone(), carried };
+            let args = args.clone().into_owned();
+            let call = CallView { tool: tool.name.to_string(), args, carried };
             queries.ask(if finished.is_some() {
-                Query::PolicyResult { name, state, call }
+                Query::PolicyResult { number, name, state, call }
             } else {
-                Query::PolicyCheck { name, state, call }
+                Query::PolicyCheck { number, name, state, call }
             });
         }
     }
@@ -66,9 +74,10 @@ impl Guard for Custom {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         let EventKind::ToolProposed { tool, .. } = &look.event.kind else { return };
         let tool = look.definition.resolve(tool.as_str());
-        for (_, rule) in look.definition.governing(tool) {
+        for (number, rule) in look.definition.governing(tool) {
             let PolicyRule::Custom { name } = rule else { continue };
-            let objection = match look.facts.policies.get(name) {
+            let fact = u16::try_from(number).ok().and_then(|n| look.facts.policies.get(&n));
+            let objection = match fact {
                 Some(PolicyFact::Allowed { .. }) => continue,
                 Some(PolicyFact::Denied { reason }) => Objection {
                     guard: "custom",
@@ -90,11 +99,11 @@ impl Guard for Custom {
         }
     }
 
-    fn apply(&self, definition: &Definition, state: &mut State, record: &Record<'_>) {
-        for (policy, slot) in definition.policies.iter().zip(&mut state.policies) {
-            if let PolicyRule::Custom { name } = &policy.rule
-                && let Some(PolicyFact::State { text }) = record.facts.policies.get(name)
-                && let PolicyState::Custom(slot) = slot
+    fn apply(&self, _: &Definition, state: &mut State, record: &Record<'_>) {
+        for (number, fact) in &record.facts.policies {
+            if let PolicyFact::State { text } = fact
+                && let Some(PolicyState::Custom(slot)) =
+                    state.policies.get_mut(usize::from(*number))
                 && text.len() <= POLICY_BYTES_MAX
             {
                 slot.0.clone_from(text);
@@ -104,20 +113,18 @@ impl Guard for Custom {
 }
 
 /// What the policies want back with the result of a call, by their number.
-pub(crate) fn carried(definition: &Definition, facts: &Facts) -> Vec<(u16, String)> {
-    if facts.policies.is_empty() {
-        return Vec::new();
+pub(crate) fn carried(facts: &Facts) -> Vec<(u16, String)> {
+    let mut room = CARRY_BYTES_MAX;
+    let mut carried = Vec::new();
+    for (number, fact) in &facts.policies {
+        if let PolicyFact::Allowed { carry: Some(text) } = fact
+            && text.len() <= room
+        {
+            room -= text.len();
+            carried.push((*number, text.clone()));
+        }
     }
-    let carry = |(number, policy): (usize, &Policy)| match &policy.rule {
-        PolicyRule::Custom { name } => match facts.policies.get(name) {
-            Some(PolicyFact::Allowed { carry: Some(text) }) if text.len() <= CARRY_BYTES_MAX => {
-                Some((u16::try_from(number).ok()?, text.clone()))
-            }
-            _ => None,
-        },
-        PolicyRule::SequentialDependency(_) => None,
-    };
-    definition.policies.iter().enumerate().filter_map(carry).collect()
+    carried
 }
 
 /// The guard is broken, not the call; and what can't be checked does not run.

@@ -4,14 +4,14 @@ use alloc::format;
 use alloc::string::ToString;
 
 use super::{Answers, Guard, Look, Objection};
-use crate::state::Phase;
+use crate::state::Paused;
 use crate::verdict::{Class, Decision};
 
 pub(crate) struct Pause;
 
 impl Guard for Pause {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Phase::Paused { by, why } = &look.state.phase else { return };
+        let Some(Paused { by, why }) = &look.state.paused else { return };
         if !look.event.kind.is_work() {
             return;
         }

@@ -3,13 +3,16 @@
 //! An adapter that loses count is answered in words it can act on; what it
 //! reported is written down and counts as nothing.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
+
+use serde_json::Value;
 
 use super::{Answers, Guard, Look, Objection};
 use crate::event::{Action, Arguments, EventKind, Payload, Status};
 use crate::json::parse_strict;
-use crate::state::{ATTEMPTS_MAX, Phase, State, short};
+use crate::state::{ATTEMPTS_MAX, State, Why};
 use crate::verdict::{Class, Decision};
 
 pub(crate) struct Protocol;
@@ -18,6 +21,16 @@ impl Guard for Protocol {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         let state = look.state;
         match &look.event.kind {
+            EventKind::SessionStarted { .. } => {
+                if let Some(elsewhere) = &look.facts.elsewhere {
+                    answers.object(objection(
+                        "another_workspace",
+                        format!("this session does not work in `{elsewhere}`: its workspace is pinned"),
+                        Some(elsewhere.clone()),
+                        "begin with `session_started`, or use another session for another workspace",
+                    ));
+                }
+            }
             EventKind::ToolProposed { call, tool, args, .. } => {
                 if let Some(call) = call.as_ref().filter(|call| state.in_flight.contains(call)) {
                     answers.object(objection(
@@ -80,17 +93,18 @@ impl Guard for Protocol {
 fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
     let EventKind::ToolFinished { call, .. } = &look.event.kind else { return };
     let name = call.as_ref().map_or("without an id", |call| call.as_str());
-    let denied = call.as_ref().and_then(|call| look.state.denied(short(call.as_str()))).is_some();
-    match (denied, status) {
-        // Some clients report a denied call as failed; that is not news.
-        (true, Status::Error | Status::Cancelled) => {}
-        (true, _) => answers.object(objection(
+    let gone = call.as_ref().and_then(|call| look.state.gone(call)).map(|gone| gone.why);
+    match (gone, status) {
+        // Some clients report a denied call as failed; that is not news. Nor is
+        // the end of a call that went on in the background.
+        (Some(Why::Denied), Status::Error | Status::Cancelled) | (Some(Why::Unresolved), _) => {}
+        (Some(Why::Denied), _) => answers.object(objection(
             "ran_despite_denial",
             format!("call `{name}` was denied, and yet it has a result"),
             Some(name.to_string()),
             "make the client obey denials: it ran a call that must not run",
         )),
-        (false, _) => answers.object(objection(
+        (None, _) => answers.object(objection(
             "result_without_call",
             format!("no call `{name}` is in flight; its result counts as nothing"),
             Some(name.to_string()),
@@ -103,7 +117,7 @@ fn control(state: &State, action: Action, answers: &mut Answers) {
     let word = action.word();
     let (subtype, message, correction) = match action {
         Action::Stop | Action::Pause | Action::Reset => return,
-        Action::Resume if matches!(state.phase, Phase::Paused { .. }) => return,
+        Action::Resume if state.paused.is_some() => return,
         Action::Resume => (
             "no_effect",
             "the session is not paused".to_string(),
@@ -122,15 +136,15 @@ fn control(state: &State, action: Action, answers: &mut Answers) {
     });
 }
 
-/// Whether arguments are usable; text is only parsed strictly here.
-pub(crate) fn parse_arguments(args: &Arguments) -> Result<(), String> {
+/// The arguments of a call; text is only parsed strictly here.
+pub(crate) fn parse_arguments(args: &Arguments) -> Result<Cow<'_, Value>, String> {
     match args {
-        Arguments::Parsed(_) => Ok(()),
+        Arguments::Parsed(value) => Ok(Cow::Borrowed(value)),
         Arguments::Text(Payload::Elided { elided }) => {
             Err(format!("{} bytes of text are too long to check", elided.bytes))
         }
         Arguments::Text(Payload::Inline(text)) => match parse_strict(text.as_bytes()) {
-            Ok(value) if value.is_object() => Ok(()),
+            Ok(value) if value.is_object() => Ok(Cow::Owned(value)),
             Ok(_) => Err("the text is JSON, but no object".to_string()),
             Err(error) => Err(error.to_string()),
         },

@@ -89,8 +89,13 @@ impl Guard for Sequential {
     }
 
     fn apply(&self, definition: &Definition, state: &mut State, record: &Record<'_>) {
-        let EventKind::ToolFinished { status: Status::Ok, background: false, .. } =
-            &record.event.kind
+        // A command that says "ok" and exits with an error did not succeed.
+        let EventKind::ToolFinished {
+            status: Status::Ok,
+            background: false,
+            exit_code: None | Some(0),
+            ..
+        } = &record.event.kind
         else {
             return;
         };

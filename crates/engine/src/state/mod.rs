@@ -26,7 +26,7 @@ pub use usage::UsageTotals;
 use crate::guards::custom::CustomState;
 use crate::guards::limits::Spent;
 use crate::guards::sequential::Earned;
-use crate::id::AttemptId;
+use crate::id::{AttemptId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
@@ -37,10 +37,10 @@ pub const STATE_FORMAT: u16 = 1;
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
 
 /// How many attempts may be open at once.
-pub(crate) const ATTEMPTS_MAX: usize = 8;
+pub(crate) const ATTEMPTS_MAX: usize = 4;
 
-/// How many of the latest denied calls are remembered.
-const DENIED_MAX: usize = 32;
+/// How many of the latest calls that should not come back are remembered.
+const GONE_MAX: usize = 64;
 
 /// The memory of a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(crate) seq: u64,
     pub(crate) clock: Clock,
     pub(crate) phase: Phase,
+    /// Who paused the session and why; it outlasts the agent's leaving.
+    pub(crate) paused: Option<Paused>,
     pub(crate) deadline: Option<Timestamp>,
     pub(crate) turn: Turn,
     /// How many times the workspace was changed.
@@ -60,9 +62,9 @@ pub(crate) struct State {
     pub(crate) usage: Usage,
     pub(crate) policies: Vec<PolicyState>,
     pub(crate) attempts: Vec<Attempt>,
-    /// Calls that were denied, latest last, and whether they change files: a
-    /// result for one of them means that the client ran it all the same.
-    denied: Vec<(u64, bool)>,
+    /// Calls that were denied or lost, latest last. One that comes back all the
+    /// same has done what it does.
+    gone: Vec<Gone>,
 }
 
 /// Where a session is in its life.
@@ -71,19 +73,19 @@ pub(crate) enum Phase {
     /// Nothing has happened yet.
     #[default]
     New,
-    /// At work.
+    /// At work, or held by a pause.
     Running,
-    /// Waiting for a person.
-    Paused {
-        /// Who paused it.
-        by: Option<String>,
-        /// Why.
-        why: Option<String>,
-    },
     /// Ended by a terminal stop; only a reset opens it again.
     Stopped(Ending),
     /// The agent left; it may come back.
     Ended(Ending),
+}
+
+/// A pause by a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Paused {
+    pub(crate) by: Option<String>,
+    pub(crate) why: Option<String>,
 }
 
 /// How a session ended, as the state keeps it: a [`Stop`] leaves out what is
@@ -111,6 +113,23 @@ impl From<&Ending> for Stop {
 pub(crate) enum PolicyState {
     Sequential(Earned),
     Custom(CustomState),
+}
+
+/// A call from which no result is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Gone {
+    call: u64,
+    pub(crate) why: Why,
+    pub(crate) mutates: bool,
+}
+
+/// Why no result of a call is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Why {
+    /// It must not have run.
+    Denied,
+    /// Nobody knows how it ended, or it went on in the background.
+    Unresolved,
 }
 
 /// An open attempt and what to go back to if it fails.
@@ -144,24 +163,25 @@ pub struct Invocations {
 }
 
 impl State {
-    /// Remembers a denied call.
-    pub(crate) fn remember_denied(&mut self, call: u64, mutates: bool) {
-        self.forget_denied(call);
-        if self.denied.len() >= DENIED_MAX {
-            self.denied.remove(0);
+    /// Remembers a call from which no result is expected.
+    pub(crate) fn remember_gone(&mut self, call: &CallId, why: Why, mutates: bool) {
+        self.forget_gone(call);
+        if self.gone.len() >= GONE_MAX {
+            self.gone.remove(0);
         }
-        self.denied.push((call, mutates));
+        self.gone.push(Gone { call: short(call.as_str()), why, mutates });
     }
 
-    /// Forgets a denied call, because it was allowed in the end.
-    pub(crate) fn forget_denied(&mut self, call: u64) {
-        self.denied.retain(|(denied, _)| *denied != call);
+    /// Forgets a call, because it is open again or has come back.
+    pub(crate) fn forget_gone(&mut self, call: &CallId) {
+        let call = short(call.as_str());
+        self.gone.retain(|gone| gone.call != call);
     }
 
-    /// Whether a call is among the latest denied ones, and if so whether it
-    /// changes files.
-    pub(crate) fn denied(&self, call: u64) -> Option<bool> {
-        self.denied.iter().find(|(denied, _)| *denied == call).map(|(_, mutates)| *mutates)
+    /// What is known of a call from which no result is expected.
+    pub(crate) fn gone(&self, call: &CallId) -> Option<Gone> {
+        let call = short(call.as_str());
+        self.gone.iter().find(|gone| gone.call == call).copied()
     }
 }
 

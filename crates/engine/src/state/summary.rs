@@ -66,14 +66,15 @@ pub struct TurnSummary {
 
 impl State {
     pub(crate) fn summary(&self) -> Summary {
-        let (phase, stop, paused) = match &self.phase {
-            Phase::New => ("new", None, None),
-            Phase::Running => ("running", None, None),
-            Phase::Paused { by, why } => ("paused", None, Some((by.clone(), why.clone()))),
-            Phase::Stopped(ending) => ("stopped", Some(Stop::from(ending)), None),
-            Phase::Ended(ending) => ("ended", Some(Stop::from(ending)), None),
+        let (phase, stop) = match &self.phase {
+            Phase::New | Phase::Running if self.paused.is_some() => ("paused", None),
+            Phase::New => ("new", None),
+            Phase::Running => ("running", None),
+            Phase::Stopped(ending) => ("stopped", Some(Stop::from(ending))),
+            Phase::Ended(ending) => ("ended", Some(Stop::from(ending))),
         };
-        let (paused_by, paused_why) = paused.unwrap_or_default();
+        let paused = self.paused.clone();
+        let (paused_by, paused_why) = paused.map_or((None, None), |paused| (paused.by, paused.why));
         Summary {
             phase,
             stop,

@@ -7,7 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::id::RequestId;
 
 /// How many of the latest requests can be replaced by a later report.
-const REQUESTS_MAX: usize = 512;
+const REPLACEABLE_MAX: usize = 64;
+
+/// How many requests are known to have been counted. Beyond that many, a
+/// request that is reported again counts again.
+const COUNTED_MAX: usize = 2048;
 
 /// Token counts of a session and of its turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +19,8 @@ pub(crate) struct Usage {
     pub(crate) session: UsageTotals,
     pub(crate) turn: UsageTotals,
     requests: VecDeque<Reported>,
+    /// Requests that were counted and can no longer be replaced.
+    counted: VecDeque<[u8; 6]>,
     /// The turn since which the session counts.
     since_turn: u64,
 }
@@ -60,10 +66,11 @@ impl UsageTotals {
 impl Usage {
     /// Counts a report; a report on the same request replaces the earlier one.
     pub(crate) fn report(&mut self, request: Option<&RequestId>, used: UsageTotals, turn: u64) {
-        let earlier = request.and_then(|request| {
-            let request = super::short(request.as_str());
-            self.replace(Reported { request, turn, used })
-        });
+        let known = request.map(|request| super::short(request.as_str()));
+        if known.is_some_and(|request| self.counted.contains(&shorter(request))) {
+            return;
+        }
+        let earlier = known.and_then(|request| self.replace(Reported { request, turn, used }));
         let (before, reported_in) =
             earlier.map_or((UsageTotals::default(), turn), |earlier| (earlier.used, earlier.turn));
         let counts = |totals: &mut UsageTotals| {
@@ -93,12 +100,22 @@ impl Usage {
             known.used = report.used;
             return Some(earlier);
         }
-        if self.requests.len() >= REQUESTS_MAX {
-            self.requests.pop_front();
+        if self.requests.len() >= REPLACEABLE_MAX
+            && let Some(oldest) = self.requests.pop_front()
+        {
+            if self.counted.len() >= COUNTED_MAX {
+                self.counted.pop_front();
+            }
+            self.counted.push_back(shorter(oldest.request));
         }
         self.requests.push_back(report);
         None
     }
+}
+
+/// Six bytes of a hash: two requests out of thousands don't share them.
+fn shorter(request: u64) -> [u8; 6] {
+    request.to_le_bytes().first_chunk().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -118,6 +135,18 @@ mod tests {
         usage.report(None, used(1, 1), 1);
         usage.report(None, used(1, 1), 1);
         assert_eq!(usage.session.total(), 19);
+    }
+
+    #[test]
+    fn a_long_transcript_read_again_counts_once() {
+        let mut usage = Usage::default();
+        for _ in 0..2 {
+            for n in 0..2000 {
+                let request = RequestId::parse(alloc::format!("r{n}")).unwrap();
+                usage.report(Some(&request), used(1, 0), 1);
+            }
+        }
+        assert_eq!(usage.session.total(), 2000);
     }
 
     #[test]

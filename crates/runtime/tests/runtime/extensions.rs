@@ -184,7 +184,7 @@ fn a_policy_that_panics_on_a_result_keeps_what_it_knew_and_the_record_says_so() 
     call(&mut runtime, "c1", "lint");
     call(&mut runtime, "c2", "panic_later");
     assert_eq!(call(&mut runtime, "c3", "deploy")["decision"], "allow");
-    let fact = &world.records("s")[3].facts.policies["lint_first"];
+    let fact = &world.records("s")[3].facts.policies[&0];
     assert_eq!(*fact, PolicyFact::Broken { reason: "it panicked".to_owned() });
     world.prove("s");
 }

@@ -166,7 +166,7 @@ fn an_id_that_comes_back_with_another_event_is_refused() {
     assert_eq!(verdict["decision"], "deny");
     assert_eq!(
         verdict["error"],
-        json!({"kind": "id_reused", "reason": "the guard is broken, not the call: event id `e1` was used before, for another event; give every event an id of its own"})
+        json!({"kind": "id_reused", "reason": "event id `e1` was used before, for another event; give every event an id of its own"})
     );
     assert_eq!(world.records("s").len(), 1);
 }

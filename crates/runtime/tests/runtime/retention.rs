@@ -1,6 +1,7 @@
 //! Old sessions make room for new ones, and nothing that is at work is lost.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -62,7 +63,7 @@ fn the_oldest_sessions_make_room_above_a_size() {
     let bytes = |name: &str| -> u64 {
         std::fs::read_dir(world.directory(name))
             .unwrap()
-            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .map(|entry| entry.unwrap().metadata().unwrap().blocks() * 512)
             .sum()
     };
     let room = bytes("c") + bytes("d");
@@ -107,24 +108,35 @@ fn a_session_that_is_held_is_kept() {
 }
 
 /// Between two events nobody holds the lock, and yet the session is at work.
-/// Whatever is answered must be in a journal that can be found.
 #[test]
-fn what_is_answered_after_a_session_was_removed_is_not_lost() {
+fn a_session_that_is_open_somewhere_is_kept() {
     let world = World::new("");
     let mut at_work = world.runtime();
     send(&mut at_work, r#"{"session":"idle","event":"session_started"}"#);
     written(&world.journal("idle"), 40);
-    let removed = world.store.prune(&keep(&world, 1), now()).unwrap();
-    assert_eq!(removed, [world.directory("idle")]);
+    assert_eq!(world.store.prune(&keep(&world, 1), now()).unwrap(), NONE);
+    send(&mut at_work, r#"{"session":"idle","event":"prompt_submitted"}"#);
+    world.prove("idle");
+}
 
-    let verdict = send(
-        &mut at_work,
-        r#"{"session":"idle","event":"tool_proposed","call":"c1","tool":"t","args":{}}"#,
-    );
-    assert!(
-        verdict["decision"] == "deny" || world.journal("idle").exists(),
-        "{verdict} was answered, and its record is nowhere"
-    );
+/// A journal that is gone must not give its session new budgets.
+#[test]
+fn a_session_that_was_removed_under_a_process_is_shut_there() {
+    for removed in [true, false] {
+        let world = World::new("limits: { steps: 1 }");
+        let mut at_work = world.runtime();
+        let call = r#"{"session":"gone","event":"tool_proposed","call":"c1","tool":"t","args":{}}"#;
+        assert_eq!(send(&mut at_work, call)["decision"], "allow");
+        if removed {
+            std::fs::remove_dir_all(world.directory("gone")).unwrap();
+        } else {
+            std::fs::rename(world.directory("gone"), world.directory("elsewhere")).unwrap();
+        }
+        for _ in 0..2 {
+            let verdict = send(&mut at_work, call);
+            assert_eq!(verdict["error"]["kind"], "store_removed", "{verdict}");
+        }
+    }
 }
 
 #[test]

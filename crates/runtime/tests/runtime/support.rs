@@ -55,7 +55,7 @@ impl World {
 
     pub(crate) fn runtime_on(&self, store: impl Store + 'static) -> Runtime {
         let definitions = match &self.made {
-            Some(made) => Definitions::made(made.clone(), Some(&self.store)),
+            Some(made) => Definitions::made(made.clone(), Some(&self.store)).unwrap(),
             None => Definitions::new(None, Some(&self.store)),
         };
         Runtime::new(Box::new(store), definitions, self.workspace())

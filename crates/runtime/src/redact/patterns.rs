@@ -1,0 +1,207 @@
+//! What secrets look like.
+
+use super::is_word;
+
+/// A secret in a text.
+pub(super) struct Secret {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) name: &'static str,
+}
+
+/// Secrets that begin with a telling prefix: prefix, least length after it, name.
+const PREFIXES: [(&str, usize, &str); 24] = [
+    ("github_pat_", 20, "github-token"),
+    ("ghp_", 30, "github-token"),
+    ("gho_", 30, "github-token"),
+    ("ghu_", 30, "github-token"),
+    ("ghs_", 30, "github-token"),
+    ("ghr_", 30, "github-token"),
+    ("glpat-", 16, "gitlab-token"),
+    ("sk-ant-", 16, "anthropic-key"),
+    ("sk-proj-", 16, "openai-key"),
+    ("sk-", 24, "api-key"),
+    ("sk_live_", 16, "stripe-key"),
+    ("sk_test_", 16, "stripe-key"),
+    ("rk_live_", 16, "stripe-key"),
+    ("xoxb-", 16, "slack-token"),
+    ("xoxp-", 16, "slack-token"),
+    ("xoxa-", 16, "slack-token"),
+    ("xoxs-", 16, "slack-token"),
+    ("AKIA", 16, "aws-key-id"),
+    ("ASIA", 16, "aws-key-id"),
+    ("AIza", 30, "google-key"),
+    ("npm_", 30, "npm-token"),
+    ("pypi-", 30, "pypi-token"),
+    ("hf_", 30, "huggingface-token"),
+    ("SG.", 30, "sendgrid-key"),
+];
+
+/// Parts of names whose values are secrets.
+const NAMES: [&str; 11] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "access_key",
+    "private_key",
+    "credential",
+    "client_key",
+];
+
+/// Ends of names that speak about a secret without holding it.
+const ABOUT: [&str; 10] =
+    ["_file", "_path", "_dir", "_url", "_name", "_id", "_count", "_type", "_limit", "tokens"];
+
+/// The longest secret that is looked for in one piece.
+const SECRET_BYTES_MAX: usize = 1024;
+
+/// The longest name before a value.
+const NAME_BYTES_MAX: usize = 64;
+
+/// How many lines of a private key are looked at.
+const KEY_LINES_MAX: usize = 200;
+
+/// The secret that a word begins.
+pub(super) fn find_secret(text: &str, at: usize) -> Option<Secret> {
+    let rest = text.get(at..)?;
+    let whole = |(length, name)| Secret { from: at, to: at + length, name };
+    let part = |name| move |(from, to)| Secret { from: at + from, to: at + to, name };
+    prefixed(rest)
+        .or_else(|| json_web_token(rest))
+        .map(whole)
+        .or_else(|| key_line(text, at).map(|to| Secret { from: at, to, name: "private-key" }))
+        .or_else(|| bearer(rest).map(part("bearer-token")))
+        .or_else(|| assigned(rest, text.get(..at)?.ends_with("--")).map(part("secret")))
+        .or_else(|| url_password(rest).map(part("password")))
+}
+
+/// How many bytes, up to a bound, a text begins with that are accepted.
+fn run(text: &str, most: usize, accepts: impl Fn(u8) -> bool) -> usize {
+    text.bytes().take(most).take_while(|byte| accepts(*byte)).count()
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    is_word(byte) || byte == b'-' || byte == b'.'
+}
+
+/// What a secret may be made of.
+fn is_secret_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=_.~-".contains(&byte)
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+}
+
+fn prefixed(text: &str) -> Option<(usize, &'static str)> {
+    PREFIXES.iter().find_map(|(prefix, least, name)| {
+        let rest = text.strip_prefix(prefix)?;
+        let length = run(rest, SECRET_BYTES_MAX, is_token_byte);
+        // Names of packages have prefixes too, but no digits among so many letters.
+        let telling = rest.get(..length)?.bytes().any(|byte| byte.is_ascii_digit());
+        (length >= *least && (telling || *prefix != "sk-"))
+            .then_some((prefix.len() + length, *name))
+    })
+}
+
+fn json_web_token(text: &str) -> Option<(usize, &'static str)> {
+    let length = text.starts_with("eyJ").then(|| run(text, SECRET_BYTES_MAX, is_token_byte))?;
+    let mut parts = text.get(..length)?.split('.');
+    let three = [parts.next()?, parts.next()?, parts.next()?];
+    (three.iter().all(|part| part.len() >= 8) && parts.next().is_none()).then_some((length, "jwt"))
+}
+
+/// A long line of base64 somewhere below the beginning of a private key. Lines
+/// go one by one, so that nothing that is not of the key goes with them.
+fn key_line(text: &str, at: usize) -> Option<usize> {
+    let length = run(text.get(at..)?, 256, is_base64);
+    if length < 40 {
+        return None;
+    }
+    let starts = |line: &str| line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----");
+    let before = text.get(..at)?;
+    // Keys come with real line ends, or with `\n` where they stand in a text.
+    let window = before.get(before.ceil_char_boundary(before.len().saturating_sub(16 * 1024))..)?;
+    let mut lines = window.rsplit('\n').flat_map(|line| line.rsplit("\\n")).take(KEY_LINES_MAX);
+    lines
+        .find(|line| starts(line) || line.contains("-----END "))
+        .is_some_and(starts)
+        .then_some(at + length)
+}
+
+fn bearer(text: &str) -> Option<(usize, usize)> {
+    const WORD: &str = "Bearer ";
+    let length = run(text.strip_prefix(WORD)?, SECRET_BYTES_MAX, is_secret_byte);
+    (length >= 16).then_some((WORD.len(), WORD.len() + length))
+}
+
+/// `NAME=value`, `"name": "value"` and `--name value`: the range of the value.
+fn assigned(text: &str, is_option: bool) -> Option<(usize, usize)> {
+    let name = text.get(..run(text, NAME_BYTES_MAX, |byte| is_word(byte) || byte == b'-'))?;
+    if !is_secret_name(name) {
+        return None;
+    }
+    let quotes = |text: &str| run(text, 2, |byte| matches!(byte, b'"' | b'\''));
+    let spaces = |text: &str| run(text, 4, |byte| byte == b' ');
+    let rest = text.get(name.len()..)?;
+    let quote = quotes(rest);
+    let space = spaces(rest.get(quote..)?);
+    let after = rest.get(quote + space..)?;
+    let (sign, tight) = match after.bytes().next()? {
+        b'=' => (1, quote == 0 && space == 0),
+        b':' => (1, false),
+        // `--password VALUE`
+        _ if is_option && quote == 0 && space > 0 => (0, true),
+        _ => return None,
+    };
+    let space_after = spaces(after.get(sign..)?);
+    let quote_after = quotes(after.get(sign + space_after..)?);
+    let value = after.get(sign + space_after + quote_after..)?;
+    let length = run(value, SECRET_BYTES_MAX, is_secret_byte);
+    let secret = value.get(..length)?;
+    // `token: string` and `token = tokenizer.next` are code; `TOKEN=…` is not.
+    let telling = (tight && space_after == 0) || secret.bytes().any(|byte| byte.is_ascii_digit());
+    let from = name.len() + quote + space + sign + space_after + quote_after;
+    (telling && is_secret_value(secret)).then_some((from, from + length))
+}
+
+/// `scheme://user:password@host`: the range of the password.
+fn url_password(text: &str) -> Option<(usize, usize)> {
+    let scheme = run(text, 16, |byte| byte.is_ascii_alphanumeric());
+    let rest = text.get(scheme..)?.strip_prefix("://")?;
+    let user = run(rest, 128, |byte| is_word(byte) || b".-%".contains(&byte));
+    let rest = rest.get(user..)?.strip_prefix(':')?;
+    let length = run(rest, SECRET_BYTES_MAX, |byte| is_word(byte) || b".-%+~".contains(&byte));
+    let from = scheme + 3 + user + 1;
+    (length > 0 && !rest.starts_with("REDACTED") && rest.get(length..)?.starts_with('@'))
+        .then_some((from, from + length))
+}
+
+/// Whether a name says that its value is a secret.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    if name.len() > NAME_BYTES_MAX {
+        return false;
+    }
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    NAMES.iter().any(|part| name.contains(part)) && !ABOUT.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a text leads to a file: rules must see paths.
+pub(super) fn is_path(text: &str) -> bool {
+    let looks = text.starts_with(['/', '~']) || text.starts_with("./") || text.contains("..");
+    // Keys in base64 have slashes too, but are long and have no extension.
+    let short = text.contains('/') && text.len() < 40 && !text.contains(['+', '=']);
+    looks || short
+}
+
+fn is_secret_value(text: &str) -> bool {
+    text.len() >= 6
+        && !is_path(text)
+        && !text.starts_with(['.', '-'])
+        && !text.starts_with("REDACTED")
+        && !text.bytes().all(|byte| byte.is_ascii_digit())
+}
