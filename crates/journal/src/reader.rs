@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Context as _, StoreError};
 use crate::head::Head;
-use crate::lines::for_each_line;
+use crate::lines::{ScanError, for_each_line};
 use crate::record::{Line, Opened, parse_record};
 use crate::{lock, slots};
 
@@ -45,6 +45,19 @@ impl JournalFile {
         self.bytes
     }
 
+    /// The first line, without its newline; nothing if there is none.
+    pub fn first(&self) -> Result<Vec<u8>, StoreError> {
+        let mut first = None;
+        let scanned = for_each_line(&self.file, 0, &mut |line| {
+            first = Some(line.to_vec());
+            Err(ScanError::Enough)
+        });
+        match scanned {
+            Ok(_) | Err(ScanError::Enough) => Ok(first.unwrap_or_default()),
+            Err(error) => Err(error.or_io("read", &self.path)),
+        }
+    }
+
     /// Calls `each` for every complete line, without its newline, and says how
     /// many bytes follow the last one.
     pub fn for_each<E: From<StoreError>>(
@@ -57,17 +70,17 @@ impl JournalFile {
             read += line.len() as u64 + 1;
             if read > self.bytes {
                 // Written since this view was taken.
-                return Err(crate::lines::ScanError::Enough);
+                return Err(ScanError::Enough);
             }
             each(line).map_err(|error| {
                 failed = Some(error);
-                crate::lines::ScanError::Enough
+                ScanError::Enough
             })
         });
         match (failed, scanned) {
             (Some(error), _) => Err(error),
             (None, Ok(torn)) => Ok(if read + torn > self.bytes { self.bytes - read } else { torn }),
-            (None, Err(crate::lines::ScanError::Enough)) => Ok(0),
+            (None, Err(ScanError::Enough)) => Ok(0),
             (None, Err(error)) => Err(error.or_io("read", &self.path).into()),
         }
     }

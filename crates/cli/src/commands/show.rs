@@ -1,11 +1,14 @@
 //! `jackline show`: one record whole.
 
 use jackline_journal::{EventRecord, JournalFile, Line, StoreError, parse_record};
+use jackline_runtime::Found;
 
 use super::select;
 use crate::args::ShowArgs;
 use crate::exit::Exit;
-use crate::terminal::{ago, bold, dim, fail, plain, say, say_json, sessions, style_of, styled};
+use crate::terminal::{
+    ago, bold, dim, fail, plain, say, say_json, sessions, style_of, styled, table,
+};
 
 pub(crate) fn run(args: &ShowArgs) -> Exit {
     // `show 7` is record 7 of the latest session; `show s1 7` is one of `s1`.
@@ -26,6 +29,9 @@ pub(crate) fn run(args: &ShowArgs) -> Exit {
         Ok(found) => found,
         Err(exit) => return exit,
     };
+    if record == Some(0) {
+        return opening(&found, args.json);
+    }
     match find(&found.journal, record) {
         Ok(Some((line, _))) if args.json => {
             say_json(line);
@@ -41,6 +47,39 @@ pub(crate) fn run(args: &ShowArgs) -> Exit {
         }
         Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
     }
+}
+
+/// The first record: what the session was opened with.
+fn opening(found: &Found, as_json: bool) -> Exit {
+    let opened = match found.opened() {
+        Ok(opened) => opened,
+        Err(error) => return fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+    };
+    if as_json {
+        let first = JournalFile::open(&found.journal).and_then(|journal| journal.first());
+        return match first {
+            Ok(line) => {
+                say_json(String::from_utf8_lossy(&line));
+                Exit::Fine
+            }
+            Err(error) => fail(Exit::Broken, error),
+        };
+    }
+    let definition = &opened.definition;
+    say(format!("{} opened {}", bold("#0"), dim(format!("{} ({})", ago(opened.at), opened.at))));
+    let mut rows = vec![
+        ("session", opened.session.to_string()),
+        ("definition", definition.lowered.name.clone()),
+        ("checksum", definition.checksum.to_string()),
+    ];
+    rows.extend(definition.file.clone().map(|file| ("file", file)));
+    rows.extend(opened.workspace.clone().map(|workspace| ("workspace", workspace)));
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|(name, value)| vec![format!("  {}", dim(name)), plain(&value, 200)])
+        .collect();
+    table(&rows);
+    Exit::Fine
 }
 
 /// The record with a number; else the last with an objection; else the last.
