@@ -23,20 +23,20 @@ pub(crate) const ROOT: Keys = Keys {
         "completion",
         "completion_cap",
         "limits",
+        "feedback",
+        "feedback_bytes_max",
+        "deadline",
         "journal",
     ],
     later: &[
         "extends",
         "unknown_tools",
         "rules",
-        "feedback",
         "loops",
         "shell",
         "protected",
         "packs",
         "read_before_write",
-        "feedback_bytes_max",
-        "deadline",
         "progress",
         "dirty_bits",
         "iterations_extension",
@@ -106,3 +106,15 @@ pub(crate) const LIMIT: Keys = Keys { of: "a limit", known: &["max", "soft", "pe
 
 pub(crate) const JOURNAL: Keys =
     Keys { of: "`journal`", known: &["redact", "retain_days", "retain_bytes"], later: &[] };
+
+pub(crate) const PROVIDER: Keys = Keys {
+    of: "a feedback provider",
+    known: &["deadline", "static", "every_n_calls", "every_n_seconds", "on_file_created"],
+    later: &[],
+};
+
+pub(crate) const DEADLINE: Keys =
+    Keys { of: "`deadline`", known: &["warning_threshold_seconds"], later: &[] };
+
+pub(crate) const FILE_CREATED: Keys =
+    Keys { of: "`on_file_created`", known: &["path", "since"], later: &[] };

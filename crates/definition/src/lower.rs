@@ -1,6 +1,7 @@
 //! From the tree to the definition that the engine runs on.
 
 mod completion;
+mod feedback;
 mod policies;
 mod tools;
 
@@ -19,6 +20,8 @@ pub(crate) fn lower(root: &Node, diagnostics: &mut Diagnostics) -> Definition {
     let mut tools = tools::Tools::default();
     // Policies name tools, so they wait until all tools are known.
     let (mut sections, mut top_level) = (None, None);
+    let mut warning_threshold_seconds = 120;
+    let mut providers = None;
     for (key, node) in reader.fields(root, &keys::ROOT) {
         match key {
             "version" => version(node, reader),
@@ -39,9 +42,22 @@ pub(crate) fn lower(root: &Node, diagnostics: &mut Diagnostics) -> Definition {
             "completion" => definition.completion = completion::lower(node, reader),
             "completion_cap" => completion::lower_cap(node, &mut definition.completion_cap, reader),
             "limits" => definition.limits = limits(node, reader),
+            "feedback" => providers = Some(node),
+            "feedback_bytes_max" => {
+                if let Some(bytes) = reader.count(node, "`feedback_bytes_max`") {
+                    definition.feedback_bytes_max = bytes;
+                }
+            }
+            "deadline" => {
+                warning_threshold_seconds =
+                    feedback::threshold(node, warning_threshold_seconds, reader);
+            }
             "journal" => journal(node, &mut definition.journal, reader),
             _ => {}
         }
+    }
+    if let Some(node) = providers {
+        definition.feedback = feedback::lower(node, warning_threshold_seconds, reader);
     }
     definition.policies = policies::lower(sections, top_level, &mut tools, reader);
     definition.tools = tools.finish();

@@ -3,8 +3,8 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
-    Cap, Checker, Dependency, Journal, Limit, Limits, Need, Per, Policy, PolicyRule, Redact,
-    RequiredFile, SequentialDependency, Tool,
+    Cap, Checker, Dependency, FeedbackProvider, FileCreated, Journal, Limit, Limits, Need, Per,
+    Policy, PolicyRule, Redact, RequiredFile, SequentialDependency, Speech, Tool, Trigger,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 use proptest::prelude::*;
@@ -63,6 +63,13 @@ limits:
   input_tokens: { max: 1000, soft: true }
   output_tokens: { max: 50, per: turn }
   total_tokens: null
+deadline: { warning_threshold_seconds: 60 }
+feedback:
+  - { deadline: {}, every_n_seconds: 30 }
+  - { deadline: { warning_threshold_seconds: 5 }, every_n_calls: 2 }
+  - { static: Hello., on_file_created: ./AGENTS.md }
+  - { static: New., every_n_calls: 9, on_file_created: { path: b, since: session_start } }
+feedback_bytes_max: 1000
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
 
@@ -124,8 +131,54 @@ fn full() -> Definition {
             output_tokens: limit(50, false, Per::Turn),
             total_tokens: None,
         },
+        feedback: feedback(),
+        feedback_bytes_max: 1000,
         journal: Journal { redact: Redact::Off, retain_days: 7, retain_bytes: 1_000_000 },
     }
+}
+
+fn feedback() -> Vec<FeedbackProvider> {
+    let deadline = |warning_threshold_seconds| Speech::Deadline { warning_threshold_seconds };
+    let says = |text: &str| Speech::Static { text: text.to_owned() };
+    let file = |path: &str, since_start| Some(FileCreated { path: path.to_owned(), since_start });
+    let provider = |speech, every_n_calls, every_n_seconds, on_file_created| FeedbackProvider {
+        speech,
+        trigger: Trigger { every_n_calls, every_n_seconds, on_file_created },
+    };
+    vec![
+        provider(deadline(60), None, Some(30), None),
+        provider(deadline(5), Some(2), None, None),
+        provider(says("Hello."), None, None, file("AGENTS.md", false)),
+        provider(says("New."), Some(9), None, file("b", true)),
+    ]
+}
+
+#[test]
+fn feedback_that_would_never_speak_or_has_nothing_to_say_is_refused() {
+    let source = "\
+feedback:
+  - static: Hello.
+  - every_n_calls: 0
+  - { static: a, deadline: {}, every_n_seconds: 5 }
+  - { static: a, on_file_created: ../x }
+  - { static: a, on_file_created: { since: yesterday } }
+  - hello
+";
+    assert_eq!(
+        complaints(source),
+        "\
+f:2:5: this provider would never speak; give it `every_n_calls`, `every_n_seconds` or `on_file_created`
+f:3:5: a feedback provider says one thing, not 0; give it `deadline` or `static`
+f:3:5: this provider would never speak; give it `every_n_calls`, `every_n_seconds` or `on_file_created`
+f:3:20: `every_n_calls` can't be 0
+f:4:5: a feedback provider says one thing, not 2; give it `deadline` or `static`
+f:5:5: this provider would never speak; give it `every_n_calls`, `every_n_seconds` or `on_file_created`
+f:5:35: `../x` leads out of the workspace
+f:6:5: this provider would never speak; give it `every_n_calls`, `every_n_seconds` or `on_file_created`
+f:6:35: `on_file_created` has a `path`
+f:6:44: `since` can't be `yesterday`; one of `session_start`, `ever`
+f:7:5: a feedback provider must be a mapping, not text"
+    );
 }
 
 #[test]
@@ -150,7 +203,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "d62c8a8c3c64ec566e06620fe017545802f84d9eeb22a4b9287b2e59e60231bc"
+        "bcc80b5b7f94cfaabd31a1bb8227cd50715f81568d7bf7ab4a1f8ba073b7f8c6"
     );
 }
 
@@ -215,14 +268,11 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
         "extends",
         "unknown_tools",
         "rules",
-        "feedback",
         "loops",
         "shell",
         "protected",
         "packs",
         "read_before_write",
-        "feedback_bytes_max",
-        "deadline",
         "progress",
         "dirty_bits",
         "iterations_extension",
@@ -283,7 +333,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
         ("rulez: []", "f:1:1: unknown key `rulez` in the definition; did you mean `rules`?"),
         (
             "zzzzzz: 1",
-            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `mode`, `tools`, `sections`, `policies`, `completion`, `completion_cap`, `limits`, `journal`",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `mode`, `tools`, `sections`, `policies`, `completion`, `completion_cap`, `limits`, `feedback`, `feedback_bytes_max`, `deadline`, `journal`",
         ),
         (
             "tools: { t: { knd: read } }",

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::tool::Kind;
 
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
+pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
 pub use crate::guards::limits::{Limit, Limits, Per};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
 
@@ -31,6 +32,10 @@ pub struct Definition {
     pub completion_cap: Cap,
     /// Allowances.
     pub limits: Limits,
+    /// Soft guidance.
+    pub feedback: Vec<FeedbackProvider>,
+    /// How much feedback one round may bring.
+    pub feedback_bytes_max: u32,
     /// How the journal is kept; the engine does not look at it.
     pub journal: Journal,
 }
@@ -45,6 +50,8 @@ impl Default for Definition {
             completion: None,
             completion_cap: Cap::default(),
             limits: Limits::default(),
+            feedback: Vec::new(),
+            feedback_bytes_max: 4096,
             journal: Journal::default(),
         }
     }

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
 use crate::guards::limits::exhausted_hard;
-use crate::guards::{Answers, Look, custom, protocol};
+use crate::guards::{Answers, Look, custom, feedback, protocol};
 use crate::session::{Record, initial_policies};
 use crate::state::{
     ATTEMPTS_MAX, Attempt, Call, Paused, Phase, State, TurnResult, UsageTotals, Why,
@@ -253,6 +253,7 @@ fn reset(definition: &Definition, state: &mut State) {
     state.usage.reset(state.turn.number);
     state.policies = initial_policies(definition);
     state.attempts.clear();
+    feedback::reset(&mut state.feedback);
 }
 
 /// Texts that people give are kept short: the state is bounded.

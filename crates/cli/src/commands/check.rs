@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anstyle::AnsiColor;
 use jackline_definition::load;
-use jackline_engine::definition::{Checker, PolicyRule};
+use jackline_engine::definition::{Checker, PolicyRule, Speech};
 use jackline_engine::{Definition, Digest, Mode};
 use jackline_runtime::{DefinitionError, find_file};
 use serde_json::json;
@@ -122,6 +122,22 @@ fn describe(definition: &Definition) -> Vec<String> {
             };
             lines.push(format!("at most {} {name} a {per}{soft}", limit.max));
         }
+    }
+    for provider in &definition.feedback {
+        let said = match &provider.speech {
+            Speech::Deadline { .. } => "the time that is left".to_owned(),
+            Speech::Static { text } => format!("\"{}\"", plain(text, 60)),
+        };
+        let trigger = &provider.trigger;
+        let when: Vec<String> = [
+            trigger.every_n_calls.map(|n| format!("every {n} calls")),
+            trigger.every_n_seconds.map(|n| format!("every {n} seconds")),
+            trigger.on_file_created.as_ref().map(|file| format!("once {} is there", file.path)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        lines.push(format!("tells the agent {said} {}", when.join(" or ")));
     }
     lines
 }

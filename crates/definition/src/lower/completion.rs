@@ -68,7 +68,8 @@ fn required_file(node: &Node, reader: &mut Reader<'_>) -> Option<RequiredFile> {
     Some(file)
 }
 
-fn path(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
+/// A path inside the workspace.
+pub(crate) fn path(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
     let text = reader.text(node, "a path")?;
     // An absolute path is kept: whether it lies in the workspace shows when
     // there is one.

@@ -6,6 +6,7 @@
 
 pub(crate) mod completion;
 pub(crate) mod custom;
+pub(crate) mod feedback;
 pub(crate) mod limits;
 pub(crate) mod pause;
 pub(crate) mod protocol;
@@ -47,13 +48,14 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 6] = [
+pub(crate) const GUARDS: [&dyn Guard; 7] = [
     &protocol::Protocol,
     &pause::Pause,
     &limits::LimitGuard,
     &sequential::Sequential,
     &custom::Custom,
     &completion::CompletionGuard,
+    &feedback::FeedbackGuard,
 ];
 
 /// An objection before it has a number.
