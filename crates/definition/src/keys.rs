@@ -57,7 +57,7 @@ pub(crate) const ROOT: Keys = Keys {
 
 pub(crate) const TOOL: Keys = Keys {
     of: "a tool",
-    known: &["kind", "aliases"],
+    known: &["kind", "aliases", "idempotent"],
     later: &[
         "path",
         "paths",
@@ -65,7 +65,6 @@ pub(crate) const TOOL: Keys = Keys {
         "limit",
         "command",
         "commands",
-        "idempotent",
         "schema",
         "output_schema",
         "poll",

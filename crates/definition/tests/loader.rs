@@ -42,7 +42,7 @@ tools:
   write_file: { kind: write }
   lint: {}
   test:
-  deploy: { kind: effect }
+  deploy: { kind: effect, idempotent: false }
 sections:
   - name: release
     tools: [lint, test, deploy]
@@ -79,6 +79,7 @@ fn full() -> Definition {
         name: name.to_owned(),
         kind,
         aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        idempotent: name != "deploy",
         sections: sections.to_vec(),
     };
     let need = |tool: &str, fresh| Need { tool: tool.to_owned(), fresh };
@@ -203,7 +204,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "bcc80b5b7f94cfaabd31a1bb8227cd50715f81568d7bf7ab4a1f8ba073b7f8c6"
+        "268242bc6bb9b191bf9ac7f6df37dcfed02af50eb74fb7d259258345abc5b768"
     );
 }
 
@@ -298,7 +299,6 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
         "limit",
         "command",
         "commands",
-        "idempotent",
         "schema",
         "output_schema",
         "poll",

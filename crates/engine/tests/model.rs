@@ -93,6 +93,7 @@ fn definition() -> Definition {
         name: (*name).to_owned(),
         kind: Kind::well_known(name).unwrap_or(Kind::Other),
         aliases: Vec::new(),
+        idempotent: true,
         sections: Vec::new(),
     };
     let dependency = |tool: &str| Dependency {

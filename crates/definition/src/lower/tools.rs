@@ -74,6 +74,7 @@ impl Tools {
             name: name.to_owned(),
             kind,
             aliases: Vec::new(),
+            idempotent: true,
             sections: Vec::new(),
         });
         name.to_owned()
@@ -93,8 +94,11 @@ fn tool(
     let name = check_name(&key.text, key.at, reader);
     let mut kind = Kind::well_known(&name).unwrap_or(Kind::Other);
     let mut aliases = Vec::new();
+    let mut idempotent = true;
     for (key, node) in reader.fields(node, &keys::TOOL) {
-        if key == "kind" {
+        if key == "idempotent" {
+            idempotent = reader.flag(node, "`idempotent`").unwrap_or(idempotent);
+        } else if key == "kind" {
             let declared = reader.word(node, "`kind`", Kind::ALL);
             match (declared, Kind::parse(&name)) {
                 (Some(declared), Some(own)) if declared != own => reader.complain(
@@ -114,7 +118,7 @@ fn tool(
             }
         }
     }
-    Tool { name, kind, aliases, sections: Vec::new() }
+    Tool { name, kind, aliases, idempotent, sections: Vec::new() }
 }
 
 /// A tool that no event can name would never be seen.

@@ -6,6 +6,7 @@
 
 pub(crate) mod completion;
 pub(crate) mod custom;
+pub(crate) mod effects;
 pub(crate) mod feedback;
 pub(crate) mod limits;
 pub(crate) mod pause;
@@ -48,11 +49,12 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 7] = [
+pub(crate) const GUARDS: [&dyn Guard; 8] = [
     &protocol::Protocol,
     &pause::Pause,
     &limits::LimitGuard,
     &sequential::Sequential,
+    &effects::EffectGuard,
     &custom::Custom,
     &completion::CompletionGuard,
     &feedback::FeedbackGuard,

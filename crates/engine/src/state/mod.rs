@@ -24,6 +24,7 @@ pub(crate) use usage::Usage;
 pub use usage::UsageTotals;
 
 use crate::guards::custom::CustomState;
+use crate::guards::effects::Effects;
 use crate::guards::feedback::Cadence;
 use crate::guards::limits::Spent;
 use crate::guards::sequential::Earned;
@@ -64,6 +65,7 @@ pub(crate) struct State {
     pub(crate) policies: Vec<PolicyState>,
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) feedback: Vec<Cadence>,
+    pub(crate) effects: Effects,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,

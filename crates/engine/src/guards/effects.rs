@@ -1,0 +1,84 @@
+//! Tools whose effect must not happen twice: sending money, posting a message.
+//!
+//! An identical second call is refused before it runs, until a person has
+//! spoken. It does not matter how the first one ended: a call that timed out,
+//! failed or never came back may have done what it does.
+
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Answers, Guard, Look, Objection};
+use crate::definition::Definition;
+use crate::digest::Digest128;
+use crate::event::{EventKind, PromptSource};
+use crate::session::Record;
+use crate::state::{State, short};
+use crate::verdict::{Class, Decision};
+
+/// How many calls are remembered between two messages of a person. One more is
+/// refused: what can't be remembered can't be told from a repetition.
+const CALLS_MAX: usize = 256;
+
+/// The calls that may have had their effect since a person last spoke.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Effects(Vec<(u64, Digest128)>);
+
+pub(crate) struct EffectGuard;
+
+impl Guard for EffectGuard {
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        let EventKind::ToolProposed { tool, .. } = &look.event.kind else { return };
+        let tool = look.definition.resolve(tool.as_str());
+        let done = &look.state.effects.0;
+        let (subtype, message) = match look.facts.observed.args {
+            _ if tool.idempotent => return,
+            None => {
+                ("unknown_arguments", format!("the arguments of `{}` were not seen", tool.name))
+            }
+            Some(args) if done.contains(&(short(tool.name), args)) => (
+                "repeated_effect",
+                format!("`{}` was called with exactly these arguments before", tool.name),
+            ),
+            Some(_) if done.len() >= CALLS_MAX => (
+                "too_many_effects",
+                format!("{CALLS_MAX} calls with an effect since a person last spoke"),
+            ),
+            Some(_) => return,
+        };
+        answers.object(Objection {
+            guard: "effects",
+            kind: "tool_policy_violation",
+            subtype,
+            class: Class::Recoverable,
+            decision: Decision::Deny,
+            message,
+            location: Some(tool.name.to_string()),
+            correction: Some(
+                "look whether the first call had its effect; a person's message allows it again"
+                    .to_string(),
+            ),
+        });
+    }
+
+    fn apply(&self, definition: &Definition, state: &mut State, record: &Record<'_>) {
+        match &record.event.kind {
+            EventKind::ToolProposed { tool, .. } if record.verdict.lets_run() => {
+                let tool = definition.resolve(tool.as_str());
+                let effect = record.facts.observed.args.map(|args| (short(tool.name), args));
+                let known = effect.is_none_or(|effect| state.effects.0.contains(&effect));
+                if !tool.idempotent && !known && state.effects.0.len() < CALLS_MAX {
+                    state.effects.0.extend(effect);
+                }
+            }
+            EventKind::PromptSubmitted { source: PromptSource::Human, .. }
+                if record.event.actor.is_main() =>
+            {
+                state.effects = Effects::default();
+            }
+            _ => {}
+        }
+    }
+}
