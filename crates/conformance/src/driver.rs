@@ -84,10 +84,14 @@ fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
         Act::Send { line, expect } => {
             let verdict = stage.send(line, step.at)?;
             let wrong = mismatches(expect, &verdict);
-            if wrong.is_empty() {
+            let mut listed: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+            // A denial because something is broken is no denial by a guard.
+            if verdict.get("error").is_some() && expect.get("error").is_none() {
+                listed.push("`error` is there, and nobody expects it".to_owned());
+            }
+            if listed.is_empty() {
                 return Ok(());
             }
-            let listed: Vec<String> = wrong.iter().map(ToString::to_string).collect();
             Err(format!("{}\nexpected {expect}\nactual   {verdict}", listed.join("\n")))
         }
         Act::Write(files) => {

@@ -139,7 +139,8 @@ impl<'a> Reader<'a> {
             NodeValue::Integer(number) => {
                 let fits = T::try_from(number).ok().filter(|_| number >= 0);
                 if fits.is_none() {
-                    self.complain(node.at, format!("{what} can't be {number}"));
+                    let message = format!("{what} can't be {number}");
+                    self.complain_hint(node.at, message, "whole numbers from 0 are accepted");
                 }
                 fits
             }

@@ -247,12 +247,12 @@ f:14:11: `../secret` leads out of the workspace
 f:14:22: a required file has a `path`
 f:14:24: unknown key `pth` in a required file; did you mean `path`?
 f:15:27: `completion_cap.blocks` is 0, so the gate would never block; remove `completion` instead
-f:15:36: `completion_cap.same` can't be -1
+f:15:36: `completion_cap.same` can't be -1; whole numbers from 0 are accepted
 f:17:10: `limits.steps` must be a whole number, not `many`
 f:18:17: `limits.wall_seconds` has no `max`
 f:18:25: `soft` must be true or false, not text
 f:19:20: `journal.redact` can't be `none`; one of `built-in`, `off`
-f:19:39: `journal.retain_days` can't be 99999999999
+f:19:39: `journal.retain_days` can't be 99999999999; whole numbers from 0 are accepted
 f:20:1: `rules` is not built yet; remove it until a later version of jackline has it";
     check(&[(source, expected)]);
 }
@@ -383,7 +383,7 @@ fn a_value_of_another_type_is_refused_where_it_stands() {
         ("version: one", "f:1:10: `version` must be a whole number, not `one`"),
         ("version: 1.0", "f:1:10: `version` must be a whole number, not `1.0`"),
         ("version: \"1\"", "f:1:10: `version` must be a whole number, not `1`"),
-        ("version: -1", "f:1:10: `version` can't be -1"),
+        ("version: -1", "f:1:10: `version` can't be -1; whole numbers from 0 are accepted"),
         ("version: 2", "f:1:10: version 2 is not known; this jackline reads `version: 1`"),
         ("name: 7", "f:1:7: `name` must be text, not a number"),
         ("mode: true", "f:1:7: `mode` must be text, not a boolean"),
@@ -451,7 +451,7 @@ fn a_check_or_limit_of_another_shape_is_refused_where_it_stands() {
         ("completion: [a]", "f:1:13: a completion check must be a mapping, not a list"),
         (
             "completion: { files: [a], all: [] }",
-            "f:1:13: a completion check has exactly one key, not 2; one of `files`, `all`, `any`",
+            "f:1:13: a completion check has exactly one key, not 2; combine several with `all` or `any`\nf:1:32: `all` is empty, so it demands nothing; list what must be there, or remove it",
         ),
         ("completion: { files: a }", "f:1:22: `files` must be a list, not text"),
         (
@@ -462,14 +462,17 @@ fn a_check_or_limit_of_another_shape_is_refused_where_it_stands() {
         ("completion: { files: [ {} ] }", "f:1:24: a required file has a `path`"),
         (
             "completion: { files: [ { path: a, min_bytes: -3 } ] }",
-            "f:1:46: `min_bytes` can't be -3",
+            "f:1:46: `min_bytes` can't be -3; whole numbers from 0 are accepted",
         ),
         (
             "completion: { files: [ { path: a, json: maybe } ] }",
             "f:1:41: `json` must be true or false, not text",
         ),
         ("limits: [steps]", "f:1:9: `limits` must be a mapping, not a list"),
-        ("limits: { steps: -1 }", "f:1:18: `limits.steps` can't be -1"),
+        (
+            "limits: { steps: -1 }",
+            "f:1:18: `limits.steps` can't be -1; whole numbers from 0 are accepted",
+        ),
         ("limits: { steps: ten }", "f:1:18: `limits.steps` must be a whole number, not `ten`"),
         ("limits: { steps: 1.5 }", "f:1:18: `limits.steps` must be a whole number, not `1.5`"),
         (
@@ -486,10 +489,13 @@ fn a_check_or_limit_of_another_shape_is_refused_where_it_stands() {
             "journal: { redact: none }",
             "f:1:20: `journal.redact` can't be `none`; one of `built-in`, `off`",
         ),
-        ("journal: { retain_days: -1 }", "f:1:25: `journal.retain_days` can't be -1"),
+        (
+            "journal: { retain_days: -1 }",
+            "f:1:25: `journal.retain_days` can't be -1; whole numbers from 0 are accepted",
+        ),
         (
             "journal: { retain_days: 4294967296 }",
-            "f:1:25: `journal.retain_days` can't be 4294967296",
+            "f:1:25: `journal.retain_days` can't be 4294967296; whole numbers from 0 are accepted",
         ),
     ]);
 }

@@ -185,7 +185,7 @@ impl Session {
             decision: Decision::Stop,
             message: format!("this session is over: {stop}"),
             location: None,
-            correction: Some("a person can open it again with `reset`".to_string()),
+            correction: Some("a person can open it anew with the control `reset`".to_string()),
         });
     }
 

@@ -103,7 +103,10 @@ fn hint(nearest: Option<&str>) -> String {
 
 /// Parses a line from an adapter. `session` stands in where the line names none.
 pub fn parse_line(line: &[u8], session: Option<&SessionId>) -> Result<Event, WireError> {
-    let value = parse_strict(line).map_err(|error| WireError::Json(shorten(&error.to_string())))?;
+    // An event is one line, so only the column of a mistake says something.
+    let value = parse_strict(line).map_err(|error| {
+        WireError::Json(shorten(&error.to_string().replace(" at line 1", " at")))
+    })?;
     parse_value(value, session, Source::Adapter)
 }
 
@@ -139,7 +142,17 @@ fn parse_value(
     let at = fields.time("at")?;
     let actor = fields.id("actor", ActorId::parse)?.unwrap_or_else(ActorId::main);
     let meta = fields.any("meta");
-    let kind = parse_kind(&event, &mut fields)?;
+    let kind = match parse_kind(&event, &mut fields) {
+        // A field that is missing may be there under a misspelt name.
+        Err(WireError::Missing(missing)) => {
+            let slip = fields.map.keys().find(|key| nearest(key, [missing]).is_some());
+            return Err(slip.map_or(WireError::Missing(missing), |slip| WireError::Unknown {
+                field: shorten(slip),
+                nearest: Some(missing.to_owned()),
+            }));
+        }
+        kind => kind?,
+    };
     fields.finish()?;
     Ok(Event { session, id, at, actor, kind, meta })
 }

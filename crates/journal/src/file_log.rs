@@ -111,7 +111,8 @@ impl FileLog {
     fn check_head(&self, head: &Head, length: u64) -> Result<(), StoreError> {
         let (file, path) = self.journal()?;
         if length < head.bytes {
-            let last = self.scan(None).ok().and_then(|(head, _)| head);
+            // If what is left is not what was written, that is the worse news.
+            let (last, _) = self.scan(None)?;
             let found = last.map_or_else(|| "none".to_owned(), |head| head.seq.to_string());
             return Err(StoreError::Truncated { found, expected: head.seq });
         }

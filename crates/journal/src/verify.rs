@@ -105,6 +105,11 @@ impl Verifier {
         self.findings.len() as u64 + self.more == before
     }
 
+    /// Whether everything so far is what was written.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+
     /// Ends the check; `torn` bytes follow the last newline.
     pub fn finish(mut self, torn: u64) -> Report {
         let next = self.lines;
@@ -114,7 +119,11 @@ impl Verifier {
                     let reason = format!("{torn} bytes of it are left, without an end");
                     self.find("tampered", next, reason);
                 } else {
-                    let reason = format!("records {next} to {} are missing", saved.seq);
+                    let reason = if saved.seq == next {
+                        "it is missing".to_owned()
+                    } else {
+                        format!("records {next} to {} are missing", saved.seq)
+                    };
                     self.find("truncated", next, reason);
                 }
             }

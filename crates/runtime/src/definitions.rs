@@ -26,6 +26,9 @@ pub enum DefinitionError {
     /// The file is wrong.
     #[error("{0}")]
     Invalid(Diagnostics),
+    /// A policy that is never asked looks like a guard and is none.
+    #[error("`{0}` is registered, and the definition does not name it")]
+    NeverAsked(String),
     /// State is bounded, and so is what custom policies can remember.
     #[error("a definition may have {CUSTOM_POLICIES_MAX} custom policies")]
     TooManyPolicies,

@@ -11,6 +11,7 @@ use jackline_engine::{
 use jackline_journal::Note;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::definitions::DefinitionError;
 use crate::runtime::{Fault, Runtime};
 
 /// What an adapter shows.
@@ -127,6 +128,7 @@ impl Fault {
     fn remedy(&self) -> &'static str {
         match self {
             Self::Store(error) => error.remedy(),
+            Self::Definition(DefinitionError::NotFound(_)) => "then send it again",
             Self::Definition(_) => "mend the definition (`jackline check`), then send it again",
             Self::Workspace(_) => "work in a directory whose name is UTF-8",
             Self::IdReused(_) => "give every event an id of its own",

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use jackline_engine::definition::{Checker, Definition, Policy, PolicyRule};
 use jackline_engine::{CARRY_BYTES_MAX, CallView, CheckFact, POLICY_BYTES_MAX, PolicyFact};
 
 /// What a policy says about a call.
@@ -81,6 +82,19 @@ impl Extensions {
         self
     }
 
+    /// A policy or checker that a definition does not name, and so never asks.
+    pub(crate) fn unnamed(&self, definition: &Definition) -> Option<&str> {
+        let named_policy = |name: &str| {
+            let is_it = |policy: &Policy| matches!(&policy.rule, PolicyRule::Custom { name: n } if n == name);
+            definition.policies.iter().any(is_it)
+        };
+        let policies = self.policies.keys().filter(|name| !named_policy(name));
+        let named_checker =
+            |name: &str| definition.completion.as_ref().is_some_and(|checker| names(checker, name));
+        let checkers = self.checkers.keys().filter(|name| !named_checker(name));
+        policies.chain(checkers).map(String::as_str).next()
+    }
+
     pub(crate) fn check(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
         self.ask(name, |policy| match policy.check(state, call) {
             PolicyDecision { allowed: true, .. } => match policy.carry(call) {
@@ -115,6 +129,14 @@ impl Extensions {
         };
         catch_unwind(AssertUnwindSafe(|| ask(policy.as_ref())))
             .unwrap_or_else(|_| PolicyFact::Broken { reason: PANICKED.to_owned() })
+    }
+}
+
+fn names(checker: &Checker, name: &str) -> bool {
+    match checker {
+        Checker::Files(_) => false,
+        Checker::All(parts) | Checker::Any(parts) => parts.iter().any(|part| names(part, name)),
+        Checker::Custom { name: known } => known == name,
     }
 }
 

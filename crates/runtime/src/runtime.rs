@@ -281,6 +281,9 @@ impl Runtime {
             return Err(Fault::Workspace(workspace));
         }
         let Resolved { definition, checksum, file } = self.definitions.resolve(&workspace)?;
+        if let Some(name) = self.extensions.unnamed(&definition) {
+            return Err(DefinitionError::NeverAsked(name.to_owned()).into());
+        }
         let opening = Opened {
             session: event.session.clone(),
             at: event.at.unwrap_or_else(|| clock::now().wall),

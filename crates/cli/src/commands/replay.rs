@@ -24,7 +24,7 @@ fn one(found: &Found, as_json: bool) -> Exit {
     if as_json {
         say_json(json!({ "session": name, "proven": proven, "replay": report, "chain": chain }));
     } else {
-        show(name, &report);
+        show(name, &report, chain.is_clean());
         super::verify::show_findings(&chain);
     }
     if proven { Exit::Fine } else { Exit::No }
@@ -35,17 +35,24 @@ fn replay(found: &Found) -> Result<(ReplayReport, jackline_journal::Report), Sto
     let mut chain = Verifier::new(journal.saved());
     let mut replay = Replay::default();
     let torn = journal.for_each(|line| {
-        // What was tampered with proves nothing and is only reported.
-        if chain.line(line) {
-            replay.line(line)?;
+        // What was tampered with proves nothing and is only reported; and where
+        // the beginning is missing, nothing can be decided again.
+        if chain.line(line)
+            && let Err(error) = replay.line(line)
+            && chain.is_clean()
+        {
+            return Err(StoreError::from(error));
         }
         Ok::<(), StoreError>(())
     })?;
     Ok((replay.finish(), chain.finish(torn)))
 }
 
-fn show(name: &str, report: &ReplayReport) {
-    let text = if report.is_proven() {
+fn show(name: &str, report: &ReplayReport, is_whole: bool) {
+    let text = if !is_whole {
+        let not = styled(AnsiColor::Red.on_default().bold(), "not proven");
+        format!("{}: {not}, the journal is not what was written", bold(name))
+    } else if report.is_proven() {
         let proven = styled(AnsiColor::Green.on_default().bold(), "proven");
         format!("{}: {proven}, {} verdicts came out the same", bold(name), report.same)
     } else {

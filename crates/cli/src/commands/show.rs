@@ -14,13 +14,13 @@ pub(crate) fn run(args: &ShowArgs) -> Exit {
     // `show 7` is record 7 of the latest session; `show s1 7` is one of `s1`.
     let (session, record) = match args.what.as_slice() {
         [] => (None, None),
-        [one] => match one.parse() {
-            Ok(record) => (None, Some(record)),
-            Err(_) => (Some(one.as_str()), None),
+        [one] => match number(one) {
+            Some(record) => (None, Some(record)),
+            None => (Some(one.as_str()), None),
         },
-        [session, record, ..] => match record.parse::<u64>() {
-            Ok(record) => (Some(session.as_str()), Some(record)),
-            Err(_) => {
+        [session, record, ..] => match number(record) {
+            Some(record) => (Some(session.as_str()), Some(record)),
+            None => {
                 return fail(Exit::Usage, format!("`{record}` is not the number of a record"));
             }
         },
@@ -47,6 +47,12 @@ pub(crate) fn run(args: &ShowArgs) -> Exit {
         }
         Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
     }
+}
+
+/// A record by its number, or by the id of a violation in it, such as `v9.1`.
+fn number(word: &str) -> Option<u64> {
+    let of_violation = word.strip_prefix('v').and_then(|id| id.split_once('.'));
+    of_violation.map_or(word, |(record, _)| record).parse().ok()
 }
 
 /// The first record: what the session was opened with.

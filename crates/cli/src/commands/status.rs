@@ -128,7 +128,7 @@ fn show(opened: &Opened, summary: &Summary) {
         row("deadline", format!("{} ({deadline})", ago(deadline)));
     }
     let turn = &summary.turn;
-    let result = turn.result.unwrap_or("open");
+    let result = turn.result.unwrap_or("not finished");
     let blocks = match turn.blocks {
         0 => String::new(),
         1 => ", blocked once".to_owned(),
@@ -171,8 +171,8 @@ fn show(opened: &Opened, summary: &Summary) {
         let call = call.as_ref().map_or("-", |call| call.as_str());
         row("in flight", format!("{} {}", plain(tool, 40), dim(plain(call, 40))));
     }
-    row("epoch", format!("{} {}", summary.epoch, dim("changes of the workspace")));
-    row("records", summary.seq.to_string());
+    row("epoch", format!("{} {}", summary.epoch, dim("(how often the workspace was changed)")));
+    row("records", (summary.seq + 1).to_string());
     table(&rows);
 }
 

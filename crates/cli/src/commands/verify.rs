@@ -29,8 +29,8 @@ fn one(store: &FileStore, found: &Found, as_json: bool) -> Exit {
         } else {
             styled(AnsiColor::Red.on_default().bold(), "not clean")
         };
-        let head = report.head.map_or_else(String::new, |head| dim(format!("head {head}")));
-        say(format!("{}: {verdict}, {} records {head}", bold(name), report.records));
+        let head = report.head.map_or_else(String::new, |head| dim(format!(", head {head}")));
+        say(format!("{}: {verdict}, {} records{head}", bold(name), report.records));
         show_findings(&report);
     }
     if report.is_clean() { Exit::Fine } else { Exit::No }

@@ -82,20 +82,20 @@ fn lines_that_are_no_events_are_refused_by_number_and_noted() {
         (
             b"{\"event\":\"stop_proposed\",\"reason\":\"\xff\"}",
             "json",
-            "not valid JSON: invalid unicode code point at line 1 column 36",
+            "not valid JSON: invalid unicode code point at column 36",
         ),
-        (b"not json", "json", "not valid JSON: expected ident at line 1 column 2"),
+        (b"not json", "json", "not valid JSON: expected ident at column 2"),
         (b"[1]", "not_an_object", "an event is a JSON object, not an array"),
         (b"{}", "missing", "`event` is missing"),
         (
             br#"{"event":"stop_proposed","event":"session_ended"}"#,
             "json",
-            "not valid JSON: duplicate key `event` at line 1 column 32",
+            "not valid JSON: duplicate key `event` at column 32",
         ),
         (
             br#"{"event":"tool_proposed","call":"c","tool":"t","args":{"a":{"b":1,"b":2}}}"#,
             "json",
-            "not valid JSON: duplicate key `b` at line 1 column 69",
+            "not valid JSON: duplicate key `b` at column 69",
         ),
         (
             br#"{"event":"stop_proposed","v":2}"#,
@@ -115,7 +115,7 @@ fn lines_that_are_no_events_are_refused_by_number_and_noted() {
         (
             br#"{"event":"control","action":"stop"} trailing"#,
             "json",
-            "not valid JSON: trailing characters at line 1 column 37",
+            "not valid JSON: trailing characters at column 37",
         ),
     ];
     // Blank lines are no events and no mistakes, and yet they are lines.

@@ -150,13 +150,13 @@ s1 running
   workspace  WORK
   started  AGO (2001-01-01T00:00:00Z)
   lasted  7 s
-  turn  1 open, blocked once
+  turn  1 not finished, blocked once
   steps  4 of 20
   tokens  15 of 1000 (10 in, 5 out)
   calls  3: 1 ok, 1 denied
   in flight  deploy c3
-  epoch  0 changes of the workspace
-  records  8",
+  epoch  0 (how often the workspace was changed)
+  records  9",
     );
     let mut shown: Value =
         serde_json::from_str(&world.jackline(&["status", "--json"]).stdout).unwrap();
@@ -205,7 +205,7 @@ fn log_lists_what_happened() {
 3  AGO  tool_proposed  deploy c1 {\"env\":\"prod\"}  deny  `deploy` needs `lint` to have succeeded first
 4  AGO  tool_proposed  lint c2 {}  allow
 5  AGO  tool_finished  c2 ok  allow
-  note  line 5: not valid JSON: expected ident at line 1 column 2
+  note  line 5: not valid JSON: expected ident at column 2
 6  AGO  usage_reported  10 in, 5 out  allow
 7  AGO  stop_proposed  end_turn  deny  The required file `report.md` is missing.
 8  AGO  tool_proposed  deploy c3 {}  allow",
@@ -308,7 +308,7 @@ decided by engine 0.1.0 (semantics 1)";
 #[test]
 fn verify_and_replay_say_that_all_is_well() {
     let world = small();
-    check(&world, &["verify"], 0, "s1: clean, 9 records head HASH");
+    check(&world, &["verify"], 0, "s1: clean, 9 records, head HASH");
     check(&world, &["replay"], 0, "s1: proven, 8 verdicts came out the same");
     let head = check_line(lines(&world.journal("s1"))[8].as_bytes()).unwrap().hash;
     let bytes = fs::metadata(world.journal("s1")).unwrap().len();
@@ -336,7 +336,7 @@ fn a_journal_that_was_changed_is_the_answer_no() {
         &world,
         &["verify"],
         1,
-        "s1: not clean, 9 records head HASH\n  record 2 tampered: its bytes do not fit its hash",
+        "s1: not clean, 9 records, head HASH\n  record 2 tampered: its bytes do not fit its hash",
     );
     let run = world.jackline(&["replay"]);
     assert_eq!(run.code, Some(1));
@@ -353,7 +353,7 @@ fn a_journal_that_was_cut_shuts_the_gate() {
         &world,
         &["verify"],
         1,
-        "s1: not clean, 8 records head HASH\n  record 8 truncated: records 8 to 8 are missing",
+        "s1: not clean, 8 records, head HASH\n  record 8 truncated: it is missing",
     );
     let run = world.stdio(&[r#"{"session":"s1","event":"stop_proposed"}"#]);
     assert_eq!((run.answers(), run.code), (vec!["deny journal_truncated".to_owned()], Some(3)));

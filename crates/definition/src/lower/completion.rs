@@ -22,7 +22,21 @@ fn checker(node: &Node, depth: usize, reader: &mut Reader<'_>) -> Option<Checker
         reader.complain(node.at, format!("`all` and `any` nest deeper than {DEPTH_MAX}"));
         return None;
     }
+    if let NodeValue::Map(entries) = &node.value
+        && entries.len() > 1
+    {
+        // What else is wrong in there is worth knowing too.
+        let fields: Vec<_> = reader.fields(node, &keys::CHECKER).collect();
+        fields.iter().for_each(|(key, body)| drop(one(key, body, depth, reader)));
+        let message = format!("a completion check has exactly one key, not {}", entries.len());
+        reader.complain_hint(node.at, message, "combine several with `all` or `any`");
+        return None;
+    }
     let (key, body) = reader.single(node, &keys::CHECKER)?;
+    one(key, body, depth, reader)
+}
+
+fn one(key: &str, body: &Node, depth: usize, reader: &mut Reader<'_>) -> Option<Checker> {
     let items = reader.list(body, &format!("`{key}`"));
     if items.is_empty() && matches!(body.value, NodeValue::List(_) | NodeValue::Null) {
         let message = format!("`{key}` is empty, so it demands nothing");

@@ -176,7 +176,7 @@ impl Guard for LimitGuard {
                         &reached,
                         Decision::Stop,
                         Class::Terminal,
-                        "nothing more runs; a person can raise the limit or `reset` the session",
+                        "nothing more runs in this session; a person can open it anew with the control `reset`",
                     ));
                 }
                 (false, Per::Turn) => answers.object(objection(
@@ -265,7 +265,10 @@ fn objection(reached: &Exhausted, decision: Decision, class: Class, correction: 
         class,
         decision,
         message: reached.message(),
-        location: Some(format!("limits.{}", reached.dimension)),
+        location: Some(match reached.deadline {
+            Some(_) => reached.dimension.to_string(),
+            None => format!("limits.{}", reached.dimension),
+        }),
         correction: Some(correction.to_string()),
     }
 }

@@ -71,7 +71,10 @@ pub(super) fn find_secret(text: &str, at: usize) -> Option<Secret> {
     let whole = |(length, name)| Secret { from: at, to: at + length, name };
     let part = |name| move |(from, to)| Secret { from: at + from, to: at + to, name };
     prefixed(rest)
-        .or_else(|| json_web_token(rest))
+        .or_else(|| {
+            let begins = rest.starts_with("eyJ") && !text.get(..at)?.ends_with(['-', '.']);
+            begins.then(|| json_web_token(rest)).flatten()
+        })
         .map(whole)
         .or_else(|| key_line(text, at).map(|to| Secret { from: at, to, name: "private-key" }))
         .or_else(|| bearer(rest).map(part("bearer-token")))
@@ -100,19 +103,29 @@ fn is_base64(byte: u8) -> bool {
 fn prefixed(text: &str) -> Option<(usize, &'static str)> {
     PREFIXES.iter().find_map(|(prefix, least, name)| {
         let rest = text.strip_prefix(prefix)?;
-        let length = run(rest, SECRET_BYTES_MAX, is_token_byte);
+        let begin = run(rest, *least, is_token_byte);
         // Names of packages have prefixes too, but no digits among so many letters.
-        let telling = rest.get(..length)?.bytes().any(|byte| byte.is_ascii_digit());
-        (length >= *least && (telling || *prefix != "sk-"))
-            .then_some((prefix.len() + length, *name))
+        let telling = rest.bytes().take(begin).any(|byte| byte.is_ascii_digit());
+        if begin < *least || !telling {
+            return None;
+        }
+        Some((prefix.len() + run(rest, usize::MAX, is_token_byte), *name))
     })
 }
 
 fn json_web_token(text: &str) -> Option<(usize, &'static str)> {
-    let length = text.starts_with("eyJ").then(|| run(text, SECRET_BYTES_MAX, is_token_byte))?;
-    let mut parts = text.get(..length)?.split('.');
-    let three = [parts.next()?, parts.next()?, parts.next()?];
-    (three.iter().all(|part| part.len() >= 8) && parts.next().is_none()).then_some((length, "jwt"))
+    let part = |text: &str| run(text, SECRET_BYTES_MAX, |byte| is_word(byte) || byte == b'-');
+    let mut length = 0;
+    for number in 0..3 {
+        let rest = text.get(length..)?;
+        let bytes = part(rest);
+        let dotted = rest.get(bytes..)?.starts_with('.');
+        if bytes < 8 || dotted != (number < 2) {
+            return None;
+        }
+        length += bytes + usize::from(dotted);
+    }
+    Some((length, "jwt"))
 }
 
 /// A long line of base64 somewhere below the beginning of a private key. Lines
