@@ -250,7 +250,11 @@ fn a_journal_cut_after_any_record_is_truncated() {
     for kept in 0..RECORDS {
         journal.write(&journal.bytes[..journal.start(kept)]);
         let last = RECORDS - 1;
-        let reason = format!("records {kept} to {last} are missing");
+        let reason = if kept == last {
+            "it is missing".to_owned()
+        } else {
+            format!("records {kept} to {last} are missing")
+        };
         assert_eq!(
             journal.verify().findings,
             [Finding { kind: "truncated", record: kept, reason }],

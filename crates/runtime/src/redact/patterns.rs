@@ -148,7 +148,7 @@ fn key_line(text: &str, at: usize) -> Option<usize> {
 
 fn bearer(text: &str) -> Option<(usize, usize)> {
     const WORD: &str = "Bearer ";
-    let length = run(text.strip_prefix(WORD)?, SECRET_BYTES_MAX, is_secret_byte);
+    let length = run(text.strip_prefix(WORD)?, usize::MAX, is_secret_byte);
     (length >= 16).then_some((WORD.len(), WORD.len() + length))
 }
 
@@ -179,7 +179,10 @@ fn assigned(text: &str, is_option: bool) -> Option<(usize, usize)> {
     // `token: string` and `token = tokenizer.next` are code; `TOKEN=…` is not.
     let telling = (tight && space_after == 0) || secret.bytes().any(|byte| byte.is_ascii_digit());
     let from = name.len() + quote + space + sign + space_after + quote_after;
-    (telling && is_secret_value(secret)).then_some((from, from + length))
+    // A secret goes as a whole, however long: what is swallowed is not looked
+    // at again, so the work stays linear.
+    (telling && is_secret_value(secret))
+        .then(|| (from, from + run(value, usize::MAX, is_secret_byte)))
 }
 
 /// `scheme://user:password@host`: the range of the password.
