@@ -18,8 +18,9 @@ const TEST_LINES_MAX: usize = 900;
 const ENGINE_MAY_USE: [&str; 6] = ["jiff", "postcard", "serde", "serde_json", "sha2", "thiserror"];
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 7] = [
+const LAYERS: [(&str, &[&str]); 8] = [
     ("engine", &[]),
+    ("shell", &[]),
     ("definition", &["engine"]),
     ("journal", &["engine"]),
     ("runtime", &["definition", "engine", "journal"]),

@@ -1,0 +1,81 @@
+//! `git push`, `make deploy`, `npm run build`: a program and its subcommands.
+
+use crate::line::{Word, base_name};
+use crate::rows;
+use crate::scene::{Arg, Args};
+
+/// Whether words are the program and subcommand words of a pattern.
+///
+/// Options before and between subcommands are skipped, with their values where
+/// the program's row says that they take one.
+pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
+    let mut wanted = pattern.split_whitespace();
+    let (Some(program), Some(first)) = (wanted.next(), words.first().and_then(Word::exact)) else {
+        return false;
+    };
+    let name = base_name(first);
+    if name != program && first != program {
+        return false;
+    }
+    let options = rows::find(name).map_or("", |row| row.options);
+    let operands = Args::new(words, options).filter_map(|arg| match arg {
+        Arg::Operand(index) => words.get(index).map(|word| word.exact().unwrap_or_default()),
+        Arg::Option(..) => None,
+    });
+    if matches!(name, "make" | "gmake" | "ninja" | "just" | "rake" | "ant" | "gradle" | "mvn") {
+        // Their targets may stand in any order.
+        return wanted.all(|target| operands.clone().any(|operand| operand == target));
+    }
+    // `cargo +nightly test`: a toolchain is no subcommand.
+    let mut operands =
+        operands.filter(|operand| !(matches!(name, "cargo" | "rustc") && operand.starts_with('+')));
+    wanted.all(|target| operands.next() == Some(target))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    fn is(line: &str, pattern: &str) -> bool {
+        let words: Vec<_> = line.split(' ').map(Word::literal).collect();
+        matches(&words, pattern)
+    }
+
+    #[test]
+    fn options_before_a_subcommand_are_skipped() {
+        for (line, pattern) in [
+            ("git push", "git push"),
+            ("git -C dir push -f", "git push"),
+            ("git -c a=b --no-pager push", "git push"),
+            ("/usr/bin/git push", "git push"),
+            ("cargo +nightly test", "cargo test"),
+            ("cargo --color never test", "cargo test"),
+            ("npm --prefix x run build", "npm run build"),
+            ("npm run --silent build", "npm run build"),
+            ("make -C sub FOO=1 deploy", "make deploy"),
+            ("make test deploy", "make deploy"),
+            ("pytest -x tests", "pytest"),
+            ("./manage.py test", "./manage.py test"),
+        ] {
+            assert!(is(line, pattern), "{line} is {pattern}");
+        }
+    }
+
+    #[test]
+    fn other_words_do_not_match() {
+        for (line, pattern) in [
+            ("git commit -m push", "git push"),
+            ("git log push", "git push"),
+            ("git -C push status", "git push"),
+            ("npm run test", "npm run build"),
+            ("npm build", "npm run build"),
+            ("make -C deploy test", "make deploy"),
+            ("echo git push", "git push"),
+            ("git", "git push"),
+        ] {
+            assert!(!is(line, pattern), "{line} is not {pattern}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Programs that do nothing to files, and those that change the shell itself.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::line::{Dir, Reason, Word};
+use crate::scan::is_name;
+use crate::scene::{Arg, Scene};
+use crate::walk::Status;
+
+/// Reads and writes no file, runs nothing.
+pub(super) fn nothing(_: &mut Scene<'_, '_>) {}
+
+/// `echo`, whose words another command may be fed with.
+pub(super) fn echo(scene: &mut Scene<'_, '_>) {
+    let mut from = 1;
+    while matches!(scene.exact(from), Some("-n" | "-e" | "-E" | "-ne" | "-en")) {
+        from += 1;
+    }
+    let words = scene.words.get(from..).unwrap_or_default();
+    let plain = |word: &Word<'_>| word.exact().is_some_and(|text| !text.contains('\\'));
+    if !words.iter().all(plain) {
+        return;
+    }
+    scene.walk.output = Some(match words {
+        [only] => only.text.clone(),
+        _ => Cow::Owned(words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" ")),
+    });
+}
+
+/// `printf`, as far as its format is simple.
+pub(super) fn printf(scene: &mut Scene<'_, '_>) {
+    if let Some(name) = scene.value(&["v"]) {
+        scene.walk.evaluated(Some(&name.text));
+        let name = name.text.split('[').next().unwrap_or_default();
+        scene.walk.state.assign(name, None);
+        return;
+    }
+    let operands = scene.operands();
+    if operands.iter().any(|word| word.exact().is_none()) {
+        return;
+    }
+    let Some((format, rest)) = operands.split_first() else { return };
+    let text: String = match &*format.text {
+        "%s" => rest.iter().map(|word| &*word.text).collect(),
+        "%s\\n" | "%s\n" => rest.iter().flat_map(|word| [&*word.text, "\n"]).collect(),
+        "%s " => rest.iter().flat_map(|word| [&*word.text, " "]).collect(),
+        format if !format.contains('%') => {
+            let plain = format.replace("\\n", "\n");
+            if plain.contains('\\') {
+                return;
+            }
+            plain
+        }
+        _ => return,
+    };
+    scene.walk.output = Some(Cow::Owned(text));
+}
+
+/// `test`, `[` and `let`, which evaluate subscripts.
+pub(super) fn test(scene: &mut Scene<'_, '_>) {
+    for word in scene.words {
+        scene.walk.evaluated(Some(&word.text));
+    }
+}
+
+/// `cd` and `pushd`.
+pub(super) fn cd(scene: &mut Scene<'_, '_>) {
+    let target = scene.args().find_map(|arg| match arg {
+        Arg::Operand(index) => scene.word(index),
+        Arg::Option(..) => None,
+    });
+    if target.is_none() && scene.exact(0) == Some("pushd") {
+        scene.walk.state.dir = Dir::Unknown;
+        return;
+    }
+    scene.walk.state.change_dir(target);
+    if target.is_some_and(|word| cdpath_applies(&word.text)) && scene.walk.state.is_set("CDPATH") {
+        scene.walk.state.dir = Dir::Unknown;
+    }
+}
+
+fn cdpath_applies(path: &str) -> bool {
+    !path.starts_with('/') && !path.starts_with('.')
+}
+
+/// `popd` leads back to a directory we did not keep.
+pub(super) fn popd(scene: &mut Scene<'_, '_>) {
+    scene.walk.state.dir = Dir::Unknown;
+}
+
+/// `export`, `declare`, `local`, `readonly`, `typeset`.
+pub(super) fn declare(scene: &mut Scene<'_, '_>) {
+    let special = scene.words.iter().skip(1).any(|word| {
+        let text = &*word.text;
+        text.starts_with('-') && text.contains(['n', 'i', 'a', 'A', 'u', 'l', 'f'])
+    });
+    for word in scene.words.iter().skip(1) {
+        scene.walk.evaluated(Some(&word.text));
+        let Some((name, _)) = word.text.split_once('=') else {
+            if special && is_name(word.text.as_bytes()) {
+                scene.walk.state.assign(&word.text, None);
+            }
+            continue;
+        };
+        let (name, append) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
+        if super::super::simple::is_running_variable(name) {
+            scene.opaque(Reason::Environment, word.text.clone());
+        }
+        let plain = is_name(name.as_bytes());
+        let bare = name.split('[').next().unwrap_or_default();
+        let start = name.len() + usize::from(append) + 1;
+        let value = crate::scene::tail(word, start);
+        let value = (plain && !special && !value.text.starts_with('(')).then_some(value);
+        scene.walk.assign(bare, value.as_ref(), append);
+    }
+}
+
+/// Builtins that give variables values we do not know.
+pub(super) fn sets(scene: &mut Scene<'_, '_>) {
+    for word in scene.words.iter().skip(1) {
+        scene.walk.evaluated(Some(&word.text));
+        let name = word.text.trim_start_matches("-a");
+        let name = name.split('[').next().unwrap_or_default();
+        scene.walk.state.assign(name, None);
+        if scene.exact(0) == Some("unset") {
+            scene.walk.state.functions.iter_mut().for_each(|function| {
+                function.sure &= *function.name != *name;
+            });
+        }
+    }
+    if matches!(scene.exact(0), Some("mapfile" | "readarray"))
+        && let Some(callback) = scene.value(&["C"])
+    {
+        scene.text(&callback, Status::LOST);
+    }
+}
+
+/// `set`: options that change what an exit status means, and parameters.
+pub(super) fn set(scene: &mut Scene<'_, '_>) {
+    let mut at = 1;
+    while let Some(word) = scene.word(at) {
+        let text = &*word.text;
+        let (on, letters) = match text.split_at_checked(1) {
+            Some(("-", letters)) => (true, letters),
+            Some(("+", letters)) => (false, letters),
+            _ => break,
+        };
+        at += 1;
+        if text == "--" || text == "-" {
+            let words = scene.words.get(at..).unwrap_or_default();
+            scene.walk.state.positional =
+                Some(words.iter().map(|word| word.clone().into_owned()).collect::<Vec<_>>().into());
+            return;
+        }
+        if letters.contains('e') {
+            scene.walk.state.errexit = on;
+        }
+        if letters.contains('o') {
+            match scene.exact(at) {
+                Some("pipefail") => scene.walk.state.pipefail = on,
+                Some("errexit") => scene.walk.state.errexit = on,
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+    if at < scene.words.len() {
+        scene.walk.state.positional = None;
+    }
+}
+
+/// `shift` moves the parameters.
+pub(super) fn shift(scene: &mut Scene<'_, '_>) {
+    let count = match scene.word(1) {
+        None => Some(1),
+        Some(word) => word.exact().and_then(|text| text.parse::<usize>().ok()),
+    };
+    let state = &mut scene.walk.state;
+    state.positional =
+        state.positional.take().zip(count).map(|(words, count)| {
+            Arc::from(words.get(count.min(words.len())..).unwrap_or_default())
+        });
+}
+
+/// `exit`, `return`, `break`, `continue`: nothing after it runs.
+pub(super) fn leaves(scene: &mut Scene<'_, '_>) {
+    let code = scene.exact(1).and_then(|code| code.parse::<u8>().ok());
+    let walk = &mut *scene.walk;
+    let shared = &mut walk.shared;
+    let leaves_line = match scene.words.first().and_then(Word::exact) {
+        Some("exit") => true,
+        Some("return") => !shared.calling.is_empty(),
+        _ => shared.loops > 0,
+    };
+    shared.ended |= leaves_line;
+    shared.ended_well |= leaves_line && code.is_none_or(|code| code == 0);
+    walk.state.settle();
+    let left = match scene.words.first().and_then(Word::exact) {
+        Some("return") if !walk.shared.calling.is_empty() => &mut walk.shared.returned,
+        Some("break" | "continue") if walk.shared.loops > 0 => &mut walk.shared.broken,
+        // Outside of a function or loop bash complains and goes on.
+        Some("return" | "break" | "continue") => return,
+        _ => {
+            walk.state.dead = true;
+            return;
+        }
+    };
+    let state = walk.state.clone();
+    *left = Some(match left.take() {
+        Some(other) => other.join(state),
+        None => state,
+    });
+    walk.state.dead = true;
+}
+
+/// `trap 'text' EXIT`.
+pub(super) fn trap(scene: &mut Scene<'_, '_>) {
+    let operands = scene.operands();
+    let [text, _, ..] = operands.as_slice() else { return };
+    scene.walk.shared.trapped = true;
+    if text.exact().is_some_and(|text| text == "-" || text.is_empty()) {
+        return;
+    }
+    let before = scene.walk.state.clone();
+    // By the time it runs anything may have happened.
+    scene.walk.state.forget_variables();
+    scene.walk.state.dir = Dir::Unknown;
+    scene.walk.shared.perhaps += 1;
+    scene.text(text, Status::LOST);
+    scene.walk.shared.perhaps -= 1;
+    scene.walk.state = before;
+}
+
+/// `alias x=…`: from here on `x` may be anything.
+pub(super) fn alias(scene: &mut Scene<'_, '_>) {
+    for word in scene.words.iter().skip(1) {
+        if word.exact().is_none() {
+            scene.opaque(Reason::Alias, word.text.clone());
+        }
+        if let Some((name, value)) = word.text.split_once('=') {
+            add_alias(scene, name);
+            let start = word.text.len() - value.len();
+            let value = crate::scene::tail(word, start);
+            scene.opaque(Reason::Alias, value.text);
+        }
+    }
+}
+
+fn add_alias(scene: &mut Scene<'_, '_>, name: &str) {
+    if scene.walk.state.aliases.len() >= crate::limits::NAMES_MAX {
+        scene.walk.give_up();
+    } else {
+        scene.walk.state.aliases.push(String::from(name));
+    }
+}
+
+/// `enable -f lib name` loads code.
+pub(super) fn enable(scene: &mut Scene<'_, '_>) {
+    if let Some(library) = scene.value(&["f"]) {
+        scene.opaque(Reason::ScriptFile, library.text);
+    }
+}
+
+/// `hash -p /bin/rm ls` makes `ls` another program.
+pub(super) fn hash(scene: &mut Scene<'_, '_>) {
+    if let Some(path) = scene.value(&["p"]) {
+        scene.opaque(Reason::Alias, path.text);
+        for name in scene.operands() {
+            add_alias(scene, &name.text);
+        }
+    }
+}

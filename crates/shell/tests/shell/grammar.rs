@@ -1,0 +1,94 @@
+//! Accepting and rejecting exactly what `bash -n` does.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use jackline_shell::is_valid;
+
+use crate::lines::cases;
+
+/// What the machine's bash says.
+fn bash_accepts(line: &str) -> bool {
+    let mut bash = Command::new("bash")
+        .arg("-n")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("bash must be installed");
+    bash.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+    bash.wait().unwrap().success()
+}
+
+/// Lines on which we and bash differ.
+fn disagreements(lines: &[String]) -> Vec<String> {
+    let differs = |line: &&String| is_valid(line) != Some(bash_accepts(line));
+    thread::scope(|scope| {
+        let parts = lines.chunks(lines.len().div_ceil(2).max(1));
+        let parts: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter().filter(differs).cloned().collect()))
+            .collect();
+        parts.into_iter().flat_map(|part| -> Vec<String> { part.join().unwrap() }).collect()
+    })
+}
+
+#[test]
+fn tricky_lines_are_judged_as_bash_judges_them() {
+    let cases = cases("grammar");
+    assert!(cases.len() >= 200);
+    for case in &cases {
+        let expected = Some(case.expected.trim() == "ok");
+        assert_eq!(is_valid(&case.line), expected, "{} {}", case.place, case.line);
+    }
+    let lines: Vec<_> = cases.into_iter().map(|case| case.line).collect();
+    assert_eq!(disagreements(&lines), Vec::<String>::new());
+}
+
+#[test]
+fn the_hand_written_lines_are_judged_as_bash_judges_them() {
+    let mut lines: Vec<_> = cases("lines").into_iter().map(|case| case.line).collect();
+    lines.extend(cases("evasions").into_iter().map(|case| case.line));
+    let known = ["i\\\nf true", "echo $\\\n(", "true &\\\n&"];
+    lines.retain(|line| !known.iter().any(|start| line.starts_with(start)));
+    assert_eq!(disagreements(&lines), Vec::<String>::new());
+}
+
+/// A token broken over two lines is not put together; the line is opaque then.
+#[test]
+fn a_broken_token_is_never_accepted_as_something_else() {
+    for line in ["a &\\\n& b", "i\\\nf a; then b; fi", "echo $\\\n(a)", "a |\\\n| b"] {
+        assert_ne!(is_valid(line), Some(true), "{line}");
+        assert!(!jackline_shell::understand(line).opaque.is_empty(), "{line}");
+    }
+}
+
+/// The corpus lies beside the checkout and is not part of it.
+#[test]
+fn real_command_lines_are_judged_as_bash_judges_them() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/loops/miniswe-dev.jsonl.gz");
+    if !path.exists() {
+        println!("no corpus at {}", path.display());
+        return;
+    }
+    let mut gzip =
+        Command::new("gzip").arg("-dc").arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    let mut text = String::new();
+    gzip.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(gzip.wait().unwrap().success());
+    let mut lines = Vec::new();
+    for run in text.lines() {
+        let run: serde_json::Value = serde_json::from_str(run).unwrap();
+        for step in run["steps"].as_array().unwrap() {
+            lines.push(step["args"]["command"].as_str().unwrap().to_owned());
+        }
+    }
+    let all = lines.len();
+    lines.sort_unstable();
+    lines.dedup();
+    let wrong = disagreements(&lines);
+    println!("{all} commands, {} different, {} disagreements", lines.len(), wrong.len());
+    assert_eq!(wrong, Vec::<String>::new());
+}

@@ -1,0 +1,73 @@
+//! A megabyte of anything takes time in proportion, and not much.
+
+use std::time::{Duration, Instant};
+
+use jackline_shell::{LINE_BYTES_MAX, understand};
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "this test measures time")]
+fn a_megabyte_is_understood_or_refused_at_once() {
+    for unit in [
+        "a ",
+        "a; ",
+        "a && ",
+        "a | ",
+        "'a' ",
+        "\"a\" ",
+        "$a ",
+        "${a} ",
+        "$(a) ",
+        "`a` ",
+        "\\a ",
+        "a\n",
+        "a=b ",
+        "> a ",
+        "{a,b} ",
+        "{",
+        "{{,},",
+        "*",
+        "~",
+        "#\n",
+        "$((a)) ",
+        "$((a) ) ",
+        "<(a) ",
+        "(a); ",
+        "a() { b; }; ",
+        "[[ a ]]; ",
+        "x<<E\nE\n",
+        "x<<E\n",
+        "x=$(",
+        "é",
+        "((",
+        "a=(b) ",
+        "a=($(b) $(c)) ",
+        "$'\\n' ",
+        "if a; then b; fi; ",
+        "a & ",
+        "\\\n",
+        "! ",
+        "time ",
+        "x=a; $x ",
+        "eval 'a'; ",
+        "bash -c 'a'; ",
+        "'",
+        "\"",
+        "`",
+        "$",
+        "\\",
+        "<",
+        "[",
+        "]",
+        "=",
+    ] {
+        let text = unit.repeat(LINE_BYTES_MAX / unit.len());
+        let start = Instant::now();
+        understand(&text);
+        let took = start.elapsed();
+        // Debug builds are an order of magnitude slower.
+        let most = Duration::from_millis(if cfg!(debug_assertions) { 4_000 } else { 400 });
+        assert!(took < most, "{unit:?} took {took:?}");
+    }
+    let text = "a ".repeat(LINE_BYTES_MAX);
+    assert_eq!(understand(&text).opaque.len(), 1);
+}

@@ -1,0 +1,140 @@
+//! Lines of the tables, broken at random: understood, or opaque, never a panic.
+
+use std::fmt::Write as _;
+
+use jackline_shell::understand;
+
+use crate::lines::cases;
+
+/// A small generator, so that a failing round can be run again.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % sides.max(1) as u64).unwrap()
+    }
+}
+
+const SIGNS: [&str; 32] = [
+    "$(",
+    ")",
+    "'",
+    "\"",
+    "`",
+    "\\",
+    "\n",
+    ";",
+    "&&",
+    "|",
+    "{",
+    "}",
+    "<<EOF\n",
+    "EOF\n",
+    "${",
+    "((",
+    "))",
+    "[[",
+    "]]",
+    "if ",
+    "then ",
+    "fi",
+    "do ",
+    "done",
+    "case x in ",
+    "esac",
+    "f() ",
+    "$'",
+    ">",
+    "<(",
+    "é",
+    "\0",
+];
+
+fn mutate(line: &str, other: &str, dice: &mut Dice) -> String {
+    let mut chars: Vec<char> = line.chars().collect();
+    for _ in 0..=dice.roll(3) {
+        let at = dice.roll(chars.len() + 1);
+        match dice.roll(5) {
+            0 => {
+                chars.truncate(at);
+            }
+            1 if at < chars.len() => {
+                chars.remove(at);
+            }
+            2 => {
+                let tail = other.chars().skip(dice.roll(other.len()));
+                chars.splice(at.., tail);
+            }
+            3 => {
+                let part: Vec<char> = chars[..at].to_vec();
+                chars.splice(at..at, part);
+            }
+            _ => {
+                chars.splice(at..at, SIGNS[dice.roll(SIGNS.len())].chars());
+            }
+        }
+        chars.truncate(400);
+    }
+    chars.into_iter().collect()
+}
+
+#[test]
+fn two_hundred_thousand_broken_lines_do_no_harm() {
+    let mut lines: Vec<_> = cases("lines").into_iter().map(|case| case.line).collect();
+    lines.extend(cases("evasions").into_iter().map(|case| case.line));
+    lines.extend(cases("grammar").into_iter().map(|case| case.line));
+    let mut dice = Dice(0x005e_ed0f_7ac1_e11e);
+    for _ in 0..200_000 {
+        let line =
+            mutate(&lines[dice.roll(lines.len())], &lines[dice.roll(lines.len())], &mut dice);
+        let found = understand(&line);
+        for command in &found.commands {
+            assert!(line.get(command.span.start as usize..command.span.end as usize).is_some());
+        }
+    }
+}
+
+#[test]
+fn what_is_too_much_is_opaque_and_said_to_be() {
+    for text in [
+        "$(".repeat(1_000),
+        format!("{}a{}", "$(".repeat(1_000), ")".repeat(1_000)),
+        format!("{}a{}", "( ".repeat(1_000), ")".repeat(1_000)),
+        format!("{}a{}", "{ ".repeat(1_000), "; }".repeat(1_000)),
+        format!("{}a{}", "\"$(".repeat(1_000), ")\"".repeat(1_000)),
+        format!("{}a{}", "${x:-".repeat(1_000), "}".repeat(1_000)),
+        format!("{}a{}", "$((".repeat(1_000), "))".repeat(1_000)),
+        format!("{}a{}", "if a; then ".repeat(1_000), "; fi".repeat(1_000)),
+        format!("{}a{}", "a <(".repeat(1_000), ")".repeat(1_000)),
+        "`\\".repeat(1_000),
+        "f() { f; g; }; f; ".repeat(500),
+        "a && ".repeat(5_000) + "a",
+        "a | ".repeat(5_000) + "a",
+        "sudo ".repeat(1_000),
+        "eval ".repeat(1_000),
+        "while a; do ".repeat(90) + &"; done".repeat(90),
+        "x=1; for i in 1 2 3 4 5 6 7 8; do ".repeat(30) + "a" + &"; done".repeat(30),
+        "case a in b) ".repeat(1_000),
+        "x\0y".to_owned(),
+    ] {
+        let line = understand(&text);
+        assert!(!line.opaque.is_empty(), "{}", text.chars().take(80).collect::<String>());
+    }
+}
+
+#[test]
+fn functions_that_call_each_other_end() {
+    understand("a() { b; b; }; b() { a; a; }; a");
+    understand("a() { eval a; }; a");
+    understand("a() { bash -c a; a | a; }; a; a; a");
+    let mut doubling = String::new();
+    for n in 0..40 {
+        write!(doubling, "f{}() {{ f{n}; f{n}; }}; ", n + 1).unwrap();
+    }
+    doubling.push_str("f40");
+    let line = understand(&doubling);
+    assert!(line.commands.len() <= 2_048 && !line.opaque.is_empty());
+}
