@@ -1,108 +1,13 @@
 //! A store that breaks: the answer is a denial that blames the guard, nothing
 //! is recorded, and the session goes on.
 
-use std::io;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use jackline_engine::{Blob, Digest, EventId, SessionId};
-use jackline_journal::{Body, FileStore, Head, Log, Note, Store, StoreError};
+use jackline_journal::Note;
 use serde_json::{Value, json};
 
+use crate::meddling::{How, Meddler, Meddling};
 use crate::support::{World, send};
-
-/// How the next append goes wrong.
-#[derive(Clone, Copy)]
-enum How {
-    Panics,
-    /// With the number of an operating system's error.
-    Fails(i32),
-}
-
-/// A file store whose next append goes wrong, once.
-struct Breaking {
-    inner: FileStore,
-    next: Arc<Mutex<Option<How>>>,
-}
-
-struct BreakingLog {
-    inner: Box<dyn Log>,
-    next: Arc<Mutex<Option<How>>>,
-}
-
-impl Store for Breaking {
-    fn open(&self, session: &SessionId) -> Result<Box<dyn Log>, StoreError> {
-        let inner = self.inner.open(session)?;
-        Ok(Box::new(BreakingLog { inner, next: Arc::clone(&self.next) }))
-    }
-
-    fn put_blobs(&self, blobs: &[Blob]) -> Result<(), StoreError> {
-        self.inner.put_blobs(blobs)
-    }
-
-    fn blob(&self, sha256: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.blob(sha256)
-    }
-}
-
-impl Log for BreakingLog {
-    fn lock(&mut self) -> Result<(), StoreError> {
-        self.inner.lock()
-    }
-
-    fn unlock(&mut self) {
-        self.inner.unlock();
-    }
-
-    fn head(&mut self) -> Result<Option<Head>, StoreError> {
-        self.inner.head()
-    }
-
-    fn take_repaired(&mut self) -> Option<u64> {
-        self.inner.take_repaired()
-    }
-
-    fn load_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
-        self.inner.load_state()
-    }
-
-    fn append(&mut self, bodies: &[Body]) -> Result<Head, StoreError> {
-        let next = self.next.lock().unwrap().take();
-        match next {
-            None => self.inner.append(bodies),
-            Some(How::Panics) => panic!("a bug in a store"),
-            Some(How::Fails(number)) => Err(StoreError::Io {
-                what: "append to",
-                path: PathBuf::from("j"),
-                source: io::Error::from_raw_os_error(number),
-            }),
-        }
-    }
-
-    fn save_state(&mut self, head: &Head, state: &[u8]) -> Result<(), StoreError> {
-        self.inner.save_state(head, state)
-    }
-
-    fn read(
-        &mut self,
-        from: u64,
-        each: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.inner.read(from, each)
-    }
-
-    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.first()
-    }
-
-    fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError> {
-        self.inner.latest_snapshot()
-    }
-
-    fn find(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.find(id)
-    }
-}
 
 const PROPOSED: &str = r#"{"event":"tool_proposed","id":"e2","call":"c2","tool":"t","args":{}}"#;
 
@@ -119,15 +24,15 @@ fn denial(kind: &str, reason: &str, remedy: &str) -> Value {
 /// Breaks the second append of a session, or its first one.
 fn check(how: How, first: bool, kind: &str, reason: &str, remedy: &str) {
     let world = World::new("");
-    let next = Arc::new(Mutex::new(None));
-    let store = Breaking { inner: world.store.clone(), next: Arc::clone(&next) };
+    let meddler = Arc::new(Meddler::default());
+    let store = Meddling { inner: world.store.clone(), meddler: Arc::clone(&meddler) };
     let mut runtime = world.runtime_on(store);
     if !first {
         send(&mut runtime, r#"{"event":"session_started"}"#);
     }
     let before = world.journal("s").exists().then(|| world.lines("s"));
 
-    *next.lock().unwrap() = Some(how);
+    *meddler.next.lock().unwrap() = Some(how);
     assert_eq!(send(&mut runtime, PROPOSED), denial(kind, reason, remedy));
     assert_eq!(world.lines("s"), before.unwrap_or_default(), "something was recorded");
 
@@ -184,8 +89,9 @@ fn a_repair_is_noted_although_the_append_after_it_failed() {
     let mut journal = std::fs::OpenOptions::new().append(true).open(world.journal("s")).unwrap();
     journal.write_all(b"{\"v\":1,\"seq\":2").unwrap();
 
-    let next = Arc::new(Mutex::new(Some(How::Fails(28))));
-    let store = Breaking { inner: world.store.clone(), next };
+    let meddler = Arc::new(Meddler::default());
+    *meddler.next.lock().unwrap() = Some(How::Fails(28));
+    let store = Meddling { inner: world.store.clone(), meddler };
     let mut runtime = world.runtime_on(store);
     assert_eq!(send(&mut runtime, PROPOSED)["error"]["kind"], "store_full");
     assert_eq!(send(&mut runtime, PROPOSED)["decision"], "allow");

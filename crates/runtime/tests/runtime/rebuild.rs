@@ -1,13 +1,13 @@
 //! The saved state is a cache: losing it, or half of it, changes nothing.
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use jackline_engine::{Blob, Digest, EventId, SessionId};
-use jackline_journal::{Body, FileStore, Head, Log, Note, Store, StoreError};
+use jackline_journal::Note;
 use jackline_runtime::Runtime;
 use serde_json::json;
 
+use crate::meddling::{Meddler, Meddling};
 use crate::support::{World, send};
 
 const DEFINITION: &str = "\
@@ -171,83 +171,6 @@ fn an_id_that_comes_back_with_another_event_is_refused() {
     assert_eq!(world.records("s").len(), 1);
 }
 
-/// A store that writes down where its logs are read from.
-struct Watched {
-    inner: FileStore,
-    reads: Arc<Mutex<Vec<u64>>>,
-}
-
-struct WatchedLog {
-    inner: Box<dyn Log>,
-    reads: Arc<Mutex<Vec<u64>>>,
-}
-
-impl Store for Watched {
-    fn open(&self, session: &SessionId) -> Result<Box<dyn Log>, StoreError> {
-        let inner = self.inner.open(session)?;
-        Ok(Box::new(WatchedLog { inner, reads: Arc::clone(&self.reads) }))
-    }
-
-    fn put_blobs(&self, blobs: &[Blob]) -> Result<(), StoreError> {
-        self.inner.put_blobs(blobs)
-    }
-
-    fn blob(&self, sha256: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.blob(sha256)
-    }
-}
-
-impl Log for WatchedLog {
-    fn lock(&mut self) -> Result<(), StoreError> {
-        self.inner.lock()
-    }
-
-    fn unlock(&mut self) {
-        self.inner.unlock();
-    }
-
-    fn head(&mut self) -> Result<Option<Head>, StoreError> {
-        self.inner.head()
-    }
-
-    fn take_repaired(&mut self) -> Option<u64> {
-        self.inner.take_repaired()
-    }
-
-    fn load_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
-        self.inner.load_state()
-    }
-
-    fn append(&mut self, bodies: &[Body]) -> Result<Head, StoreError> {
-        self.inner.append(bodies)
-    }
-
-    fn save_state(&mut self, head: &Head, state: &[u8]) -> Result<(), StoreError> {
-        self.inner.save_state(head, state)
-    }
-
-    fn read(
-        &mut self,
-        from: u64,
-        each: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.reads.lock().unwrap().push(from);
-        self.inner.read(from, each)
-    }
-
-    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.first()
-    }
-
-    fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError> {
-        self.inner.latest_snapshot()
-    }
-
-    fn find(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.find(id)
-    }
-}
-
 /// "A snapshot record every 4,096 bounds a rebuild": nothing before it is
 /// folded or even read as a record.
 #[test]
@@ -269,12 +192,12 @@ fn a_rebuild_begins_at_the_latest_snapshot() {
         .iter()
         .map(|line| line.len() as u64 + 1)
         .sum();
-    let reads = Arc::new(Mutex::new(Vec::new()));
-    let watched = Watched { inner: world.store.clone(), reads: Arc::clone(&reads) };
+    let meddler = Arc::new(Meddler::default());
+    let watched = Meddling { inner: world.store.clone(), meddler: Arc::clone(&meddler) };
     let verdict = send(&mut world.runtime_on(watched), r#"{"event":"session_started"}"#);
     assert_eq!(verdict["seq"], summary.seq + 1);
     world.prove("s");
-    let reads = reads.lock().unwrap().clone();
+    let reads = meddler.reads.lock().unwrap().clone();
     assert!(!reads.is_empty());
     assert!(
         reads.iter().all(|from| *from >= at),
