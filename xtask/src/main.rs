@@ -13,7 +13,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test [FILTER…]   set up what is needed and run all tests
+  test [FILTER…]   check the house rules and run all tests, with nextest where it
+                   is installed
   tidy             check the house rules that no compiler checks
   bench [PART…]    measure ratios side by side: engine, process, replay, build
                    (all but build unless told)";
