@@ -13,10 +13,9 @@ pub(crate) fn run(filter: &[String]) -> Result<(), String> {
     if !has_cargo("nextest") {
         return shell::run(cargo(&["test"]).args(WHAT).args(filter));
     }
-    shell::run(cargo(&["nextest", "run"]).args(WHAT).args(filter))?;
     // The quicker runner leaves out the examples in the documentation.
     if filter.is_empty() {
         shell::run(cargo(&["test", "--doc", "--quiet"]).args(WHAT))?;
     }
-    Ok(())
+    shell::run(cargo(&["nextest", "run"]).args(WHAT).args(filter))
 }
