@@ -147,15 +147,7 @@ impl Parser<'_> {
         *traits |= EXPANDS;
         let id = self.tree.link_expansion(expansions, ExpansionKind::Backtick, self.at);
         self.at += 1;
-        loop {
-            match self.byte() {
-                b'`' => break,
-                0 => return Err(self.syntax()),
-                b'\\' => self.at = (self.at + 2).min(self.bytes.len()),
-                _ => self.at += 1,
-            }
-        }
-        self.at += 1;
+        self.past_unescaped(b'`')?;
         self.tree.close_expansion(id, ExpansionKind::Backtick, self.at);
         Ok(())
     }

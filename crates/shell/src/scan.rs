@@ -255,9 +255,14 @@ impl Parser<'_> {
 
     /// Up to and past the closing `'` of `$'…'`, where a backslash escapes.
     pub(crate) fn ansi_quotes(&mut self) -> Result<(), Halt> {
+        self.past_unescaped(b'\'')
+    }
+
+    /// Up to and past the next `end` that no backslash escapes.
+    pub(crate) fn past_unescaped(&mut self, end: u8) -> Result<(), Halt> {
         loop {
             match self.byte() {
-                b'\'' => break,
+                byte if byte == end => break,
                 0 => return Err(self.syntax()),
                 b'\\' => self.at = (self.at + 2).min(self.bytes.len()),
                 _ => self.at += 1,

@@ -55,14 +55,19 @@ pub(super) fn curl(scene: &mut Scene<'_, '_>) {
         }
     }
     if remote_name {
-        for url in scene.operands() {
-            let name = download_name(&url);
-            let path = match &dir {
-                Some(dir) => Scene::inside(dir, &name),
-                None => name,
-            };
-            scene.write(path);
-        }
+        keep_downloads(scene, dir.as_ref());
+    }
+}
+
+/// Every download is written under its own name.
+fn keep_downloads<'a>(scene: &mut Scene<'_, 'a>, dir: Option<&Word<'a>>) {
+    for url in scene.operands() {
+        let name = download_name(&url);
+        let path = match dir {
+            Some(dir) => Scene::inside(dir, &name),
+            None => name,
+        };
+        scene.write(path);
     }
 }
 
@@ -99,14 +104,7 @@ pub(super) fn wget(scene: &mut Scene<'_, '_>) {
         return;
     }
     let dir = scene.value(&["P", "directory-prefix"]);
-    for url in scene.operands() {
-        let name = download_name(&url);
-        let path = match &dir {
-            Some(dir) => Scene::inside(dir, &name),
-            None => name,
-        };
-        scene.write(path);
-    }
+    keep_downloads(scene, dir.as_ref());
 }
 
 /// `ssh host cmd` runs on another machine.
