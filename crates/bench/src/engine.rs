@@ -77,7 +77,7 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
 
 /// Nanoseconds of each event of one session.
 fn measure_session(definition: &Arc<Definition>, events: &[(Event, Facts)]) -> Vec<f64> {
-    let mut session = Session::new(Arc::clone(definition));
+    let mut session = Session::new(Arc::clone(definition), Arc::default());
     events.iter().map(|(event, facts)| step(&mut session, event, facts)).collect()
 }
 
@@ -90,7 +90,7 @@ fn measure_lengths(
 ) -> (Vec<f64>, Vec<f64>) {
     let (mut at_short, mut at_long) = (Vec::new(), Vec::new());
     for (turn, chunk) in events.chunks_exact(20).enumerate() {
-        let mut short = Session::new(Arc::clone(definition));
+        let mut short = Session::new(Arc::clone(definition), Arc::default());
         for (number, (event, facts)) in chunk.iter().enumerate() {
             // Whoever comes second finds the event in the cache, so they take turns.
             let (first, second) = if turn % 2 == 0 {
@@ -121,7 +121,7 @@ fn step(session: &mut Session, event: &Event, facts: &Facts) -> f64 {
 
 /// A session after some events, the mix over and over.
 fn play(definition: &Arc<Definition>, events: &[(Event, Facts)], length: u64) -> Session {
-    let mut session = Session::new(Arc::clone(definition));
+    let mut session = Session::new(Arc::clone(definition), Arc::default());
     for (event, facts) in events.iter().cycle() {
         if session.seq() >= length {
             break;

@@ -114,7 +114,7 @@ impl Played {
             _ => ".",
         };
         Ok(Self {
-            session: Session::new(Arc::new(definition)),
+            session: Session::new(Arc::new(definition), Arc::default()),
             checksum: Digest::of(source.text.as_bytes()),
             workspace: jackline_engine::canonical(workspace, None).map_err(|e| e.to_string())?,
             records: Vec::new(),
@@ -144,8 +144,8 @@ impl Played {
 
     fn look(&self, query: &Query, files: &Files, facts: &mut Facts) -> Result<(), String> {
         match query {
-            Query::File { path, json } => {
-                facts.files.insert(path.clone(), files.look(&self.workspace, path, *json));
+            Query::File { path, wants } => {
+                facts.files.insert(path.clone(), files.look(&self.workspace, path, wants.json));
             }
             Query::Definition => {
                 let source = files.0.get(FILE_NAME);
@@ -161,6 +161,7 @@ impl Played {
             | Query::Checker { name } => {
                 return Err(format!("no definition file can ask for the extension `{name}`"));
             }
+            other => return Err(format!("this world can't answer {other:?}")),
         }
         Ok(())
     }
@@ -171,8 +172,12 @@ impl Played {
         if saved.len() > STATE_BYTES_MAX {
             return Err(format!("the state takes {} bytes", saved.len()));
         }
-        let restored = Session::restore(Arc::clone(self.session.definition()), &saved)
-            .map_err(|error| format!("a state that was just saved: {error}"))?;
+        let restored = Session::restore(
+            Arc::clone(self.session.definition()),
+            Arc::clone(self.session.place()),
+            &saved,
+        )
+        .map_err(|error| format!("a state that was just saved: {error}"))?;
         if restored.snapshot() != saved {
             return Err("a restored state is not the one that was saved".to_owned());
         }
@@ -183,7 +188,7 @@ impl Played {
     /// Decides every record again, as `jackline replay` does.
     fn replay(&self) -> Result<(), String> {
         let definition: Arc<Definition> = Arc::clone(self.session.definition());
-        let mut fresh = Session::new(definition);
+        let mut fresh = Session::new(definition, Arc::clone(self.session.place()));
         for (number, kept) in self.records.iter().enumerate() {
             let seq = number as u64 + 1;
             let unreadable = |error: String| format!("record {seq} can't be read back: {error}");
@@ -242,6 +247,7 @@ impl Files {
                 bytes: file.text.len() as u64,
                 modified: Some(file.modified),
                 json: json.then(|| serde_json::from_str::<Value>(&file.text).is_ok()),
+                ..FileFact::of(FileKind::File)
             },
             None if self.has_below(&path) => FileFact::of(FileKind::Directory),
             None => FileFact::of(FileKind::Missing),

@@ -13,6 +13,7 @@ use crate::tool::Kind;
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
 pub use crate::guards::limits::{Limit, Limits, Per};
+pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
 
 /// The guardrails of one agent.
@@ -24,8 +25,17 @@ pub struct Definition {
     pub mode: Mode,
     /// The tools that are declared or governed.
     pub tools: Vec<Tool>,
+    /// What happens to tools that the definition does not know.
+    pub unknown_tools: UnknownTools,
+    /// How command lines are dealt with.
+    pub shell: Shell,
+    /// Paths that can't be written, besides the guard's own: canonical, a
+    /// directory with a slash at its end, `*` for anything but a slash.
+    pub protected: Vec<String>,
     /// Policies in the order they are consulted.
     pub policies: Vec<Policy>,
+    /// Rules in the order in which their objections are listed.
+    pub rules: Rules,
     /// What must be true before the agent may stop.
     pub completion: Option<Checker>,
     /// How often a stop may be blocked.
@@ -46,7 +56,11 @@ impl Default for Definition {
             name: "local/agent".to_string(),
             mode: Mode::Enforce,
             tools: Vec::new(),
+            unknown_tools: UnknownTools::Allow,
+            shell: Shell::default(),
+            protected: Vec::new(),
             policies: Vec::new(),
+            rules: Rules::default(),
             completion: None,
             completion_cap: Cap::default(),
             limits: Limits::default(),
@@ -78,8 +92,81 @@ pub struct Tool {
     pub aliases: Vec<String>,
     /// Whether calling it twice is the same as calling it once.
     pub idempotent: bool,
+    /// Where its arguments name files.
+    pub paths: Paths,
+    /// Where its arguments say from which line on it reads.
+    pub offset: Option<String>,
+    /// Where its arguments say how many lines it reads.
+    pub limit: Option<String>,
+    /// Where its arguments hold a command line.
+    pub command: Option<String>,
+    /// Commands by which it is recognised in a command line, such as `make deploy`.
+    pub commands: Vec<String>,
     /// The sections it is in, by number.
     pub sections: Vec<u16>,
+}
+
+impl Tool {
+    /// A tool of which nothing but the name is known.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_string(),
+            kind: Kind::well_known(name).unwrap_or(Kind::Other),
+            aliases: Vec::new(),
+            idempotent: true,
+            paths: Paths::default(),
+            offset: None,
+            limit: None,
+            command: None,
+            commands: Vec::new(),
+            sections: Vec::new(),
+        }
+    }
+}
+
+/// JSON pointers to the files that a call names; each leads to a text or a
+/// list of texts. Where there are none, the usual names are looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paths {
+    /// To files that are read.
+    pub read: Vec<String>,
+    /// To files that are written, changed or removed.
+    pub write: Vec<String>,
+}
+
+/// What happens to tools that the definition does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownTools {
+    /// They run.
+    Allow,
+    /// They don't.
+    Deny,
+}
+
+/// How command lines are dealt with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shell {
+    /// What happens to a line that can't be understood as a whole.
+    pub opaque: Opaque,
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self { opaque: Opaque::Allow }
+    }
+}
+
+/// What happens to a line that can't be understood as a whole, in rising order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opaque {
+    /// It runs.
+    Allow,
+    /// A person has to say.
+    Ask,
+    /// It does not run.
+    Deny,
 }
 
 /// One policy instance and where it was declared.
@@ -97,6 +184,11 @@ pub struct Policy {
 pub enum PolicyRule {
     /// One tool needs another to have succeeded.
     SequentialDependency(SequentialDependency),
+    /// An existing file must be read before it is overwritten.
+    ReadBeforeWrite {
+        /// Whether it must be read before it is removed, too.
+        deletes: bool,
+    },
     /// A policy written in Rust and registered with the runtime.
     Custom {
         /// The name it is registered under.

@@ -222,6 +222,16 @@ pub enum EventKind {
         /// Why they want it.
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<String>,
+        /// The call that is granted or refused; the one asked about last where
+        /// it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// How long a grant holds; once where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        seconds: Option<u64>,
+        /// The constraint that is ended.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        constraint: Option<String>,
     },
     /// The agent is gone.
     SessionEnded {},

@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Digest128};
 use crate::observe::Observation;
 use crate::time::Timestamp;
+use crate::verdict::{Observed, Severity};
 
 /// How many rounds of questions one decision may take.
 pub const ROUNDS_MAX: usize = 3;
@@ -44,6 +45,21 @@ pub struct Facts {
     /// Whether the definition file is still the one this session started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionFact>,
+    /// Which of the files that were asked about are not as they were remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<BTreeMap<String, FileFact>>,
+    /// Repositories that were asked about, by the directory they were asked from.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub git: BTreeMap<String, GitFact>,
+    /// Whether a repository ignores a path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ignored: BTreeMap<String, bool>,
+    /// How verifications by command stand, by the number of the check.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub verifications: BTreeMap<u16, VerificationFact>,
+    /// What custom feedback providers said, by the number of the provider.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub feedback: BTreeMap<u16, FeedbackFact>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -62,6 +78,11 @@ impl Facts {
             policies: BTreeMap::new(),
             checkers: BTreeMap::new(),
             definition: None,
+            changed: None,
+            git: BTreeMap::new(),
+            ignored: BTreeMap::new(),
+            verifications: BTreeMap::new(),
+            feedback: BTreeMap::new(),
         }
     }
 }
@@ -92,10 +113,46 @@ impl Now {
 pub enum Query {
     /// What is this file?
     File {
+        /// Its canonical path: relative to the workspace, or absolute outside.
+        path: String,
+        /// What has to be known of it.
+        wants: Wants,
+    },
+    /// Which of these files are not as they are remembered?
+    Changed {
+        /// The files.
+        files: Vec<Tracked>,
+    },
+    /// What is the state of the repository that holds this directory?
+    Git {
+        /// The directory: canonical, as a path of [`Query::File`].
+        dir: String,
+    },
+    /// Does the repository ignore this path?
+    Ignored {
         /// Its canonical path.
         path: String,
-        /// Whether to read it and see if it is JSON.
-        json: bool,
+    },
+    /// How does a verification by command stand? It is started if it is not
+    /// there, and goes on by itself.
+    Verification {
+        /// The number of the check.
+        number: u16,
+        /// Which run of it: one that was started before has an earlier number.
+        run: u64,
+        /// The command line.
+        line: String,
+        /// How long it may take.
+        timeout_seconds: u32,
+    },
+    /// What does a custom feedback provider say?
+    Feedback {
+        /// The number of the provider.
+        number: u16,
+        /// The provider.
+        name: String,
+        /// What it may look at.
+        view: FeedbackView,
     },
     /// May this call run, says a custom policy?
     PolicyCheck {
@@ -126,6 +183,43 @@ pub enum Query {
     },
     /// Is the definition file still the one this session started with?
     Definition,
+}
+
+/// What has to be known of a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Whether it is one JSON document.
+    pub json: bool,
+    /// Its contents: their fingerprint and the number of their lines.
+    pub contents: bool,
+}
+
+/// A file and how it looked when it was remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracked {
+    /// Its canonical path.
+    pub path: String,
+    /// How it looked; see [`FileFact::look`].
+    pub look: u64,
+}
+
+/// What a custom feedback provider may look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedbackView {
+    /// The name of the definition.
+    pub definition: String,
+    /// When the work must be over.
+    pub deadline: Option<Timestamp>,
+    /// The time.
+    pub now: Timestamp,
+    /// How many calls there have been.
+    pub tool_call_count: u64,
+    /// Calls since any provider last spoke.
+    pub calls_since_feedback: u64,
+    /// Calls since this provider last spoke.
+    pub calls_since_own_feedback: u64,
+    /// The tools that were called last, the latest first.
+    pub recent_tool_calls: Vec<String>,
 }
 
 /// A call as a custom policy sees it.
@@ -187,12 +281,35 @@ pub struct FileFact {
     /// Whether it is one valid JSON document, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<bool>,
+    /// Where symbolic links lead, if that is another path: canonical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real: Option<String>,
+    /// How the file looks from outside: device, inode, size and times in one
+    /// number. The same look is the same contents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<u64>,
+    /// The fingerprint of the contents, where that was asked and the file is
+    /// not too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest128>,
+    /// How many lines it has, where the contents were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
 }
 
 impl FileFact {
     /// A fact without a file behind it.
     pub fn of(kind: FileKind) -> Self {
-        Self { kind, bytes: 0, modified: None, json: None }
+        Self {
+            kind,
+            bytes: 0,
+            modified: None,
+            json: None,
+            real: None,
+            look: None,
+            digest: None,
+            lines: None,
+        }
     }
 }
 
@@ -214,6 +331,77 @@ pub enum FileKind {
     Escape,
     /// There is no workspace to look in.
     NoFilesystem,
+}
+
+/// The state of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GitFact {
+    /// Whether there is one. Where nobody could say, it counts as one in which
+    /// everything is unsaved.
+    pub repository: bool,
+    /// Whether files that it tracks have changes that are not committed.
+    #[serde(default)]
+    pub dirty: bool,
+    /// Whether there are files that it neither tracks nor ignores.
+    #[serde(default)]
+    pub untracked: bool,
+    /// The branch that is checked out; empty where there is none.
+    #[serde(default)]
+    pub branch: String,
+}
+
+/// How a verification by command stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum VerificationFact {
+    /// It has not come to an end.
+    Running,
+    /// The command succeeded.
+    Passed,
+    /// The command failed.
+    Failed {
+        /// Its exit status, where it has one.
+        exit: Option<i32>,
+        /// The end of what it said.
+        tail: String,
+    },
+    /// It took too long and was ended.
+    TimedOut {
+        /// The end of what it said.
+        tail: String,
+    },
+    /// It could not be run.
+    Broken {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What a custom feedback provider said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum FeedbackFact {
+    /// Nothing.
+    Silent,
+    /// Something.
+    Said {
+        /// How urgent it is.
+        severity: Severity,
+        /// What it is.
+        summary: String,
+        /// Details.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        observations: Vec<Observed>,
+        /// What to do.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        suggestions: Vec<String>,
+    },
+    /// The provider broke; it is passed over.
+    Broken {
+        /// How.
+        reason: String,
+    },
 }
 
 /// What a custom policy said.
@@ -262,7 +450,7 @@ pub enum CheckFact {
 }
 
 /// What became of the definition file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "file")]
 pub enum DefinitionFact {
     /// It is the same.
@@ -274,4 +462,9 @@ pub enum DefinitionFact {
     },
     /// It is gone; the pinned one stays in force.
     Missing,
+    /// It no longer loads; the last good one is in force.
+    Broken {
+        /// What is wrong with it.
+        reason: String,
+    },
 }

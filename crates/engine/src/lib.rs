@@ -15,6 +15,7 @@ extern crate std;
 pub mod definition;
 mod digest;
 mod event;
+pub mod expr;
 mod facts;
 mod guards;
 mod id;
@@ -23,6 +24,7 @@ mod lifecycle;
 mod nearest;
 mod observe;
 mod path;
+mod place;
 mod session;
 mod state;
 mod time;
@@ -37,8 +39,9 @@ pub use event::{
     PromptSource, Seen, Status, Tests,
 };
 pub use facts::{
-    CallView, CheckFact, DefinitionFact, Facts, FileFact, FileKind, Now, PolicyFact, QUERIES_MAX,
-    Queries, Query, ROUNDS_MAX,
+    CallView, CheckFact, DefinitionFact, Facts, FeedbackFact, FeedbackView, FileFact, FileKind,
+    GitFact, Now, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, Tracked, VerificationFact,
+    Wants,
 };
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
 pub use id::{
@@ -47,13 +50,14 @@ pub use id::{
 pub use nearest::nearest;
 pub use observe::{BLOB_OVER_BYTES, Blob, Observation, elide, observe};
 pub use path::{PathError, canonical};
+pub use place::Place;
 pub use session::{Record, Session, StateError};
 pub use state::{Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals};
 pub use time::{Timestamp, TimestampError};
 pub use tool::Kind;
 pub use verdict::{
-    Bypass, Class, Completion, Decision, Feedback, Observed, Severity, Stop, StopCode, Verdict,
-    Violation, WireFault,
+    Bypass, Class, Completion, Constraint, ConstraintKind, Decision, Feedback, Observed, Severity,
+    Stop, StopCode, Verdict, Violation, WireFault,
 };
 
 /// The version written into every record.

@@ -217,7 +217,7 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
                 state.epoch += 1;
             }
         }
-        EventKind::Control { action, by, why } => match action {
+        EventKind::Control { action, by, why, .. } => match action {
             Action::Pause => {
                 let (by, why) = (short_text(by.as_deref()), short_text(why.as_deref()));
                 state.paused = Some(Paused { by, why });

@@ -10,6 +10,7 @@ use crate::event::{Action, Event, EventKind};
 use crate::facts::{Facts, Queries, Query};
 use crate::guards::{Answers, GUARDS, Look, Objection, feedback};
 use crate::lifecycle;
+use crate::place::Place;
 use crate::state::{Clock, Key, Phase, PolicyState, STATE_FORMAT, State, Summary};
 use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 
@@ -17,6 +18,7 @@ use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 #[derive(Debug, Clone)]
 pub struct Session {
     definition: Arc<Definition>,
+    place: Arc<Place>,
     state: State,
 }
 
@@ -48,15 +50,19 @@ pub enum StateError {
 
 impl Session {
     /// A session in which nothing has happened.
-    pub fn new(definition: Arc<Definition>) -> Self {
+    pub fn new(definition: Arc<Definition>, place: Arc<Place>) -> Self {
         let mut state = State::default();
         state.policies = initial_policies(&definition);
         state.feedback = feedback::initial(&definition);
-        Self { definition, state }
+        Self { definition, place, state }
     }
 
     /// Brings a saved session back.
-    pub fn restore(definition: Arc<Definition>, bytes: &[u8]) -> Result<Self, StateError> {
+    pub fn restore(
+        definition: Arc<Definition>,
+        place: Arc<Place>,
+        bytes: &[u8],
+    ) -> Result<Self, StateError> {
         let (format, rest): (u16, &[u8]) =
             postcard::take_from_bytes(bytes).map_err(|_| StateError::Unreadable)?;
         if format > STATE_FORMAT {
@@ -68,7 +74,7 @@ impl Session {
         if format < STATE_FORMAT || !fits {
             return Err(StateError::Unreadable);
         }
-        Ok(Self { definition, state })
+        Ok(Self { definition, place, state })
     }
 
     /// Everything the session remembers, in a compact form with a format number.
@@ -81,6 +87,11 @@ impl Session {
     /// The definition in force.
     pub fn definition(&self) -> &Arc<Definition> {
         &self.definition
+    }
+
+    /// Where the session works.
+    pub fn place(&self) -> &Arc<Place> {
+        &self.place
     }
 
     /// The last record that was applied.
@@ -246,6 +257,7 @@ fn key<'a>(definition: &'a Definition, event: &'a Event) -> Key<'a> {
 pub(crate) fn initial_policies(definition: &Definition) -> Vec<PolicyState> {
     let initial = |rule: &PolicyRule| match rule {
         PolicyRule::SequentialDependency(rule) => PolicyState::Sequential(rule.initial()),
+        PolicyRule::ReadBeforeWrite { .. } => PolicyState::Stateless,
         PolicyRule::Custom { .. } => {
             PolicyState::Custom(crate::guards::custom::CustomState::default())
         }
@@ -290,7 +302,7 @@ mod tests {
 
     /// A session that has touched every part of the state.
     fn busy() -> Session {
-        let mut session = Session::new(definition());
+        let mut session = Session::new(definition(), Arc::default());
         let lines = [
             r#"{"event":"session_started","deadline":"2030-01-01T00:00:00Z"}"#,
             r#"{"event":"prompt_submitted","source":"human","text":"go"}"#,
@@ -321,7 +333,7 @@ mod tests {
     #[test]
     fn a_restored_session_is_the_same() {
         let session = busy();
-        let restored = Session::restore(definition(), &session.snapshot()).unwrap();
+        let restored = Session::restore(definition(), Arc::default(), &session.snapshot()).unwrap();
         assert_eq!(restored.state, session.state);
     }
 
@@ -338,10 +350,19 @@ mod tests {
     #[test]
     fn a_newer_or_broken_state_is_refused() {
         let mut bytes = busy().snapshot();
-        assert_eq!(Session::restore(definition(), b"").unwrap_err(), StateError::Unreadable);
+        assert_eq!(
+            Session::restore(definition(), Arc::default(), b"").unwrap_err(),
+            StateError::Unreadable
+        );
         let half = bytes.get(..bytes.len() / 2).unwrap();
-        assert_eq!(Session::restore(definition(), half).unwrap_err(), StateError::Unreadable);
+        assert_eq!(
+            Session::restore(definition(), Arc::default(), half).unwrap_err(),
+            StateError::Unreadable
+        );
         bytes[0] = 9;
-        assert_eq!(Session::restore(definition(), &bytes).unwrap_err(), StateError::Newer(9));
+        assert_eq!(
+            Session::restore(definition(), Arc::default(), &bytes).unwrap_err(),
+            StateError::Newer(9)
+        );
     }
 }

@@ -72,6 +72,9 @@ pub struct Verdict {
     /// The exact text to show the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// Overrides that this event put in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<Constraint>,
     /// What became of the completion check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
@@ -97,6 +100,7 @@ impl Verdict {
             violations: Vec::new(),
             feedback: Vec::new(),
             context: None,
+            constraints: Vec::new(),
             completion: None,
             stop: None,
             error: None,
@@ -170,6 +174,34 @@ pub enum Class {
     /// Nothing the agent does will help.
     #[serde(rename = "terminal_guardrail")]
     Terminal,
+}
+
+/// A typed override, in force for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Constraint {
+    /// Its name within the session: `k` and a number.
+    pub id: String,
+    /// What it does.
+    #[serde(rename = "type")]
+    pub kind: ConstraintKind,
+    /// Why it is in force.
+    pub reason: String,
+    /// How far it reaches: `once` or `session`.
+    pub scope: String,
+    /// From when on it is not in force any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What a constraint does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConstraintKind {
+    /// Lets exactly one call pass that would be asked about.
+    PermitSignature,
+    /// Refuses exactly one call.
+    ForbidSignature,
 }
 
 /// Soft guidance, delivered with a verdict.

@@ -263,6 +263,9 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             action: fields.word("action", Action::ALL)?.ok_or(WireError::Missing("action"))?,
             by: fields.text("by")?,
             why: fields.text("why")?,
+            call: fields.id("call", crate::id::CallId::parse)?,
+            seconds: fields.count("seconds")?,
+            constraint: fields.text("constraint")?,
         },
         "session_ended" => EventKind::SessionEnded {},
         _ => {

@@ -30,11 +30,9 @@ fn definition() -> Definition {
     Definition {
         tools: (0..PREREQUISITES)
             .map(|n| Tool {
-                name: name('p', n),
                 kind: Kind::Edit,
-                aliases: Vec::new(),
                 idempotent: n % 2 == 0,
-                sections: Vec::new(),
+                ..Tool::named(&name('p', n))
             })
             .collect(),
         policies: std::iter::once(PolicyRule::SequentialDependency(rule))
@@ -87,7 +85,7 @@ impl Play {
 
 #[test]
 fn the_largest_state_fits() {
-    let session = Session::new(Arc::new(definition()));
+    let session = Session::new(Arc::new(definition()), Arc::default());
     let mut play = Play { session, largest: 0 };
     for n in 0..PREREQUISITES {
         play.call(n, &name('p', n), true);

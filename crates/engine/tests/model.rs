@@ -89,13 +89,7 @@ fn needs(tool: &str) -> &'static [(&'static str, bool)] {
 }
 
 fn definition() -> Definition {
-    let tool = |name: &&str| Tool {
-        name: (*name).to_owned(),
-        kind: Kind::well_known(name).unwrap_or(Kind::Other),
-        aliases: Vec::new(),
-        idempotent: true,
-        sections: Vec::new(),
-    };
+    let tool = |name: &&str| Tool::named(name);
     let dependency = |tool: &str| Dependency {
         tool: tool.to_owned(),
         needs: needs(tool)
@@ -280,8 +274,12 @@ impl Engine {
         }
         let verdict = self.session.decide(&event, &facts);
         // A session that was saved and restored decides and folds the same.
-        let mut restored =
-            Session::restore(Arc::clone(&self.definition), &self.session.snapshot()).unwrap();
+        let mut restored = Session::restore(
+            Arc::clone(&self.definition),
+            Arc::default(),
+            &self.session.snapshot(),
+        )
+        .unwrap();
         assert_eq!(restored.decide(&event, &facts), verdict);
         let record =
             Record { seq: self.session.seq() + 1, event: &event, facts: &facts, verdict: &verdict };
@@ -308,7 +306,8 @@ fn summarise(verdict: &Verdict) -> Expected {
 
 fn play(ops: &[Op]) {
     let definition = Arc::new(definition());
-    let mut engine = Engine { session: Session::new(Arc::clone(&definition)), definition };
+    let mut engine =
+        Engine { session: Session::new(Arc::clone(&definition), Arc::default()), definition };
     let mut model = Model::default();
     for (number, op) in ops.iter().enumerate() {
         let (event, expected) = match op {

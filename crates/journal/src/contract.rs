@@ -94,12 +94,8 @@ fn opened(name: &str) -> Result<Body, Broken> {
     Ok(Body::opened(&Opened {
         session: session(name)?,
         at: Timestamp::from_ms(1),
-        workspace: None,
-        definition: OpenedDefinition {
-            checksum: Digest::of(b""),
-            file: None,
-            lowered: Definition::default(),
-        },
+        place: jackline_engine::Place::default(),
+        definition: OpenedDefinition { checksum: Digest::of(b""), lowered: Definition::default() },
     }))
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use jackline_engine::{
-    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, Record, SEMANTICS, SessionId,
+    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, Place, Record, SEMANTICS, SessionId,
     Timestamp, Verdict, wire,
 };
 
@@ -42,9 +42,8 @@ pub struct Opened {
     pub session: SessionId,
     /// When it was opened.
     pub at: Timestamp,
-    /// The directory the agent works in, absolute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<String>,
+    /// Where the agent works.
+    pub place: Place,
     /// The guardrails in force.
     pub definition: OpenedDefinition,
 }
@@ -53,11 +52,8 @@ pub struct Opened {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenedDefinition {
-    /// The sha256 of its source.
+    /// The sha256 of its sources.
     pub checksum: Digest,
-    /// The file it came from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
     /// What the engine runs on.
     pub lowered: Definition,
 }
@@ -229,7 +225,7 @@ struct RawLine<'a> {
     #[serde(default)]
     at: Option<Timestamp>,
     #[serde(default)]
-    workspace: Option<String>,
+    place: Option<Place>,
     #[serde(default)]
     definition: Option<OpenedDefinition>,
 }
@@ -247,7 +243,7 @@ pub fn parse_record(line: &[u8]) -> Result<Line, RecordError> {
         "opened" => Ok(Line::Opened(Box::new(Opened {
             session: raw.session.ok_or_else(|| missing("session"))?,
             at: raw.at.ok_or_else(|| missing("at"))?,
-            workspace: raw.workspace,
+            place: raw.place.ok_or_else(|| missing("place"))?,
             definition: raw.definition.ok_or_else(|| missing("definition"))?,
         }))),
         "event" => {

@@ -82,7 +82,7 @@ fn look(directory: PathBuf) -> Option<Kept> {
         .map(|metadata| size(&metadata))
         .sum();
     let days = opened.definition.lowered.journal.retain_days;
-    Some(Kept { directory, modified, bytes, days, workspace: opened.workspace })
+    Some(Kept { directory, modified, bytes, days, workspace: opened.place.workspace })
 }
 
 /// Removes a session that nobody holds or has open.

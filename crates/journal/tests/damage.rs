@@ -136,12 +136,8 @@ fn opening(session: &SessionId) -> Body {
     Body::opened(&Opened {
         session: session.clone(),
         at: Timestamp::from_ms(1),
-        workspace: None,
-        definition: OpenedDefinition {
-            checksum: Digest::of(b""),
-            file: None,
-            lowered: Definition::default(),
-        },
+        place: jackline_engine::Place::default(),
+        definition: OpenedDefinition { checksum: Digest::of(b""), lowered: Definition::default() },
     })
 }
 

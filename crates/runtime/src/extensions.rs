@@ -134,7 +134,7 @@ impl Extensions {
 
 fn names(checker: &Checker, name: &str) -> bool {
     match checker {
-        Checker::Files(_) => false,
+        Checker::Files(_) | Checker::Command { .. } => false,
         Checker::All(parts) | Checker::Any(parts) => parts.iter().any(|part| names(part, name)),
         Checker::Custom { name: known } => known == name,
     }

@@ -36,9 +36,10 @@ pub(crate) fn gather(session: &Session, event: &Event, facts: &mut Facts, world:
 impl World<'_> {
     fn answer(&self, query: &Query, facts: &mut Facts) {
         match query {
-            Query::File { path, json } => {
+            Query::File { path, wants } => {
                 // One file may be asked about twice, once of them thoroughly.
-                let json = *json || facts.files.get(path).is_some_and(|fact| fact.json.is_some());
+                let json =
+                    wants.json || facts.files.get(path).is_some_and(|fact| fact.json.is_some());
                 facts.files.insert(path.clone(), file_fact(self.workspace, path, json));
             }
             Query::PolicyCheck { number, name, state, call } => {
@@ -51,6 +52,11 @@ impl World<'_> {
                 facts.checkers.insert(name.clone(), self.extensions.complete(name));
             }
             Query::Definition => facts.definition = Some(self.definition()),
+            Query::Changed { .. }
+            | Query::Git { .. }
+            | Query::Ignored { .. }
+            | Query::Verification { .. }
+            | Query::Feedback { .. } => {}
         }
     }
 
@@ -110,6 +116,7 @@ fn file_fact(workspace: Option<&Path>, path: &str, json: bool) -> FileFact {
         bytes: metadata.len(),
         modified: metadata.modified().ok().map(from_system),
         json: json.then(|| metadata.len() <= JSON_BYTES_MAX && is_json(&real)),
+        ..FileFact::of(FileKind::File)
     }
 }
 

@@ -1,9 +1,9 @@
 //! A session at work: its log, its state, and where it works.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
-use jackline_engine::{Definition, Digest, Session, SessionId};
+use jackline_engine::{Definition, Digest, Place, Session, SessionId};
 use jackline_journal::{Head, Line, Log, Opened, OpenedDefinition, StoreError, parse_record};
 use serde::{Deserialize, Serialize};
 
@@ -16,10 +16,8 @@ pub struct Saved {
     pub session: SessionId,
     /// The checksum of the pinned definition.
     pub definition: Digest,
-    /// The file it came from.
-    pub file: Option<String>,
-    /// The directory the agent works in.
-    pub workspace: Option<String>,
+    /// Where the agent works.
+    pub place: Place,
     /// The engine's state.
     pub state: Vec<u8>,
 }
@@ -32,8 +30,6 @@ pub(crate) struct Live {
     /// The head the session belongs to; none before the first record.
     pub(crate) head: Option<Head>,
     pub(crate) checksum: Digest,
-    pub(crate) file: Option<PathBuf>,
-    pub(crate) workspace: Option<PathBuf>,
     /// What the first record says, while it is not written.
     pub(crate) opening: Option<Opened>,
 }
@@ -52,15 +48,13 @@ impl Live {
             is_of(&saved.session, id)?;
             let definition = definitions
                 .pinned(&saved.definition, || read_opened(log.as_mut()).map(|o| o.definition))?;
-            if let Some(session) = restore(definition, &saved.state)? {
+            if let Some(session) = restore(definition, Arc::new(saved.place), &saved.state)? {
                 return Ok(Some(Self {
                     log,
                     id: id.clone(),
                     session,
                     head: Some(head),
                     checksum: saved.definition,
-                    file: saved.file.map(PathBuf::from),
-                    workspace: saved.workspace.map(PathBuf::from),
                     opening: None,
                 }));
             }
@@ -70,18 +64,9 @@ impl Live {
         }
         let opened = read_opened(log.as_mut())?;
         is_of(&opened.session, id)?;
-        let OpenedDefinition { checksum, file, lowered } = opened.definition;
-        let session = Session::new(Arc::new(lowered));
-        Ok(Some(Self {
-            log,
-            id: id.clone(),
-            session,
-            head: None,
-            checksum,
-            file: file.map(PathBuf::from),
-            workspace: opened.workspace.map(PathBuf::from),
-            opening: None,
-        }))
+        let OpenedDefinition { checksum, lowered } = opened.definition;
+        let session = Session::new(Arc::new(lowered), Arc::new(opened.place));
+        Ok(Some(Self { log, id: id.clone(), session, head: None, checksum, opening: None }))
     }
 
     /// Brings the session up to the end of its journal. Needs the lock.
@@ -101,7 +86,7 @@ impl Live {
             && self.head.is_some_and(|head| head.seq < saved_head.seq)
             && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
             && saved.definition == self.checksum
-            && let Some(session) = restore(Arc::clone(self.session.definition()), &saved.state)?
+            && let Some(session) = self.restored(&saved.state)?
         {
             self.session = session;
             from = saved_head.bytes;
@@ -118,19 +103,19 @@ impl Live {
             && let Line::Opened(opened) = parse_record(&line)?
         {
             self.checksum = opened.definition.checksum;
-            self.file = opened.definition.file.map(PathBuf::from);
-            self.workspace = opened.workspace.map(PathBuf::from);
-            self.session = Session::new(Arc::new(opened.definition.lowered));
+            let lowered = Arc::new(opened.definition.lowered);
+            self.session = Session::new(lowered, Arc::new(opened.place));
         }
         let Some(from) = self.log.latest_snapshot()? else { return Ok(0) };
         let mut restored = None;
-        let definition = Arc::clone(self.session.definition());
+        let (definition, place) = (self.session.definition(), self.session.place());
+        let (definition, place) = (Arc::clone(definition), Arc::clone(place));
         self.log.read(from, &mut |line| {
             if restored.is_none()
                 && let Line::Event(record) = parse_record(line)?
                 && let Some(snapshot) = record.snapshot
             {
-                restored = restore(Arc::clone(&definition), &snapshot)?;
+                restored = restore(Arc::clone(&definition), Arc::clone(&place), &snapshot)?;
             }
             Ok(())
         })?;
@@ -153,9 +138,15 @@ impl Live {
         })
     }
 
-    /// The workspace as records name it.
-    pub(crate) fn workspace_text(&self) -> Option<String> {
-        self.workspace.as_ref().map(|path| path.display().to_string())
+    /// The same session with another state.
+    fn restored(&self, state: &[u8]) -> Result<Option<Session>, StoreError> {
+        let (definition, place) = (self.session.definition(), self.session.place());
+        restore(Arc::clone(definition), Arc::clone(place), state)
+    }
+
+    /// The directory the agent works in.
+    pub(crate) fn workspace(&self) -> Option<&Path> {
+        self.session.place().workspace.as_deref().map(Path::new)
     }
 
     /// What is saved beside the journal.
@@ -163,8 +154,7 @@ impl Live {
         let saved = Saved {
             session: self.id.clone(),
             definition: self.checksum,
-            file: self.file.as_ref().map(|file| file.display().to_string()),
-            workspace: self.workspace_text(),
+            place: (**self.session.place()).clone(),
             state: self.session.snapshot(),
         };
         postcard::to_allocvec(&saved).unwrap_or_default()
@@ -182,8 +172,12 @@ fn is_of(found: &SessionId, id: &SessionId) -> Result<(), StoreError> {
 
 /// A state of a newer format shuts the gate; one that can't be read is made
 /// again from the journal.
-fn restore(definition: Arc<Definition>, state: &[u8]) -> Result<Option<Session>, StoreError> {
-    match Session::restore(definition, state) {
+fn restore(
+    definition: Arc<Definition>,
+    place: Arc<Place>,
+    state: &[u8],
+) -> Result<Option<Session>, StoreError> {
+    match Session::restore(definition, place, state) {
         Ok(session) => Ok(Some(session)),
         Err(jackline_engine::StateError::Newer(found)) => Err(StoreError::Newer {
             what: "the saved state",

@@ -71,7 +71,8 @@ impl Replay {
     pub fn line(&mut self, line: &[u8]) -> Result<(), RecordError> {
         let record = match parse_record(line)? {
             Line::Opened(opened) => {
-                self.session = Some(Session::new(Arc::new(opened.definition.lowered)));
+                self.session =
+                    Some(Session::new(Arc::new(opened.definition.lowered), Arc::new(opened.place)));
                 return Ok(());
             }
             Line::Event(record) => record,

@@ -1,10 +1,11 @@
 //! Event in, verdict out: the order of things around a decision.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jackline_engine::definition::Redact;
 use jackline_engine::{
-    Event, EventKind, Facts, Record, Session, SessionId, Timestamp, Verdict, elide, observe,
+    Event, EventKind, Facts, Place, Record, Session, SessionId, Timestamp, Verdict, elide, observe,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -163,8 +164,13 @@ impl Runtime {
 
     fn world<'a>(&'a self, live: &'a Live) -> World<'a> {
         World {
-            workspace: live.workspace.as_deref(),
-            definition_file: self.definitions.named().or(live.file.as_deref()),
+            workspace: live.workspace(),
+            definition_file: self.definitions.named().or(live
+                .session
+                .place()
+                .definition
+                .first()
+                .map(Path::new)),
             definition_checksum: live.checksum,
             extensions: &self.extensions,
         }
@@ -178,7 +184,7 @@ impl Runtime {
     fn elsewhere(&self, live: &Live, event: &Event) -> Option<String> {
         let EventKind::SessionStarted { workspace: Some(_), .. } = &event.kind else { return None };
         let named = self.workspace_of(event);
-        (live.workspace.as_ref() != Some(&named)).then(|| named.display().to_string())
+        (live.workspace() != Some(&*named)).then(|| named.display().to_string())
     }
 
     /// The part that holds the lock.
@@ -242,7 +248,7 @@ impl Runtime {
         if live.opening.take().is_some() {
             let journal = &live.session.definition().journal;
             self.untidy = Some(Retention {
-                workspace: live.workspace_text().unwrap_or_default(),
+                workspace: live.session.place().workspace.clone().unwrap_or_default(),
                 bytes: journal.retain_bytes,
                 days: journal.retain_days,
             });
@@ -287,21 +293,20 @@ impl Runtime {
         let opening = Opened {
             session: event.session.clone(),
             at: event.at.unwrap_or_else(|| clock::now().wall),
-            workspace: Some(workspace.display().to_string()),
-            definition: OpenedDefinition {
-                checksum,
-                file: file.as_ref().map(|file| file.display().to_string()),
-                lowered: (*definition).clone(),
+            place: Place {
+                workspace: Some(workspace.display().to_string()),
+                home: None,
+                state_home: None,
+                definition: file.iter().map(|file| file.display().to_string()).collect(),
             },
+            definition: OpenedDefinition { checksum, lowered: (*definition).clone() },
         };
         Ok(Live {
             log: self.store.open(&event.session)?,
             id: event.session.clone(),
-            session: Session::new(definition),
+            session: Session::new(definition, Arc::new(opening.place.clone())),
             head: None,
             checksum,
-            file,
-            workspace: Some(workspace),
             opening: Some(opening),
         })
     }

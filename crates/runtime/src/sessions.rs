@@ -88,7 +88,7 @@ impl Sessions {
             let works_here = |found: &Found| {
                 let opened = found.opened.as_ref();
                 opened
-                    .and_then(|opened| opened.workspace.as_ref())
+                    .and_then(|opened| opened.place.workspace.as_ref())
                     .is_some_and(|at| here.starts_with(at))
             };
             let latest = self.list()?.into_iter().find(works_here);

@@ -127,6 +127,7 @@ fn describe(definition: &Definition) -> Vec<String> {
         let said = match &provider.speech {
             Speech::Deadline { .. } => "the time that is left".to_owned(),
             Speech::Static { text } => format!("\"{}\"", plain(text, 60)),
+            Speech::Custom { name } => format!("what `{name}` says"),
         };
         let trigger = &provider.trigger;
         let when: Vec<String> = [
@@ -154,5 +155,6 @@ fn describe_checker(checker: &Checker) -> String {
         Checker::All(parts) => joined(parts, " and "),
         Checker::Any(parts) => joined(parts, " or "),
         Checker::Custom { name } => name.clone(),
+        Checker::Command { line, .. } => format!("`{line}` succeeds"),
     }
 }

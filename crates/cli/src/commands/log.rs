@@ -84,12 +84,18 @@ fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
             plain(&what(&record.event.kind), 40),
             verdict(record),
         ]);
-        let about_definition = match record.facts.definition {
+        let about_definition = match &record.facts.definition {
             Some(DefinitionFact::Changed { .. }) => {
                 Some("the definition was changed; that applies to the next session".to_owned())
             }
             Some(DefinitionFact::Missing) => {
                 Some("the definition file is gone; the pinned one stays in force".to_owned())
+            }
+            Some(DefinitionFact::Broken { reason }) => {
+                let reason = plain(reason, 200);
+                Some(format!(
+                    "the definition no longer loads, the last good one is in force: {reason}"
+                ))
             }
             Some(DefinitionFact::Same) | None => None,
         };

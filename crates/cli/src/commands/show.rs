@@ -78,8 +78,8 @@ fn opening(found: &Found, as_json: bool) -> Exit {
         ("definition", definition.lowered.name.clone()),
         ("checksum", definition.checksum.to_string()),
     ];
-    rows.extend(definition.file.clone().map(|file| ("file", file)));
-    rows.extend(opened.workspace.clone().map(|workspace| ("workspace", workspace)));
+    rows.extend(opened.place.definition.first().cloned().map(|file| ("file", file)));
+    rows.extend(opened.place.workspace.clone().map(|workspace| ("workspace", workspace)));
     let rows: Vec<Vec<String>> = rows
         .into_iter()
         .map(|(name, value)| vec![format!("  {}", dim(name)), plain(&value, 200)])

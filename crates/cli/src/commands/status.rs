@@ -47,7 +47,7 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
 fn as_json(found: &Found, opened: &Opened, summary: &Summary) -> serde_json::Value {
     json!({
         "session": opened.session,
-        "workspace": opened.workspace,
+        "workspace": opened.place.workspace,
         "definition": {
             "name": opened.definition.lowered.name,
             "checksum": opened.definition.checksum,
@@ -82,7 +82,7 @@ fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
             found.modified.map(ago).unwrap_or_default(),
             phase(&summary),
             summary.steps.to_string(),
-            plain(opened.workspace.as_deref().unwrap_or("-"), 60),
+            plain(opened.place.workspace.as_deref().unwrap_or("-"), 60),
         ]);
     }
     match (as_lines, all.is_empty()) {
@@ -115,7 +115,7 @@ fn show(opened: &Opened, summary: &Summary) {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![format!("  {}", dim(name)), value]);
     row("definition", definition.name.clone());
-    if let Some(workspace) = &opened.workspace {
+    if let Some(workspace) = &opened.place.workspace {
         row("workspace", plain(workspace, 80));
     }
     if let Some(by) = &summary.paused_by {

@@ -69,14 +69,7 @@ impl Tools {
         if let Some(known) = self.find(name) {
             return known.to_owned();
         }
-        let kind = Kind::well_known(name).unwrap_or(Kind::Other);
-        self.list.push(Tool {
-            name: name.to_owned(),
-            kind,
-            aliases: Vec::new(),
-            idempotent: true,
-            sections: Vec::new(),
-        });
+        self.list.push(Tool::named(name));
         name.to_owned()
     }
 
@@ -118,7 +111,7 @@ fn tool(
             }
         }
     }
-    Tool { name, kind, aliases, idempotent, sections: Vec::new() }
+    Tool { kind, aliases, idempotent, ..Tool::named(&name) }
 }
 
 /// A tool that no event can name would never be seen.

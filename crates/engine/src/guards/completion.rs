@@ -14,7 +14,7 @@ use super::limits::{Exhausted, exhausted_hard};
 use super::{Answers, Guard, Look, Objection};
 use crate::definition::Definition;
 use crate::event::EventKind;
-use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query};
+use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
 use crate::session::Record;
 use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
@@ -43,6 +43,17 @@ pub enum Checker {
     Custom {
         /// The name it is registered under.
         name: String,
+    },
+    /// A command that must succeed.
+    Command {
+        /// Its number among the commands of the definition.
+        number: u16,
+        /// The command line.
+        line: String,
+        /// How long it may take.
+        timeout_seconds: u32,
+        /// Whether a person has said that it may run on their machine.
+        trusted: bool,
     },
 }
 
@@ -280,7 +291,8 @@ fn ask(checker: &Checker, look: Look<'_>, queries: &mut Queries) {
                     file.json && fact.kind == FileKind::File && fact.json.is_none()
                 });
                 if open {
-                    queries.ask(Query::File { path: file.path.clone(), json: file.json });
+                    let wants = Wants { json: file.json, contents: false };
+                    queries.ask(Query::File { path: file.path.clone(), wants });
                 }
             }
         }
@@ -289,6 +301,7 @@ fn ask(checker: &Checker, look: Look<'_>, queries: &mut Queries) {
                 queries.ask(Query::Checker { name: name.clone() });
             }
         }
+        Checker::Command { .. } => {}
         Checker::All(parts) | Checker::Any(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
             cheap.iter().for_each(|part| ask(part, look, queries));
@@ -311,7 +324,7 @@ impl Checker {
     fn is_costly(&self) -> bool {
         match self {
             Self::Files(_) => false,
-            Self::Custom { .. } => true,
+            Self::Custom { .. } | Self::Command { .. } => true,
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::is_costly),
         }
     }
@@ -321,6 +334,7 @@ fn evaluate(checker: &Checker, look: Look<'_>) -> Found {
     let problems = match checker {
         Checker::Files(files) => check_files(files, look.facts, look.clock.started()),
         Checker::Custom { name } => check_custom(look.facts.checkers.get(name), name),
+        Checker::Command { .. } => Problems::default(),
         Checker::All(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
             let mut problems = failures(&cheap, look);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Answers, Guard, Look};
 use crate::definition::Definition;
 use crate::event::EventKind;
-use crate::facts::{Facts, FileKind, Queries, Query};
+use crate::facts::{Facts, FileKind, Queries, Query, Wants};
 use crate::session::Record;
 use crate::state::State;
 use crate::verdict::{Feedback, Severity};
@@ -41,6 +41,11 @@ pub enum Speech {
     Static {
         /// The text.
         text: String,
+    },
+    /// What a provider written in Rust says.
+    Custom {
+        /// The name it is registered under.
+        name: String,
     },
 }
 
@@ -98,7 +103,7 @@ impl Guard for FeedbackGuard {
             let Some(file) = &provider.trigger.on_file_created else { continue };
             let wanted = (begins && file.since_start) || (delivers && !cadence.fired);
             if wanted && !look.facts.files.contains_key(&file.path) {
-                queries.ask(Query::File { path: file.path.clone(), json: false });
+                queries.ask(Query::File { path: file.path.clone(), wants: Wants::default() });
             }
         }
     }
@@ -204,6 +209,7 @@ fn speak(provider: &FeedbackProvider, look: Look<'_>) -> Option<Feedback> {
         Speech::Static { text } => {
             ("Static", Said { severity: Severity::Info, summary: text.clone(), suggestions: &[] })
         }
+        Speech::Custom { .. } => return None,
     };
     Some(Feedback {
         provider: name.to_string(),

@@ -11,6 +11,7 @@ pub(crate) mod feedback;
 pub(crate) mod limits;
 pub(crate) mod pause;
 pub(crate) mod protocol;
+pub(crate) mod rules;
 pub(crate) mod sequential;
 
 use alloc::borrow::ToOwned;

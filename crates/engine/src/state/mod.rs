@@ -117,6 +117,7 @@ impl From<&Ending> for Stop {
 pub(crate) enum PolicyState {
     Sequential(Earned),
     Custom(CustomState),
+    Stateless,
 }
 
 /// A call from which no result is expected.
