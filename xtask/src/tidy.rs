@@ -17,9 +17,12 @@ const TEST_LINES_MAX: usize = 900;
 /// What the engine may depend on: none of it does I/O.
 const ENGINE_MAY_USE: [&str; 6] = ["jiff", "postcard", "serde", "serde_json", "sha2", "thiserror"];
 
+/// Our own, just as pure.
+const PURE: &str = "jackline-shell";
+
 /// Who may know whom among our own crates.
 const LAYERS: [(&str, &[&str]); 8] = [
-    ("engine", &[]),
+    ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["engine"]),
     ("journal", &["engine"]),
@@ -82,7 +85,7 @@ fn check_engine(problems: &mut Vec<String>) {
     let engine = root().join("crates/engine");
     let manifest = read(&engine.join("Cargo.toml"));
     for dependency in dependencies(&manifest) {
-        if !ENGINE_MAY_USE.contains(&dependency.as_str()) {
+        if !ENGINE_MAY_USE.contains(&dependency.as_str()) && dependency != PURE {
             problems.push(format!("the engine must not use `{dependency}`"));
         }
     }

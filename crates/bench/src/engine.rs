@@ -19,7 +19,7 @@ pub(crate) fn definition() -> Result<Definition, Failure> {
 
 pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     let definition = Arc::new(definition()?);
-    let events: Vec<(Event, Facts)> = mix::events(WINDOW)?
+    let events: Vec<(Event, Facts)> = mix::events(WINDOW, &definition)?
         .into_iter()
         .zip(0..)
         .map(|(event, number)| {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Event, elide};
+use jackline_engine::{Definition, Event, elide};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -64,13 +64,13 @@ pub(crate) fn lines(calls: usize, session: &str) -> Result<Vec<String>, Failure>
 }
 
 /// The same, parsed and elided as the runtime does before a decision.
-pub(crate) fn events(calls: usize) -> Result<Vec<Event>, Failure> {
+pub(crate) fn events(calls: usize, definition: &Definition) -> Result<Vec<Event>, Failure> {
     let session = jackline_engine::SessionId::parse("bench")?;
     lines(calls, "bench")?
         .iter()
         .map(|line| {
             let mut event = parse_line(line.as_bytes(), Some(&session))?;
-            elide(&mut event);
+            elide(&mut event, definition);
             Ok(event)
         })
         .collect()

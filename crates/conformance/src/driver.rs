@@ -25,6 +25,12 @@ pub trait Stage {
     /// Writes a file of the workspace, as the agent's tools would.
     fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String>;
 
+    /// The text of a file of the workspace, if it is there.
+    fn read(&self, path: &str) -> Result<Option<String>, String>;
+
+    /// The absolute path of the workspace.
+    fn workspace(&self) -> String;
+
     /// Removes a file of the workspace.
     fn remove(&mut self, path: &str) -> Result<(), String>;
 
@@ -82,7 +88,8 @@ pub fn play(driver: &dyn Driver, scenario: &Scenario) -> Result<(), Box<Failure>
 fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
     match &step.act {
         Act::Send { line, expect } => {
-            let verdict = stage.send(line, step.at)?;
+            let line = line.replace("{workspace}", &stage.workspace());
+            let verdict = stage.send(&line, step.at)?;
             let wrong = mismatches(expect, &verdict);
             let mut listed: Vec<String> = wrong.iter().map(ToString::to_string).collect();
             // A denial because something is broken is no denial by a guard.
@@ -97,6 +104,13 @@ fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
         Act::Write(files) => {
             files.iter().try_for_each(|(path, text)| stage.write(path, text, step.at))
         }
+        Act::Holds(files) => files.iter().try_for_each(|(path, expected)| {
+            let actual = stage.read(path)?;
+            if actual == *expected {
+                return Ok(());
+            }
+            Err(format!("`{path}` holds {actual:?}, expected {expected:?}"))
+        }),
         Act::Remove(paths) => paths.iter().try_for_each(|path| stage.remove(path)),
         Act::Restart => stage.restart(),
     }

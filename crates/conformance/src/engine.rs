@@ -10,14 +10,15 @@ use std::sync::Arc;
 use jackline_definition::{FILE_NAME, load};
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
-    Definition, DefinitionFact, Digest, Event, EventKind, Facts, FileFact, FileKind, Now, Query,
-    ROUNDS_MAX, Record, STATE_BYTES_MAX, Session, SessionId, Timestamp, Verdict, WireFault, elide,
-    observe,
+    Definition, DefinitionFact, Digest, Event, EventKind, Facts, GitFact, Now, Place, Query,
+    ROUNDS_MAX, Record, STATE_BYTES_MAX, Session, SessionId, Timestamp, Verdict, Wants, WireFault,
+    elide, observe,
 };
 use serde_json::Value;
 
 use crate::driver::{Driver, Stage};
 use crate::scenario::{AGE_MS, SESSION, START, Scenario};
+use crate::world::{self, Files, ROOT};
 
 /// The engine, without a runtime around it.
 pub struct EngineDriver;
@@ -29,7 +30,7 @@ impl Driver for EngineDriver {
 
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
         let before = Timestamp::from_ms(START.as_ms() - AGE_MS);
-        let mut files = Files::default();
+        let mut files = Files::new(&scenario.links);
         files.write(FILE_NAME, &scenario.definition, before);
         scenario.files.iter().for_each(|(path, text)| files.write(path, text, before));
         let current = default_session()?;
@@ -75,7 +76,7 @@ impl Stage for EngineStage {
             self.sessions.insert(event.session.clone(), played);
         }
         let played = self.sessions.get_mut(&event.session).ok_or("the session is gone")?;
-        played.answer(event, &self.files, now)
+        played.answer(event, &mut self.files, now)
     }
 
     fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
@@ -84,7 +85,15 @@ impl Stage for EngineStage {
     }
 
     fn remove(&mut self, path: &str) -> Result<(), String> {
-        self.files.0.remove(path).map(drop).ok_or_else(|| format!("there is no `{path}` to remove"))
+        self.files.remove(path).ok_or_else(|| format!("there is no `{path}` to remove"))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<String>, String> {
+        Ok(self.files.text(path).map(ToOwned::to_owned))
+    }
+
+    fn workspace(&self) -> String {
+        ROOT.to_owned()
     }
 
     fn restart(&mut self) -> Result<(), String> {
@@ -107,22 +116,35 @@ fn refusal(error: &WireError) -> Result<Value, String> {
 
 impl Played {
     fn open(event: &Event, files: &Files) -> Result<Self, String> {
-        let source = files.0.get(FILE_NAME).ok_or("there is no definition")?;
-        let definition = load(source.text.as_bytes(), FILE_NAME).map_err(|e| e.to_string())?;
+        let source = files.text(FILE_NAME).ok_or("there is no definition")?;
+        let definition = load(source.as_bytes(), FILE_NAME).map_err(|e| e.to_string())?;
         let workspace = match &event.kind {
             EventKind::SessionStarted { workspace: Some(workspace), .. } => workspace.as_str(),
             _ => ".",
         };
+        let workspace =
+            jackline_engine::canonical(workspace, Some(ROOT)).map_err(|e| e.to_string())?;
+        let place = Place {
+            workspace: Some(world::absolute(&workspace)),
+            home: Some("/person".to_owned()),
+            state_home: Some("/home".to_owned()),
+            definition: vec![world::absolute(FILE_NAME)],
+        };
         Ok(Self {
-            session: Session::new(Arc::new(definition), Arc::default()),
-            checksum: Digest::of(source.text.as_bytes()),
-            workspace: jackline_engine::canonical(workspace, None).map_err(|e| e.to_string())?,
+            session: Session::new(Arc::new(definition), Arc::new(place)),
+            checksum: Digest::of(source.as_bytes()),
+            workspace,
             records: Vec::new(),
         })
     }
 
-    fn answer(&mut self, mut event: Event, files: &Files, now: Timestamp) -> Result<Value, String> {
-        elide(&mut event);
+    fn answer(
+        &mut self,
+        mut event: Event,
+        files: &mut Files,
+        now: Timestamp,
+    ) -> Result<Value, String> {
+        elide(&mut event, self.session.definition());
         let mut facts = Facts::at(Now::wall(now));
         facts.observed = observe(&event);
         for _ in 0..ROUNDS_MAX {
@@ -132,6 +154,9 @@ impl Played {
         }
         let verdict = self.session.decide(&event, &facts);
         let seq = self.session.seq() + 1;
+        for (path, contents) in self.session.gives_back(&event, &facts) {
+            files.give_back(&self.workspace, &path, contents, now);
+        }
         self.session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
         self.restore()?;
         self.records.push(Kept {
@@ -142,14 +167,32 @@ impl Played {
         serde_json::to_value(verdict).map_err(|error| error.to_string())
     }
 
-    fn look(&self, query: &Query, files: &Files, facts: &mut Facts) -> Result<(), String> {
+    fn look(&self, query: &Query, files: &mut Files, facts: &mut Facts) -> Result<(), String> {
         match query {
             Query::File { path, wants } => {
-                facts.files.insert(path.clone(), files.look(&self.workspace, path, wants.json));
+                let known = facts.files.get(path);
+                let wants = Wants {
+                    json: wants.json || known.is_some_and(|fact| fact.json.is_some()),
+                    contents: wants.contents || known.is_some_and(|fact| fact.digest.is_some()),
+                };
+                facts.files.insert(path.clone(), files.look(&self.workspace, path, wants));
+            }
+            Query::Changed { files: tracked } => {
+                facts.changed = Some(files.changed(&self.workspace, tracked));
+            }
+            Query::Watched { files: tracked } => {
+                facts.watched = Some(files.watched(&self.workspace, tracked));
+            }
+            // A world without a repository.
+            Query::Git { dir } => {
+                facts.git.insert(dir.clone(), GitFact::default());
+            }
+            Query::Ignored { path } => {
+                facts.ignored.insert(path.clone(), false);
             }
             Query::Definition => {
-                let source = files.0.get(FILE_NAME);
-                let checksum = source.map(|source| Digest::of(source.text.as_bytes()));
+                let source = files.text(FILE_NAME);
+                let checksum = source.map(|source| Digest::of(source.as_bytes()));
                 facts.definition = Some(match checksum {
                     None => DefinitionFact::Missing,
                     Some(checksum) if checksum == self.checksum => DefinitionFact::Same,
@@ -219,44 +262,4 @@ fn render<T: serde::Serialize>(value: &T) -> Result<String, String> {
 
 fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
-/// A workspace in memory.
-#[derive(Default)]
-struct Files(BTreeMap<String, File>);
-
-struct File {
-    text: String,
-    modified: Timestamp,
-}
-
-impl Files {
-    fn write(&mut self, path: &str, text: &str, modified: Timestamp) {
-        self.0.insert(path.to_owned(), File { text: text.to_owned(), modified });
-    }
-
-    /// What is at a path of a workspace; a directory is what has files in it.
-    fn look(&self, workspace: &str, path: &str, json: bool) -> FileFact {
-        if workspace != "." && !self.has_below(workspace) {
-            return FileFact::of(FileKind::NoFilesystem);
-        }
-        let path = if workspace == "." { path.to_owned() } else { format!("{workspace}/{path}") };
-        match self.0.get(&path) {
-            Some(file) => FileFact {
-                kind: FileKind::File,
-                bytes: file.text.len() as u64,
-                modified: Some(file.modified),
-                json: json.then(|| serde_json::from_str::<Value>(&file.text).is_ok()),
-                ..FileFact::of(FileKind::File)
-            },
-            None if self.has_below(&path) => FileFact::of(FileKind::Directory),
-            None => FileFact::of(FileKind::Missing),
-        }
-    }
-
-    fn has_below(&self, directory: &str) -> bool {
-        self.0
-            .keys()
-            .any(|path| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')))
-    }
 }

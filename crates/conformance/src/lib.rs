@@ -11,6 +11,7 @@ mod engine;
 mod matching;
 mod scenario;
 mod stdio;
+mod world;
 
 pub use baseline::{Baseline, BaselineError};
 pub use driver::{Driver, Failure, Stage, play};

@@ -10,16 +10,20 @@
 //!   version: 1
 //!   completion: { files: [report.md] }
 //! files: { draft.md: "text" }      # the workspace at the start, an hour old
+//! links: { latest: draft.md }      # symbolic links, by path, to where they lead
 //! steps:
 //!   - send: { event: stop_proposed }
 //!     time: 90                     # seconds since the start, until the next `time`
 //!     expect: { decision: deny, completion: { missing: [report.md] }, stop: null }
 //!   - write: { report.md: "text" }
 //!   - remove: [draft.md]
+//!   - holds: { report.md: "text", draft.md: null }   # what is in the workspace now
 //!   - restart: true
 //!   - line: 'raw text'
 //!     expect: { decision: deny, error: { kind: json } }
 //! ```
+//!
+//! `{workspace}` in an event or a line stands for the absolute path of the workspace.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,6 +53,8 @@ pub struct Scenario {
     pub definition: String,
     /// The workspace at the start, by path.
     pub files: BTreeMap<String, String>,
+    /// Symbolic links in it, by path, to where they lead.
+    pub links: BTreeMap<String, String>,
     /// What happens.
     pub steps: Vec<Step>,
 }
@@ -76,6 +82,8 @@ pub enum Act {
     Write(BTreeMap<String, String>),
     /// Files go.
     Remove(Vec<String>),
+    /// Files must be as they are said to be; none is a file that is not there.
+    Holds(BTreeMap<String, Option<String>>),
     /// The product ends and starts again.
     Restart,
 }
@@ -89,6 +97,10 @@ impl fmt::Display for Act {
                 write!(f, "write {}", paths.join(", "))
             }
             Self::Remove(paths) => write!(f, "remove {}", paths.join(", ")),
+            Self::Holds(files) => {
+                let paths: Vec<&str> = files.keys().map(String::as_str).collect();
+                write!(f, "holds {}", paths.join(", "))
+            }
             Self::Restart => f.write_str("restart"),
         }
     }
@@ -174,6 +186,7 @@ fn scenario(name: &str, value: Value) -> Result<Scenario, String> {
     }
     let definition = fields.text("definition")?.ok_or("`definition` is missing")?;
     let files = fields.files("files")?.unwrap_or_default();
+    let links = fields.files("links")?.unwrap_or_default();
     let Some(Value::Array(items)) = fields.take("steps") else {
         return Err("`steps` must be a list".to_owned());
     };
@@ -187,7 +200,7 @@ fn scenario(name: &str, value: Value) -> Result<Scenario, String> {
         let step = step(item, &mut at).map_err(|problem| format!("step {}: {problem}", number + 1));
         steps.push(step?);
     }
-    Ok(Scenario { name: name.to_owned(), story, definition, files, steps })
+    Ok(Scenario { name: name.to_owned(), story, definition, files, links, steps })
 }
 
 fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
@@ -202,11 +215,19 @@ fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
     let expect = fields.take("expect");
     let (sent, line) = (fields.take("send"), fields.text("line")?);
     let (written, removed) = (fields.files("write")?, fields.paths("remove")?);
-    let restarted = fields.take("restart");
+    let (restarted, held) = (fields.take("restart"), fields.held("holds")?);
     fields.finish()?;
     let said = expect.is_some();
     let expect = expect.unwrap_or_else(|| json!({"decision": "allow"}));
-    let act = match (sent, line, written, removed, restarted) {
+    if let (Some(files), None, None) = (&held, &sent, &line)
+        && !said
+        && written.is_none()
+        && removed.is_none()
+        && restarted.is_none()
+    {
+        return Ok(Step { at: *at, act: Act::Holds(files.clone()) });
+    }
+    let act = match (sent, line, written, removed, restarted.filter(|_| held.is_none())) {
         (Some(event), None, None, None, None) => {
             Act::Send { line: event_line(event, *at)?, expect }
         }
@@ -215,11 +236,9 @@ fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
         (None, None, None, Some(paths), None) if !said => Act::Remove(paths),
         (None, None, None, None, Some(Value::Bool(true))) if !said => Act::Restart,
         _ => {
-            return Err(
-                "a step has one of `send`, `line`, `write`, `remove` and `restart: true`, \
-                        and `expect` only with the first two"
-                    .to_owned(),
-            );
+            return Err("a step has one of `send`, `line`, `write`, `remove`, `holds` and \
+                        `restart: true`, and `expect` only with the first two"
+                .to_owned());
         }
     };
     Ok(Step { at: *at, act })
@@ -274,6 +293,21 @@ impl Fields {
         let Value::Object(map) = value else { return Err(wrong()) };
         let file = |(path, text)| match text {
             Value::String(text) => inside(path).map(|path| (path, text)),
+            _ => Err(wrong()),
+        };
+        map.into_iter().map(file).collect::<Result<_, _>>().map(Some)
+    }
+
+    fn held(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<BTreeMap<String, Option<String>>>, String> {
+        let wrong = || format!("`{key}` must map paths to texts or null");
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let Value::Object(map) = value else { return Err(wrong()) };
+        let file = |(path, text)| match text {
+            Value::String(text) => inside(path).map(|path| (path, Some(text))),
+            Value::Null => inside(path).map(|path| (path, None)),
             _ => Err(wrong()),
         };
         map.into_iter().map(file).collect::<Result<_, _>>().map(Some)

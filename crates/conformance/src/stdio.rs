@@ -43,6 +43,7 @@ impl Driver for StdioDriver {
         let before = Timestamp::from_ms(START.as_ms() - AGE_MS);
         place.write(FILE_NAME, &scenario.definition, before)?;
         scenario.files.iter().try_for_each(|(path, text)| place.write(path, text, before))?;
+        scenario.links.iter().try_for_each(|(path, target)| place.link(path, target))?;
         let process = Some(Process::start(&place)?);
         Ok(Box::new(StdioStage { place, process }))
     }
@@ -61,6 +62,19 @@ impl Stage for StdioStage {
 
     fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
         self.place.write(path, text, now)
+    }
+
+    fn read(&self, path: &str) -> Result<Option<String>, String> {
+        match fs::read_to_string(self.place.workspace().join(path)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("can't read `{path}`: {error}")),
+        }
+    }
+
+    fn workspace(&self) -> String {
+        let workspace = self.place.workspace();
+        workspace.canonicalize().unwrap_or(workspace).display().to_string()
     }
 
     fn remove(&mut self, path: &str) -> Result<(), String> {
@@ -116,7 +130,10 @@ impl Place {
         command
             .arg(name)
             .current_dir(self.workspace())
-            .env("JACKLINE_HOME", self.directory.path().join("home"));
+            .env("JACKLINE_HOME", self.directory.path().join("home"))
+            // What the person who runs this has set up is not part of the story.
+            .env("HOME", self.directory.path().join("person"))
+            .env_remove("XDG_CONFIG_HOME");
         command
     }
 
@@ -133,6 +150,18 @@ impl Place {
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
         };
         write().map_err(|error: std::io::Error| format!("can't write `{path}`: {error}"))
+    }
+
+    /// Makes a symbolic link.
+    fn link(&self, path: &str, target: &str) -> Result<(), String> {
+        let full = self.workspace().join(path);
+        let link = || {
+            if let Some(parent) = full.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            std::os::unix::fs::symlink(target, &full)
+        };
+        link().map_err(|error: std::io::Error| format!("can't link `{path}`: {error}"))
     }
 
     /// Requires that a command has no objection to any journal.

@@ -229,7 +229,21 @@ pub(crate) struct Resolved<'a> {
     pub(crate) name: &'a str,
     pub(crate) kind: Kind,
     pub(crate) idempotent: bool,
-    sections: &'a [u16],
+    /// What the definition says about it.
+    pub(crate) declared: Option<&'a Tool>,
+}
+
+impl<'a> Resolved<'a> {
+    /// Where its arguments hold a command line, if it takes one.
+    pub(crate) fn line_pointer(self) -> &'a str {
+        self.declared.and_then(|tool| tool.command.as_deref()).unwrap_or("/command")
+    }
+
+    /// A tool that the definition knows.
+    pub(crate) fn declared(tool: &'a Tool) -> Self {
+        let Tool { name, kind, idempotent, .. } = tool;
+        Self { name, kind: *kind, idempotent: *idempotent, declared: Some(tool) }
+    }
 }
 
 impl Definition {
@@ -240,17 +254,12 @@ impl Definition {
             .iter()
             .find(|tool| tool.name == name || tool.aliases.iter().any(|alias| alias == name));
         match declared {
-            Some(tool) => Resolved {
-                name: &tool.name,
-                kind: tool.kind,
-                idempotent: tool.idempotent,
-                sections: &tool.sections,
-            },
+            Some(tool) => Resolved::declared(tool),
             None => Resolved {
                 name,
                 kind: Kind::well_known(name).unwrap_or(Kind::Other),
                 idempotent: true,
-                sections: &[],
+                declared: None,
             },
         }
     }
@@ -264,7 +273,9 @@ impl Definition {
             .iter()
             .enumerate()
             .filter(move |(_, policy)| {
-                policy.section.is_none_or(|section| tool.sections.contains(&section))
+                policy.section.is_none_or(|section| {
+                    tool.declared.is_some_and(|tool| tool.sections.contains(&section))
+                })
             })
             .map(|(number, policy)| (number, &policy.rule))
     }

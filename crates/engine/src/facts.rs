@@ -45,6 +45,9 @@ pub struct Facts {
     /// Whether the definition file is still the one this session started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionFact>,
+    /// Which of the protected files are not as they were seen last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<BTreeMap<String, WatchedFact>>,
     /// Which of the files that were asked about are not as they were remembered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<BTreeMap<String, FileFact>>,
@@ -54,9 +57,9 @@ pub struct Facts {
     /// Whether a repository ignores a path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ignored: BTreeMap<String, bool>,
-    /// How verifications by command stand, by the number of the check.
+    /// How verifications by command stand, by the number of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub verifications: BTreeMap<u16, VerificationFact>,
+    pub verifications: BTreeMap<u64, VerificationFact>,
     /// What custom feedback providers said, by the number of the provider.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub feedback: BTreeMap<u16, FeedbackFact>,
@@ -78,6 +81,7 @@ impl Facts {
             policies: BTreeMap::new(),
             checkers: BTreeMap::new(),
             definition: None,
+            watched: None,
             changed: None,
             git: BTreeMap::new(),
             ignored: BTreeMap::new(),
@@ -118,6 +122,12 @@ pub enum Query {
         /// What has to be known of it.
         wants: Wants,
     },
+    /// Which of these protected files are not as they are remembered? Those
+    /// that are there have to be kept, so that they can be given back.
+    Watched {
+        /// The files; one that was not there looks like 0.
+        files: Vec<Tracked>,
+    },
     /// Which of these files are not as they are remembered?
     Changed {
         /// The files.
@@ -136,9 +146,7 @@ pub enum Query {
     /// How does a verification by command stand? It is started if it is not
     /// there, and goes on by itself.
     Verification {
-        /// The number of the check.
-        number: u16,
-        /// Which run of it: one that was started before has an earlier number.
+        /// The number of the run; no two have the same.
         run: u64,
         /// The command line.
         line: String,
@@ -220,6 +228,8 @@ pub struct FeedbackView {
     pub calls_since_own_feedback: u64,
     /// The tools that were called last, the latest first.
     pub recent_tool_calls: Vec<String>,
+    /// Who spoke last, and what they said.
+    pub last_feedback: Option<(String, String)>,
 }
 
 /// A call as a custom policy sees it.
@@ -241,7 +251,7 @@ impl Queries {
     /// Asks, unless the limit is reached; what is not asked stays unknown, and
     /// what is unknown is refused.
     pub(crate) fn ask(&mut self, query: Query) {
-        if self.0.len() < QUERIES_MAX {
+        if self.0.len() < QUERIES_MAX && !self.0.contains(&query) {
             self.0.push(query);
         }
     }
@@ -331,6 +341,16 @@ pub enum FileKind {
     Escape,
     /// There is no workspace to look in.
     NoFilesystem,
+}
+
+/// A protected file as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchedFact {
+    /// How it looks; see [`FileFact::look`].
+    pub look: u64,
+    /// Its contents; nothing where it is not there.
+    pub sha256: Option<Digest>,
 }
 
 /// The state of a repository.

@@ -25,6 +25,7 @@ mod nearest;
 mod observe;
 mod path;
 mod place;
+mod proposal;
 mod session;
 mod state;
 mod time;
@@ -41,8 +42,9 @@ pub use event::{
 pub use facts::{
     CallView, CheckFact, DefinitionFact, Facts, FeedbackFact, FeedbackView, FileFact, FileKind,
     GitFact, Now, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, Tracked, VerificationFact,
-    Wants,
+    Wants, WatchedFact,
 };
+pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
 pub use id::{
     ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,

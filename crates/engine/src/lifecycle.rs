@@ -1,16 +1,21 @@
 //! The life of a session: turns, open calls, epochs, and how it ends.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
 use crate::guards::limits::exhausted_hard;
-use crate::guards::{Answers, Look, custom, feedback, protocol};
+use crate::guards::{Answers, Fold, Look, custom, feedback, protocol, reads};
+use crate::proposal::{Proposal, Recognised};
 use crate::session::{Record, initial_policies};
 use crate::state::{
-    ATTEMPTS_MAX, Attempt, Call, Paused, Phase, State, TurnResult, UsageTotals, Why,
+    ATTEMPTS_MAX, Asks, Attempt, Call, Changes, Paused, Phase, State, TurnResult, UsageTotals, Why,
 };
 use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
+
+/// How many tools one command line can prove.
+const PROVES_MAX: usize = 8;
 
 /// What a person's control and the agent's leaving decide by themselves.
 pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
@@ -89,24 +94,22 @@ pub(crate) fn begin(state: &mut State, record: &Record<'_>) {
 }
 
 /// The table of open calls, how calls ended, and the epoch.
-pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<'_>) {
+pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
+    let Fold { definition, record, .. } = fold;
     match &record.event.kind {
-        EventKind::ToolProposed { call, tool, args, .. } => {
+        EventKind::ToolProposed { call, args, .. } => {
             state.invocations.proposed += 1;
-            let tool = definition.resolve(tool.as_str());
-            if record.verdict.lets_run() {
+            let Some(proposal) = fold.proposal else { return };
+            let asked = record.verdict.is_enforced(Decision::Ask);
+            if record.verdict.lets_run() || asked {
                 if let Some(call) = call {
                     state.forget_gone(call);
+                    // A call that was asked about is proposed again once a
+                    // person has said so.
+                    let _ =
+                        state.in_flight.take(|open| open.asked && open.id.as_ref() == Some(call));
                 }
-                let opened = Call {
-                    id: call.clone(),
-                    actor: record.event.actor.clone(),
-                    tool: tool.name.to_string(),
-                    kind: tool.kind,
-                    args: record.facts.observed.args,
-                    epoch: state.epoch,
-                    carried: custom::carried(record.facts),
-                };
+                let opened = open(proposal, asked, state.epoch, fold);
                 if let Some(oldest) = state.in_flight.insert(opened) {
                     unresolved(state, &oldest);
                 }
@@ -118,7 +121,8 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
                 }
                 // A duplicate of an open call must not shadow the open one.
                 if let Some(call) = call.as_ref().filter(|call| !state.in_flight.contains(call)) {
-                    state.remember_gone(call, Why::Denied, tool.kind.mutates());
+                    let mutates = reads::changes(proposal) == Changes::Surely;
+                    state.remember_gone(call, Why::Denied, mutates);
                 }
             }
         }
@@ -168,10 +172,48 @@ pub(crate) fn calls(definition: &Definition, state: &mut State, record: &Record<
     }
 }
 
+/// A call that may run from now on.
+fn open(proposal: &Proposal<'_>, asked: bool, epoch: u64, fold: Fold<'_>) -> Call {
+    let record = fold.record;
+    let id = match &record.event.kind {
+        EventKind::ToolProposed { call, .. } => call.clone(),
+        _ => None,
+    };
+    let number = |known: &Recognised<'_>| {
+        let at = fold.definition.tools.iter().position(|tool| core::ptr::eq(tool, known.tool))?;
+        u16::try_from(at).ok().filter(|_| known.proven)
+    };
+    let mut proves: Vec<u16> = proposal.recognised.iter().filter_map(number).collect();
+    proves.dedup();
+    proves.truncate(PROVES_MAX);
+    Call {
+        id,
+        actor: record.event.actor.clone(),
+        tool: proposal.tool.name.to_string(),
+        kind: proposal.tool.kind,
+        args: record.facts.observed.args,
+        asked,
+        changes: reads::changes(proposal),
+        changed: false,
+        files: reads::noted(fold.definition, proposal),
+        proves,
+        epoch,
+        carried: custom::carried(record.facts),
+    }
+}
+
 fn unresolved(state: &mut State, call: &Call) {
+    if call.asked {
+        // Nobody said that it may run.
+        state.invocations.denied += 1;
+        if let Some(id) = &call.id {
+            state.remember_gone(id, Why::Unresolved, call.mutates());
+        }
+        return;
+    }
     state.invocations.unresolved += 1;
     if let Some(id) = &call.id {
-        state.remember_gone(id, Why::Unresolved, call.kind.mutates());
+        state.remember_gone(id, Why::Unresolved, call.mutates());
     }
     touched(state, call);
 }
@@ -179,7 +221,8 @@ fn unresolved(state: &mut State, call: &Call) {
 /// A call that changes files makes a new epoch, even one that failed or was
 /// broken off: nobody knows how far it came.
 fn touched(state: &mut State, call: &Call) {
-    if call.kind.mutates() {
+    state.work += u64::from(call.changes != Changes::Nothing);
+    if call.mutates() {
         state.epoch += 1;
     }
 }
@@ -200,7 +243,8 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
             let known = state.attempts.iter().any(|open| open.id == *attempt);
             if verdict.lets_run() && !known && state.attempts.len() < ATTEMPTS_MAX {
                 let policies = state.policies.clone();
-                state.attempts.push(Attempt { id: attempt.clone(), policies });
+                let since = record.seq;
+                state.attempts.push(Attempt { id: attempt.clone(), policies, since });
             }
         }
         EventKind::AttemptEnded { attempt, result } => {
@@ -213,6 +257,7 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
                 // the attempts that began inside. Budgets don't forget: an
                 // allowance only ever goes down. Undoing files changes files.
                 state.policies = open.policies;
+                state.reads.forget_since(open.since);
                 state.attempts.truncate(at);
                 state.epoch += 1;
             }
@@ -252,6 +297,8 @@ fn reset(definition: &Definition, state: &mut State) {
     state.spent.reset(state.clock.elapsed_ms());
     state.usage.reset(state.turn.number);
     state.policies = initial_policies(definition);
+    state.reads.clear();
+    state.asks = Asks::default();
     state.attempts.clear();
     feedback::reset(&mut state.feedback);
 }

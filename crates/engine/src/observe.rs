@@ -9,9 +9,13 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use jackline_shell::LINE_BYTES_MAX;
+
+use crate::definition::Definition;
 use crate::digest::{Digest, Digest128};
 use crate::event::{Arguments, Elided, Event, EventKind, Payload, Payloads};
 use crate::json;
+use crate::tool::Kind;
 
 /// Texts longer than this are kept in a blob instead of the record.
 pub const BLOB_OVER_BYTES: usize = 64 * 1024;
@@ -81,11 +85,47 @@ fn payload_digest(payload: &Payload) -> ObservedResult {
     }
 }
 
-/// Moves what is too large for a record into blobs.
-pub fn elide(event: &mut Event) -> Vec<Blob> {
+/// Moves what is too large for a record into blobs. A command line stays, as
+/// far as it can be understood: it is what a decision rests on.
+pub fn elide(event: &mut Event, definition: &Definition) -> Vec<Blob> {
+    let pointer = line_pointer(event, definition);
+    let line = pointer.as_deref().and_then(|pointer| take_line(event, pointer));
     let mut elider = Elider(Vec::new());
     event.visit(&mut elider);
+    if let (Some(pointer), Some(line)) = (pointer, line) {
+        put_line(event, &pointer, line);
+    }
     elider.0
+}
+
+/// Where the command line of a proposed call is.
+fn line_pointer(event: &Event, definition: &Definition) -> Option<String> {
+    let EventKind::ToolProposed { tool, args: Arguments::Parsed(_), .. } = &event.kind else {
+        return None;
+    };
+    let tool = definition.resolve(tool.as_str());
+    (tool.kind == Kind::Exec).then(|| tool.line_pointer().to_string())
+}
+
+fn take_line(event: &mut Event, pointer: &str) -> Option<Value> {
+    let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = &mut event.kind else {
+        return None;
+    };
+    let line = args.pointer_mut(pointer)?;
+    let fits = line.as_str().is_some_and(|text| text.len() <= LINE_BYTES_MAX);
+    fits.then(|| line.take())
+}
+
+fn put_line(event: &mut Event, pointer: &str, line: Value) {
+    let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = &mut event.kind else {
+        return;
+    };
+    if let Some(place) = args.pointer_mut(pointer) {
+        *place = line;
+    } else if let (Value::Object(fields), Some(key)) = (args, pointer.strip_prefix('/')) {
+        // The rest was too large as a whole; the line still is to be seen.
+        fields.insert(key.to_string(), line);
+    }
 }
 
 struct Elider(Vec<Blob>);
@@ -170,7 +210,7 @@ mod tests {
     fn a_long_string_leaves_the_rest_of_the_arguments_readable() {
         let content = "é".repeat(40_000);
         let mut event = proposed(&json!({"path": "a.txt", "content": content}));
-        let blobs = elide(&mut event);
+        let blobs = elide(&mut event, &Definition::default());
         assert_eq!(blobs.len(), 1);
         assert_eq!(blobs[0].bytes, content.as_bytes());
         let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = &event.kind else {
@@ -184,7 +224,7 @@ mod tests {
     #[test]
     fn many_small_values_are_elided_as_a_whole() {
         let mut event = proposed(&json!({"n": (0..40_000).collect::<Vec<u32>>()}));
-        assert_eq!(elide(&mut event).len(), 1);
+        assert_eq!(elide(&mut event, &Definition::default()).len(), 1);
         assert!(serde_json::to_vec(&event).unwrap().len() < 4_000);
     }
 
@@ -192,7 +232,7 @@ mod tests {
     fn what_is_small_stays() {
         let mut event = proposed(&json!({"content": "x".repeat(60_000)}));
         let before = event.clone();
-        assert_eq!(elide(&mut event), []);
+        assert_eq!(elide(&mut event, &Definition::default()), []);
         assert_eq!(event, before);
     }
 }

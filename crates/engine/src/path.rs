@@ -41,6 +41,59 @@ pub fn canonical(path: &str, root: Option<&str>) -> Result<String, PathError> {
     Ok(if inside.is_empty() { String::from(".") } else { inside.join("/") })
 }
 
+/// Where `path` leads from the directory `base`: relative to `root` inside of
+/// it, absolute outside. Only where no root is known can the result climb.
+///
+/// Both `base` and the result are in this form.
+pub(crate) fn resolve(path: &str, base: &str, root: Option<&str>) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut climbed = 0;
+    let absolute = path.starts_with('/') || base.starts_with('/');
+    let from_root = root.filter(|_| !absolute);
+    let parts =
+        [from_root.unwrap_or_default(), if path.starts_with('/') { "" } else { base }, path];
+    for segment in parts.iter().flat_map(|part| part.split('/')) {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                if kept.pop().is_none() {
+                    climbed += 1;
+                }
+            }
+            name => kept.push(name),
+        }
+    }
+    if !absolute && root.is_none() {
+        // Nobody knows what lies above.
+        let above = core::iter::repeat_n("..", climbed);
+        let path = above.chain(kept).collect::<Vec<_>>().join("/");
+        return if path.is_empty() { String::from(".") } else { path };
+    }
+    let mut inside = kept.iter();
+    let within = root.is_some_and(|root| {
+        let mut above = root.split('/').filter(|segment| !matches!(*segment, "" | "."));
+        above.all(|segment| inside.next() == Some(&segment))
+    });
+    if within {
+        let inside = inside.copied().collect::<Vec<_>>().join("/");
+        return if inside.is_empty() { String::from(".") } else { inside };
+    }
+    let mut absolute = String::from("/");
+    absolute.push_str(&kept.join("/"));
+    absolute
+}
+
+/// Whether `path` is `directory` or lies below it; both canonical.
+pub(crate) fn is_within(path: &str, directory: &str) -> bool {
+    match directory {
+        "." => !path.starts_with('/'),
+        "/" => path.starts_with('/'),
+        _ => path
+            .strip_prefix(directory)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+    }
+}
+
 fn segments(path: &str) -> Option<Vec<&str>> {
     let mut kept = Vec::new();
     for segment in path.split('/') {
@@ -65,6 +118,34 @@ mod tests {
             assert_eq!(canonical(path, Some("/w/s")).as_deref(), Ok("a/b.txt"), "{path}");
         }
         assert_eq!(canonical("/w/s/", Some("/w/s")).as_deref(), Ok("."));
+    }
+
+    #[test]
+    fn a_path_is_relative_inside_and_absolute_outside() {
+        let root = Some("/w/s");
+        for (path, base, expected) in [
+            ("a.txt", ".", "a.txt"),
+            ("./a//b/../c", "sub", "sub/a/c"),
+            ("/w/s/a", "sub", "a"),
+            ("/w/s", ".", "."),
+            ("..", "sub", "."),
+            ("../x", ".", "/w/x"),
+            ("../../../../x", ".", "/x"),
+            ("x", "/tmp", "/tmp/x"),
+            ("/w/sx", ".", "/w/sx"),
+            ("/", ".", "/"),
+        ] {
+            assert_eq!(resolve(path, base, root), expected, "{path} from {base}");
+        }
+        assert_eq!(resolve("../x", ".", None), "../x");
+        assert_eq!(resolve("/x/../y", ".", None), "/y");
+        assert_eq!(resolve(".", ".", None), ".");
+    }
+
+    #[test]
+    fn what_is_within_a_directory() {
+        assert!(is_within("a/b", "a") && is_within("a", "a") && is_within("a", "."));
+        assert!(!is_within("ab", "a") && !is_within("/a", ".") && is_within("/a", "/"));
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use jackline_shell::{Dir, Known, Word};
 use serde::{Deserialize, Serialize};
+
+use crate::path::resolve;
 
 /// Where a session works. It is pinned when the session is opened, and the
 /// first record holds it, so that paths mean the same when it is replayed.
@@ -19,4 +22,79 @@ pub struct Place {
     /// The files of the definition in force, absolute: the one that was found
     /// first, then those it extends and the other layers.
     pub definition: Vec<String>,
+}
+
+/// What a word of a command or an argument of a call points to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// One path: relative to the workspace, or absolute outside of it.
+    At(String),
+    /// Every path that a pattern matches, in the same form.
+    Pattern(String),
+    /// The repository that holds this directory.
+    Repository(String),
+    /// It can't be told; this is what is written.
+    Unknown(String),
+}
+
+impl Target {
+    /// The path or the pattern, where there is one.
+    pub(crate) fn path(&self) -> Option<&str> {
+        match self {
+            Self::At(path) | Self::Pattern(path) => Some(path),
+            Self::Repository(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl Place {
+    /// Where a path leads from a directory.
+    pub(crate) fn locate(&self, path: &str, base: &str) -> String {
+        if let Some(home) = &self.home
+            && let Some(below) = path.strip_prefix('~')
+            && (below.is_empty() || below.starts_with('/'))
+        {
+            let mut absolute = home.clone();
+            absolute.push_str(below);
+            return resolve(&absolute, base, self.workspace.as_deref());
+        }
+        resolve(path, base, self.workspace.as_deref())
+    }
+
+    /// The directory a command works in, as far as it is known. Where it may be
+    /// either of two, it is taken to be the one it was sent to.
+    pub(crate) fn directory(&self, dir: &Dir, cwd: &str) -> Option<String> {
+        match dir {
+            Dir::Start => Some(String::from(cwd)),
+            Dir::In(path) | Dir::Either(path) => Some(self.locate(path, cwd)),
+            Dir::Unknown => None,
+        }
+    }
+
+    /// What a word stands for, seen from a directory.
+    pub(crate) fn target(&self, word: &Word<'_>, base: Option<&str>) -> Target {
+        let text = &*word.text;
+        let anchored = text.starts_with('/') || text.starts_with('~');
+        match (word.known, base) {
+            (Known::Repository, base) => Target::Repository(String::from(base.unwrap_or("."))),
+            (Known::Home, _) if self.home.is_none() || is_other_home(text) => {
+                Target::Unknown(String::from(text))
+            }
+            (Known::Literal, base) if text.starts_with('~') => base.map_or_else(
+                || Target::Unknown(String::from(text)),
+                |base| Target::At(resolve(text, base, self.workspace.as_deref())),
+            ),
+            (Known::Unknown, _) => Target::Unknown(String::from(text)),
+            (_, None) if !anchored => Target::Unknown(String::from(text)),
+            (Known::Literal | Known::Home, base) => {
+                Target::At(self.locate(text, base.unwrap_or(".")))
+            }
+            (Known::Glob, base) => Target::Pattern(self.locate(text, base.unwrap_or("."))),
+        }
+    }
+}
+
+/// `~user`: somebody's home, and nobody knows where that is.
+fn is_other_home(text: &str) -> bool {
+    !(text == "~" || text.starts_with("~/"))
 }

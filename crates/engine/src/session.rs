@@ -6,11 +6,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::definition::{Definition, Mode, PolicyRule};
+use crate::digest::Digest;
 use crate::event::{Action, Event, EventKind};
 use crate::facts::{Facts, Queries, Query};
-use crate::guards::{Answers, GUARDS, Look, Objection, feedback};
+use crate::guards::{Answers, Fold, GUARDS, Look, Objection, feedback, protected};
 use crate::lifecycle;
 use crate::place::Place;
+use crate::proposal::{Heard, Proposal};
 use crate::state::{Clock, Key, Phase, PolicyState, STATE_FORMAT, State, Summary};
 use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 
@@ -110,13 +112,18 @@ impl Session {
         if self.terminal_for(event).is_some() {
             return queries;
         }
-        let resumes = matches!(event.kind, EventKind::SessionStarted { .. }) && self.state.seq > 0;
-        let prompted = matches!(event.kind, EventKind::PromptSubmitted { .. });
-        if (resumes || prompted) && facts.definition.is_none() {
+        let asks = self.state.seq == 0
+            || matches!(
+                event.kind,
+                EventKind::SessionStarted { .. } | EventKind::PromptSubmitted { .. }
+            );
+        if asks && facts.definition.is_none() {
             queries.ask(Query::Definition);
         }
         let clock = self.state.clock.after(event, facts);
-        let look = self.look(event, facts, &clock);
+        let heard = Heard::of(&self.definition, event);
+        let proposal = Proposal::of(&self.definition, &self.place, event, &heard);
+        let look = self.look(event, facts, &clock, proposal.as_ref());
         GUARDS.iter().for_each(|guard| guard.needs(look, &mut queries));
         queries
     }
@@ -125,7 +132,9 @@ impl Session {
     pub fn decide(&self, event: &Event, facts: &Facts) -> Verdict {
         let seq = self.state.seq + 1;
         let clock = self.state.clock.after(event, facts);
-        let look = self.look(event, facts, &clock);
+        let heard = Heard::of(&self.definition, event);
+        let proposal = Proposal::of(&self.definition, &self.place, event, &heard);
+        let look = self.look(event, facts, &clock, proposal.as_ref());
         let mut answers = Answers::new(self.definition.mode, seq);
         if let Some(stop) = self.terminal_for(event) {
             self.decide_over(event, &stop, &mut answers);
@@ -136,17 +145,30 @@ impl Session {
         self.verdict(seq, event, answers)
     }
 
+    /// Protected files that have to be given back because of this event, and
+    /// the contents they had; none is a file that was not there.
+    pub fn gives_back(&self, event: &Event, facts: &Facts) -> Vec<(String, Option<Digest>)> {
+        if self.terminal_for(event).is_some() {
+            return Vec::new();
+        }
+        let clock = self.state.clock.after(event, facts);
+        protected::to_give_back(self.look(event, facts, &clock, None))
+    }
+
     /// Folds a recorded verdict into the session.
     pub fn apply(&mut self, record: &Record<'_>) {
         let over = self.terminal_for(record.event).is_some();
         let (definition, state) = (&*self.definition, &mut self.state);
+        let heard = Heard::of(definition, record.event);
+        let proposal = Proposal::of(definition, &self.place, record.event, &heard);
+        let fold = Fold { definition, place: &self.place, record, proposal: proposal.as_ref() };
         state.clock = state.clock.after(record.event, record.facts);
         state.seq = record.seq;
         if over {
             // What comes after the end is written down and changes nothing, but
             // a call that was under way has come back all the same.
             if matches!(record.event.kind, EventKind::ToolFinished { .. }) {
-                lifecycle::calls(definition, state, record);
+                lifecycle::calls(state, fold);
             }
             return;
         }
@@ -155,14 +177,21 @@ impl Session {
         }
         lifecycle::begin(state, record);
         for guard in GUARDS {
-            guard.apply(definition, state, record);
+            guard.apply(state, fold);
         }
-        lifecycle::calls(definition, state, record);
+        lifecycle::calls(state, fold);
         lifecycle::end(definition, state, record);
     }
 
-    fn look<'a>(&'a self, event: &'a Event, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
-        Look { definition: &self.definition, state: &self.state, event, facts, clock }
+    fn look<'a>(
+        &'a self,
+        event: &'a Event,
+        facts: &'a Facts,
+        clock: &'a Clock,
+        proposal: Option<&'a Proposal<'a>>,
+    ) -> Look<'a> {
+        let (definition, state, place) = (&self.definition, &self.state, &self.place);
+        Look { definition, state, event, facts, clock, place, proposal }
     }
 
     /// The stop that answers this event, where the session is over for it.
@@ -223,6 +252,7 @@ impl Session {
             context: render_context(&answers, self.definition.mode),
             violations: answers.violations,
             feedback: answers.feedback,
+            constraints: answers.constraints,
             completion: answers.completion,
             stop: answers.stop,
             ..Verdict::allow()

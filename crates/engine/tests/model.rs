@@ -16,7 +16,7 @@ use jackline_engine::definition::{
 };
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Completion, Decision, Definition, Facts, FileFact, FileKind, Kind, Now, Query, Record, Session,
+    Completion, Decision, Definition, Facts, FileFact, FileKind, Now, Query, Record, Session,
     Timestamp, Verdict,
 };
 use proptest::prelude::*;

@@ -134,7 +134,7 @@ impl Runtime {
         if live.session.definition().journal.redact == Redact::BuiltIn {
             redact(&mut event);
         }
-        let blobs = elide(&mut event);
+        let blobs = elide(&mut event, live.session.definition());
         let mut facts = Facts::at(clock::now());
         facts.deadline = self.deadline;
         facts.observed = observe(&event);

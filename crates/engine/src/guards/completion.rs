@@ -3,6 +3,8 @@
 //! The gate can't wedge. It counts its own blocks, and when it has said the
 //! same thing too often the turn ends as `capped`, which is never "done".
 
+pub(crate) mod verification;
+
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,11 +13,9 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{Exhausted, exhausted_hard};
-use super::{Answers, Guard, Look, Objection};
-use crate::definition::Definition;
+use super::{Answers, Fold, Guard, Look, Objection};
 use crate::event::EventKind;
 use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
-use crate::session::Record;
 use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
 use crate::verdict::{Class, Completion, Decision, Feedback, Severity};
@@ -115,7 +115,9 @@ impl Guard for CompletionGuard {
         }
     }
 
-    fn apply(&self, _: &Definition, state: &mut State, record: &Record<'_>) {
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let record = fold.record;
+        verification::apply(state, fold);
         let EventKind::StopProposed { background: 0, .. } = record.event.kind else { return };
         if !record.event.actor.is_main() {
             return;
@@ -215,8 +217,19 @@ struct Problems {
     wrong: Vec<(String, String)>,
     /// What else was said.
     said: Vec<String>,
-    /// Whether a checker could not be asked.
-    broken: bool,
+    /// Why nobody can say, where that is so.
+    unsaid: Option<Unsaid>,
+}
+
+/// Why a checker has no answer.
+#[derive(Clone, Copy)]
+enum Unsaid {
+    /// It broke.
+    Broken,
+    /// It is at work.
+    Running,
+    /// A person has not said that it may run.
+    Untrusted,
 }
 
 impl Problems {
@@ -228,7 +241,7 @@ impl Problems {
         self.missing.append(&mut other.missing);
         self.wrong.append(&mut other.wrong);
         self.said.append(&mut other.said);
-        self.broken |= other.broken;
+        self.unsaid = self.unsaid.or(other.unsaid);
     }
 
     fn paths(&self) -> Vec<String> {
@@ -240,10 +253,13 @@ impl Problems {
             ("task_incomplete", "missing_files")
         } else if !self.wrong.is_empty() {
             ("task_incomplete", "wrong_files")
-        } else if self.broken {
-            ("guard_fault", "checker_broken")
         } else {
-            ("task_incomplete", "checker")
+            match self.unsaid {
+                Some(Unsaid::Broken) => ("guard_fault", "checker_broken"),
+                Some(Unsaid::Running) => ("task_incomplete", "verification_running"),
+                Some(Unsaid::Untrusted) => ("task_incomplete", "untrusted_command"),
+                None => ("task_incomplete", "checker"),
+            }
         }
     }
 
@@ -301,6 +317,9 @@ fn ask(checker: &Checker, look: Look<'_>, queries: &mut Queries) {
                 queries.ask(Query::Checker { name: name.clone() });
             }
         }
+        Checker::Command { number, line, timeout_seconds, trusted: true } => {
+            verification::ask(*number, line, *timeout_seconds, look, queries);
+        }
         Checker::Command { .. } => {}
         Checker::All(parts) | Checker::Any(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
@@ -334,7 +353,9 @@ fn evaluate(checker: &Checker, look: Look<'_>) -> Found {
     let problems = match checker {
         Checker::Files(files) => check_files(files, look.facts, look.clock.started()),
         Checker::Custom { name } => check_custom(look.facts.checkers.get(name), name),
-        Checker::Command { .. } => Problems::default(),
+        Checker::Command { number, line, trusted, .. } => {
+            verification::check(*number, line, *trusted, look)
+        }
         Checker::All(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
             let mut problems = failures(&cheap, look);
@@ -417,7 +438,7 @@ fn what_is_wrong(file: &RequiredFile, fact: &FileFact, started: Timestamp) -> Op
 }
 
 fn check_custom(fact: Option<&CheckFact>, name: &str) -> Problems {
-    let broken = !matches!(fact, Some(CheckFact::Complete | CheckFact::Incomplete { .. }));
+    let answered = matches!(fact, Some(CheckFact::Complete | CheckFact::Incomplete { .. }));
     let said = match fact {
         Some(CheckFact::Complete) => return Problems::default(),
         Some(CheckFact::Incomplete { feedback }) => feedback
@@ -429,5 +450,6 @@ fn check_custom(fact: Option<&CheckFact>, name: &str) -> Problems {
         }
         None => format!("The guard is broken, not the work: checker `{name}` gave no answer."),
     };
-    Problems { said: Vec::from([said]), broken, ..Problems::default() }
+    let unsaid = (!answered).then_some(Unsaid::Broken);
+    Problems { said: Vec::from([said]), unsaid, ..Problems::default() }
 }

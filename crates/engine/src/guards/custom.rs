@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::protocol::parse_arguments;
-use super::{Answers, Guard, Look, Objection};
-use crate::definition::{Definition, PolicyRule};
+use super::{Answers, Fold, Guard, Look, Objection};
+use crate::definition::PolicyRule;
 use crate::event::{EventKind, Status};
 use crate::facts::{CallView, Facts, PolicyFact, Queries, Query};
-use crate::session::Record;
 use crate::state::{PolicyState, State};
 use crate::verdict::{Class, Decision};
 
@@ -99,7 +98,8 @@ impl Guard for Custom {
         }
     }
 
-    fn apply(&self, _: &Definition, state: &mut State, record: &Record<'_>) {
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let record = fold.record;
         for (number, fact) in &record.facts.policies {
             if let PolicyFact::State { text } = fact
                 && let Some(PolicyState::Custom(slot)) =
@@ -128,7 +128,7 @@ pub(crate) fn carried(facts: &Facts) -> Vec<(u16, String)> {
 }
 
 /// The guard is broken, not the call; and what can't be checked does not run.
-fn broken(name: &str, reason: &str) -> Objection {
+fn broken(name: &str, reason: &str) -> Objection<'static> {
     Objection {
         guard: "custom",
         kind: "guard_fault",

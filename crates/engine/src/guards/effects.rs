@@ -10,11 +10,9 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Guard, Look, Objection};
-use crate::definition::Definition;
+use super::{Answers, Fold, Guard, Look, Objection};
 use crate::digest::Digest128;
 use crate::event::{EventKind, PromptSource};
-use crate::session::Record;
 use crate::state::{State, short};
 use crate::verdict::{Class, Decision};
 
@@ -63,14 +61,23 @@ impl Guard for EffectGuard {
         });
     }
 
-    fn apply(&self, definition: &Definition, state: &mut State, record: &Record<'_>) {
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let (definition, record) = (fold.definition, fold.record);
         match &record.event.kind {
+            // A call that a person let run although it was asked about.
+            EventKind::ToolFinished { .. } => {
+                let Some(call) = state.in_flight.find(record.key(definition)) else { return };
+                let tool = definition.resolve(&call.tool);
+                let effect = call.args.map(|args| (short(tool.name), args));
+                if call.asked && !tool.idempotent {
+                    remember(&mut state.effects, effect);
+                }
+            }
             EventKind::ToolProposed { tool, .. } if record.verdict.lets_run() => {
                 let tool = definition.resolve(tool.as_str());
                 let effect = record.facts.observed.args.map(|args| (short(tool.name), args));
-                let known = effect.is_none_or(|effect| state.effects.0.contains(&effect));
-                if !tool.idempotent && !known && state.effects.0.len() < CALLS_MAX {
-                    state.effects.0.extend(effect);
+                if !tool.idempotent {
+                    remember(&mut state.effects, effect);
                 }
             }
             EventKind::PromptSubmitted { source: PromptSource::Human, .. }
@@ -80,5 +87,12 @@ impl Guard for EffectGuard {
             }
             _ => {}
         }
+    }
+}
+
+fn remember(effects: &mut Effects, effect: Option<(u64, Digest128)>) {
+    let known = effect.is_none_or(|effect| effects.0.contains(&effect));
+    if !known && effects.0.len() < CALLS_MAX {
+        effects.0.extend(effect);
     }
 }

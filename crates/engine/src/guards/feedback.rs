@@ -6,18 +6,26 @@
 
 pub(crate) mod deadline;
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Guard, Look};
+use super::{Answers, Fold, Guard, Look};
 use crate::definition::Definition;
 use crate::event::EventKind;
-use crate::facts::{Facts, FileKind, Queries, Query, Wants};
-use crate::session::Record;
+use crate::facts::{
+    DefinitionFact, Facts, FeedbackFact, FeedbackView, FileKind, Queries, Query, Wants,
+};
 use crate::state::State;
 use crate::verdict::{Feedback, Severity};
+
+/// How many of the latest calls custom providers are told.
+const RECENT_CALLS_MAX: usize = 8;
+
+/// How much of the latest feedback custom providers are told.
+const SUMMARY_CHARS_MAX: usize = 200;
 
 /// A provider and when it speaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +88,30 @@ pub(crate) struct Cadence {
     there_before: bool,
 }
 
+/// What custom providers are told about the past; kept only where there are some.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Past {
+    /// The tools that were called last, the latest at the end.
+    calls: Vec<String>,
+    /// Who spoke last, and what they said.
+    spoke: Option<(String, String)>,
+}
+
+impl Past {
+    fn apply(&mut self, fold: Fold<'_>) {
+        if let Some(proposal) = fold.proposal {
+            if self.calls.len() >= RECENT_CALLS_MAX {
+                self.calls.remove(0);
+            }
+            self.calls.push(proposal.tool.name.to_string());
+        }
+        if let Some(last) = fold.record.verdict.feedback.last() {
+            let summary = last.summary.chars().take(SUMMARY_CHARS_MAX).collect();
+            self.spoke = Some((last.provider.clone(), summary));
+        }
+    }
+}
+
 /// The cadences of a session that has just begun.
 pub(crate) fn initial(definition: &Definition) -> Vec<Cadence> {
     definition.feedback.iter().map(|_| Cadence::default()).collect()
@@ -106,23 +138,25 @@ impl Guard for FeedbackGuard {
                 queries.ask(Query::File { path: file.path.clone(), wants: Wants::default() });
             }
         }
+        // Whether a file has made a provider speak is known in the next round.
+        if delivers && queries.is_empty() {
+            ask_custom(look, queries);
+        }
     }
 
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        answers.feedback.extend(broken_definition(look));
         if !matches!(look.event.kind, EventKind::ToolFinished { .. }) {
             return;
         }
-        let moment = Moment {
-            calls: look.state.invocations.proposed,
-            elapsed_ms: look.clock.elapsed_ms(),
-            facts: look.facts,
-        };
+        let moment = moment(look);
         let mut room = look.definition.feedback_bytes_max as usize;
-        for (provider, cadence) in look.definition.feedback.iter().zip(&look.state.feedback) {
+        let providers = look.definition.feedback.iter().zip(&look.state.feedback);
+        for (number, (provider, cadence)) in (0..).zip(providers) {
             if !due(&provider.trigger, cadence, moment).any() {
                 continue;
             }
-            let Some(feedback) = speak(provider, look) else { continue };
+            let Some(feedback) = speak(number, provider, look) else { continue };
             // Two that say the same in one round say it once.
             let said = |known: &Feedback| {
                 (&known.provider, &known.summary) == (&feedback.provider, &feedback.summary)
@@ -135,8 +169,13 @@ impl Guard for FeedbackGuard {
         }
     }
 
-    fn apply(&self, definition: &Definition, state: &mut State, record: &Record<'_>) {
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let (definition, record) = (fold.definition, fold.record);
         let begins = record.seq == 1;
+        let custom = |provider: &FeedbackProvider| matches!(provider.speech, Speech::Custom { .. });
+        if definition.feedback.iter().any(custom) {
+            state.past.apply(fold);
+        }
         let delivers = matches!(record.event.kind, EventKind::ToolFinished { .. });
         let has_deadline = deadline::of(definition, state, record.facts).is_some();
         let moment = Moment {
@@ -148,7 +187,15 @@ impl Guard for FeedbackGuard {
             if begins && let Some(file) = &provider.trigger.on_file_created {
                 cadence.there_before = file.since_start && is_there(record.facts, &file.path);
             }
-            let mute = matches!(provider.speech, Speech::Deadline { .. }) && !has_deadline;
+            let mute = match &provider.speech {
+                Speech::Deadline { .. } => !has_deadline,
+                // A provider that had nothing to say is asked again next time.
+                Speech::Custom { name } => {
+                    let spoke = |feedback: &Feedback| feedback.provider == *name;
+                    !record.verdict.feedback.iter().any(spoke)
+                }
+                Speech::Static { .. } => false,
+            };
             if !delivers || mute {
                 continue;
             }
@@ -159,6 +206,61 @@ impl Guard for FeedbackGuard {
                 cadence.last = Some((moment.calls, moment.elapsed_ms));
             }
         }
+    }
+}
+
+/// A definition that no longer loads is said loudly: what is in force is not
+/// what the file says.
+fn broken_definition(look: Look<'_>) -> Option<Feedback> {
+    let Some(DefinitionFact::Broken { reason }) = &look.facts.definition else { return None };
+    Some(Feedback {
+        provider: "Definition".to_string(),
+        severity: Severity::Warning,
+        summary: format!(
+            "The definition no longer loads, so the last good one stays in force: {reason}"
+        ),
+        observations: Vec::new(),
+        suggestions: Vec::from([
+            "Tell the person: `jackline check` shows what is wrong.".to_string()
+        ]),
+        timestamp: look.clock.now(),
+        call_index: look.state.invocations.proposed,
+        definition: look.definition.name.clone(),
+    })
+}
+
+fn moment(look: Look<'_>) -> Moment<'_> {
+    Moment {
+        calls: look.state.invocations.proposed,
+        elapsed_ms: look.clock.elapsed_ms(),
+        facts: look.facts,
+    }
+}
+
+/// Asks the custom providers that are due.
+fn ask_custom(look: Look<'_>, queries: &mut Queries) {
+    let calls = look.state.invocations.proposed;
+    let spoken = look.state.feedback.iter().filter_map(|cadence| cadence.last);
+    let last = spoken.map(|(at, _)| at).max().unwrap_or(0);
+    let providers = look.definition.feedback.iter().zip(&look.state.feedback);
+    for (number, (provider, cadence)) in (0..).zip(providers) {
+        let Speech::Custom { name } = &provider.speech else { continue };
+        let open = !look.facts.feedback.contains_key(&number);
+        if !open || !due(&provider.trigger, cadence, moment(look)).any() {
+            continue;
+        }
+        let own = cadence.last.map_or(0, |(at, _)| at);
+        let view = FeedbackView {
+            definition: look.definition.name.clone(),
+            deadline: deadline::of(look.definition, look.state, look.facts),
+            now: look.clock.now(),
+            tool_call_count: calls,
+            calls_since_feedback: calls.saturating_sub(last),
+            calls_since_own_feedback: calls.saturating_sub(own),
+            recent_tool_calls: look.state.past.calls.iter().rev().cloned().collect(),
+            last_feedback: look.state.past.spoke.clone(),
+        };
+        queries.ask(Query::Feedback { number, name: name.clone(), view });
     }
 }
 
@@ -201,15 +303,15 @@ fn is_there(facts: &Facts, path: &str) -> bool {
     facts.files.get(path).is_some_and(|fact| fact.kind == FileKind::File)
 }
 
-fn speak(provider: &FeedbackProvider, look: Look<'_>) -> Option<Feedback> {
+fn speak(number: u16, provider: &FeedbackProvider, look: Look<'_>) -> Option<Feedback> {
     let (name, said) = match &provider.speech {
+        Speech::Custom { name } => return custom(number, name, look),
         Speech::Deadline { warning_threshold_seconds } => {
             ("Deadline", deadline::speak(look, *warning_threshold_seconds)?)
         }
         Speech::Static { text } => {
             ("Static", Said { severity: Severity::Info, summary: text.clone(), suggestions: &[] })
         }
-        Speech::Custom { .. } => return None,
     };
     Some(Feedback {
         provider: name.to_string(),
@@ -217,6 +319,26 @@ fn speak(provider: &FeedbackProvider, look: Look<'_>) -> Option<Feedback> {
         summary: said.summary,
         observations: Vec::new(),
         suggestions: said.suggestions.iter().map(ToString::to_string).collect(),
+        timestamp: look.clock.now(),
+        call_index: look.state.invocations.proposed,
+        definition: look.definition.name.clone(),
+    })
+}
+
+/// What a provider written in Rust said. One that broke is passed over: its
+/// fact is in the record.
+fn custom(number: u16, name: &str, look: Look<'_>) -> Option<Feedback> {
+    let Some(FeedbackFact::Said { severity, summary, observations, suggestions }) =
+        look.facts.feedback.get(&number)
+    else {
+        return None;
+    };
+    Some(Feedback {
+        provider: name.to_string(),
+        severity: *severity,
+        summary: summary.clone(),
+        observations: observations.clone(),
+        suggestions: suggestions.clone(),
         timestamp: look.clock.now(),
         call_index: look.state.invocations.proposed,
         definition: look.definition.name.clone(),

@@ -10,10 +10,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Guard, Look, Objection};
-use crate::definition::Definition;
+use super::{Answers, Fold, Guard, Look, Objection};
 use crate::event::EventKind;
-use crate::session::Record;
 use crate::state::{State, UsageTotals};
 use crate::time::Timestamp;
 use crate::verdict::{Bypass, Class, Decision, Feedback, Observed, Severity, Stop, StopCode};
@@ -189,7 +187,8 @@ impl Guard for LimitGuard {
         }
     }
 
-    fn apply(&self, _: &Definition, state: &mut State, record: &Record<'_>) {
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let record = fold.record;
         let blocked_stop = matches!(record.event.kind, EventKind::StopProposed { .. })
             && record.verdict.is_enforced(Decision::Deny);
         let steps = u64::from(record.event.kind.is_step() || blocked_stop);
@@ -257,7 +256,12 @@ fn warn(look: Look<'_>, reached: &Exhausted, answers: &mut Answers) {
     });
 }
 
-fn objection(reached: &Exhausted, decision: Decision, class: Class, correction: &str) -> Objection {
+fn objection(
+    reached: &Exhausted,
+    decision: Decision,
+    class: Class,
+    correction: &str,
+) -> Objection<'static> {
     Objection {
         guard: "limits",
         kind: "budget",

@@ -8,23 +8,32 @@ pub(crate) mod completion;
 pub(crate) mod custom;
 pub(crate) mod effects;
 pub(crate) mod feedback;
+pub(crate) mod grants;
 pub(crate) mod limits;
+pub(crate) mod opaque;
 pub(crate) mod pause;
+pub(crate) mod protected;
 pub(crate) mod protocol;
+pub(crate) mod reads;
 pub(crate) mod rules;
 pub(crate) mod sequential;
+pub(crate) mod unknown;
 
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use jackline_shell::{Command, Line};
+
 use crate::definition::{Definition, Mode};
 use crate::event::Event;
 use crate::facts::{Facts, Queries};
+use crate::place::Place;
+use crate::proposal::Proposal;
 use crate::session::Record;
 use crate::state::{Clock, State};
-use crate::verdict::{Class, Completion, Decision, Feedback, Stop, Violation};
+use crate::verdict::{Class, Completion, Constraint, Decision, Feedback, Stop, Violation};
 
 /// Everything a guard may look at.
 #[derive(Clone, Copy)]
@@ -35,6 +44,19 @@ pub(crate) struct Look<'a> {
     pub(crate) facts: &'a Facts,
     /// The clock as it will be once this event is applied.
     pub(crate) clock: &'a Clock,
+    pub(crate) place: &'a Place,
+    /// What the event proposes, understood.
+    pub(crate) proposal: Option<&'a Proposal<'a>>,
+}
+
+/// Everything a guard may use to fold a record.
+#[derive(Clone, Copy)]
+pub(crate) struct Fold<'a> {
+    pub(crate) definition: &'a Definition,
+    pub(crate) place: &'a Place,
+    pub(crate) record: &'a Record<'a>,
+    /// What the event proposed, understood.
+    pub(crate) proposal: Option<&'a Proposal<'a>>,
 }
 
 /// One guard.
@@ -46,26 +68,32 @@ pub(crate) trait Guard: Sync {
     fn decide(&self, look: Look<'_>, answers: &mut Answers);
 
     /// Folds a recorded verdict into the guard's slice of the state.
-    fn apply(&self, _definition: &Definition, _state: &mut State, _record: &Record<'_>) {}
+    fn apply(&self, _state: &mut State, _fold: Fold<'_>) {}
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 8] = [
+pub(crate) const GUARDS: [&dyn Guard; 14] = [
     &protocol::Protocol,
     &pause::Pause,
     &limits::LimitGuard,
+    &unknown::Unknown,
+    &protected::Protected,
+    &reads::ReadGuard,
     &sequential::Sequential,
     &effects::EffectGuard,
     &custom::Custom,
+    &rules::RuleGuard,
+    &opaque::OpaqueGuard,
+    &grants::Grants,
     &completion::CompletionGuard,
     &feedback::FeedbackGuard,
 ];
 
 /// An objection before it has a number.
-pub(crate) struct Objection {
+pub(crate) struct Objection<'a> {
     pub(crate) guard: &'static str,
     pub(crate) kind: &'static str,
-    pub(crate) subtype: &'static str,
+    pub(crate) subtype: &'a str,
     pub(crate) class: Class,
     pub(crate) decision: Decision,
     pub(crate) message: String,
@@ -79,6 +107,7 @@ pub(crate) struct Answers {
     seq: u64,
     pub(crate) violations: Vec<Violation>,
     pub(crate) feedback: Vec<Feedback>,
+    pub(crate) constraints: Vec<Constraint>,
     pub(crate) completion: Option<Completion>,
     pub(crate) stop: Option<Stop>,
 }
@@ -90,23 +119,29 @@ impl Answers {
             seq,
             violations: Vec::new(),
             feedback: Vec::new(),
+            constraints: Vec::new(),
             completion: None,
             stop: None,
         }
     }
 
     /// Adds an objection that holds unless the definition only observes.
-    pub(crate) fn object(&mut self, objection: Objection) {
-        self.push(objection, self.mode == Mode::Enforce);
+    pub(crate) fn object(&mut self, objection: Objection<'_>) {
+        self.object_as(objection, Mode::Enforce);
+    }
+
+    /// The same, for what may be on trial by itself.
+    pub(crate) fn object_as(&mut self, objection: Objection<'_>, mode: Mode) {
+        self.push(objection, (self.mode, mode) == (Mode::Enforce, Mode::Enforce));
     }
 
     /// Adds an objection that holds in every mode: it is about the session
     /// itself, or about a person's word, not about a policy on trial.
-    pub(crate) fn insist(&mut self, objection: Objection) {
+    pub(crate) fn insist(&mut self, objection: Objection<'_>) {
         self.push(objection, true);
     }
 
-    fn push(&mut self, objection: Objection, enforced: bool) {
+    fn push(&mut self, objection: Objection<'_>, enforced: bool) {
         self.violations.push(Violation {
             id: format!("v{}.{}", self.seq, self.violations.len() + 1),
             guard: objection.guard.to_owned(),
@@ -132,6 +167,24 @@ impl Answers {
             (None, None) => (Decision::Allow, None),
         }
     }
+}
+
+/// How much of a command line a message quotes.
+const EXCERPT_CHARS_MAX: usize = 120;
+
+/// A text short enough for a message.
+pub(crate) fn shortened(text: &str) -> String {
+    let mut short: String = text.trim().chars().take(EXCERPT_CHARS_MAX).collect();
+    if text.trim().chars().nth(EXCERPT_CHARS_MAX).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// A simple command as it is written.
+pub(crate) fn excerpt(line: &Line<'_>, command: &Command<'_>) -> Option<String> {
+    let text = line.text.get(command.span.start as usize..command.span.end as usize)?;
+    (!text.trim().is_empty()).then(|| shortened(text))
 }
 
 /// "`a`, `b` and `c`", for messages.

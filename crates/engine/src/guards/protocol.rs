@@ -32,7 +32,7 @@ impl Guard for Protocol {
                 }
             }
             EventKind::ToolProposed { call, tool, args, .. } => {
-                if let Some(call) = call.as_ref().filter(|call| state.in_flight.contains(call)) {
+                if let Some(call) = call.as_ref().filter(|call| state.in_flight.is_open(call)) {
                     answers.object(objection(
                         "duplicate_call",
                         format!("call `{call}` was proposed before and has not come back"),
@@ -116,7 +116,12 @@ fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
 fn control(state: &State, action: Action, answers: &mut Answers) {
     let word = action.word();
     let (subtype, message, correction) = match action {
-        Action::Stop | Action::Pause | Action::Reset => return,
+        Action::Stop
+        | Action::Pause
+        | Action::Reset
+        | Action::Grant
+        | Action::Refuse
+        | Action::ExpireConstraint => return,
         Action::Resume if state.paused.is_some() => return,
         Action::Resume => (
             "no_effect",
@@ -126,7 +131,7 @@ fn control(state: &State, action: Action, answers: &mut Answers) {
         _ => (
             "not_built_yet",
             format!("the control `{word}` is not built yet; nothing was changed"),
-            "use `stop`, `pause`, `resume` or `reset`",
+            "use `stop`, `pause`, `resume`, `reset`, `grant` or `refuse`",
         ),
     };
     // A person is answered in every mode.
@@ -156,7 +161,7 @@ fn objection(
     message: String,
     location: Option<String>,
     correction: &str,
-) -> Objection {
+) -> Objection<'static> {
     Objection {
         guard: "protocol",
         kind: "protocol_violation",

@@ -1,13 +1,33 @@
 //! Rules: conditions over a call that say deny, ask, warn or observe.
+//!
+//! A rule looks at every simple command of a command line, however it is
+//! wrapped, or at the call itself. One whose condition can't be answered denies:
+//! a broken gate stays shut.
 
-use alloc::string::String;
+mod scope;
+
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use jackline_shell::Command;
 use serde::{Deserialize, Serialize};
 
+use super::{Answers, Guard, Look, Objection, excerpt};
 use crate::definition::Mode;
-use crate::expr::Expr;
+use crate::expr::{Expr, Trouble};
+use crate::facts::Queries;
+use crate::proposal::{Proposal, Run};
 use crate::tool::Kind;
+use crate::verdict::{Class, Decision};
+
+use scope::Sight;
+
+/// How many steps the condition of one rule may take.
+const STEPS_MAX: u32 = 20_000;
+
+/// How many steps all rules together may take for one event.
+const STEPS_IN_ALL_MAX: u32 = 2_000_000;
 
 /// The rules of a definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +99,7 @@ impl Rules {
             }
             for command in &rule.commands {
                 let program = command.split_whitespace().next().unwrap_or_default();
+                let program = program.rsplit('/').next().unwrap_or_default();
                 match by_program.binary_search_by(|(known, _)| known.as_str().cmp(program)) {
                     Ok(at) => {
                         if let Some((_, numbers)) = by_program.get_mut(at)
@@ -92,6 +113,22 @@ impl Rules {
             }
         }
         Self { list, by_program, others }
+    }
+
+    /// The numbers of the rules that may match one of these programs, in order.
+    fn candidates<'a>(&self, programs: impl Iterator<Item = &'a str>) -> Vec<u32> {
+        let mut numbers = self.others.clone();
+        for program in programs {
+            let found = self.by_program.binary_search_by(|(known, _)| known.as_str().cmp(program));
+            if let Ok(at) = found
+                && let Some((_, looking)) = self.by_program.get(at)
+            {
+                numbers.extend(looking);
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
     }
 
     /// The rules in their order.
@@ -112,4 +149,184 @@ impl<'a> IntoIterator for &'a Rules {
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
+}
+
+pub(crate) struct RuleGuard;
+
+impl Guard for RuleGuard {
+    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
+        judge(look, &mut |_, found| {
+            if let Found::Missing(wanted) = found {
+                wanted.into_iter().for_each(|query| queries.ask(query));
+            }
+        });
+    }
+
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        judge(look, &mut |rule, found| match found {
+            Found::Matches(part) => object(look, rule, part, answers),
+            Found::Missing(_) => {
+                broken(rule, "what it asks about could not be looked at", answers);
+            }
+            Found::Broken(reason) => broken(rule, &reason, answers),
+        });
+    }
+}
+
+/// What came of one rule.
+enum Found {
+    /// It matches, at this part of the call.
+    Matches(Option<String>),
+    /// It depends on facts that are not there yet.
+    Missing(Vec<crate::facts::Query>),
+    /// Its condition can't be answered.
+    Broken(String),
+}
+
+/// Holds every rule that may match against the call.
+fn judge(look: Look<'_>, report: &mut dyn FnMut(&Rule, Found)) {
+    let (rules, Some(proposal)) = (&look.definition.rules, look.proposal) else { return };
+    if rules.list.is_empty() {
+        return;
+    }
+    let commands = proposal.commands();
+    let candidates = rules.candidates(commands.iter().map(Command::program));
+    let mut steps = STEPS_IN_ALL_MAX;
+    for rule in candidates.iter().filter_map(|number| rules.list.get(*number as usize)) {
+        if let Some(found) = hold(look, proposal, rule, &mut steps) {
+            report(rule, found);
+        }
+    }
+}
+
+/// Holds one rule against a call: each simple command, or the call as a whole.
+fn hold(look: Look<'_>, proposal: &Proposal<'_>, rule: &Rule, in_all: &mut u32) -> Option<Found> {
+    let commands = proposal.commands();
+    if commands.is_empty() || (rule.commands.is_empty() && !looks_at_commands(rule)) {
+        let applies = rule.commands.is_empty() && in_scope(proposal, rule, None);
+        return applies.then(|| condition(look, proposal, rule, None, in_all)).flatten();
+    }
+    for (number, command) in (0..).zip(commands) {
+        let named =
+            rule.commands.is_empty() || rule.commands.iter().any(|pattern| command.is(pattern));
+        if named
+            && in_scope(proposal, rule, Some(number))
+            && let Some(found) = condition(look, proposal, rule, Some(number), in_all)
+        {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Whether a rule is about single commands, or would say the same of each.
+fn looks_at_commands(rule: &Rule) -> bool {
+    use crate::expr::Variable::{
+        Argv, Cwd, Deletes, GitBranch, GitDirty, GitProtected, GitUntracked, Opaque, Path, Paths,
+        Program, Reads, Writes,
+    };
+    rule.when.as_ref().is_some_and(|when| {
+        when.variables().any(|variable| {
+            matches!(
+                variable,
+                Argv | Cwd
+                    | Deletes
+                    | GitBranch
+                    | GitDirty
+                    | GitProtected
+                    | GitUntracked
+                    | Opaque
+                    | Path
+                    | Paths
+                    | Program
+                    | Reads
+                    | Writes
+            )
+        })
+    })
+}
+
+/// Whether a rule looks at a call, or at one of its simple commands.
+fn in_scope(proposal: &Proposal<'_>, rule: &Rule, command: Option<u32>) -> bool {
+    match &rule.scope {
+        RuleScope::Any => true,
+        RuleScope::Kind(kind) => proposal.tool.kind == *kind,
+        RuleScope::Tool(name) => {
+            proposal.tool.name == name
+                || proposal.recognised.iter().any(|known| {
+                    known.tool.name == *name && command.is_none_or(|at| at == known.command)
+                })
+        }
+    }
+}
+
+fn condition(
+    look: Look<'_>,
+    proposal: &Proposal<'_>,
+    rule: &Rule,
+    command: Option<u32>,
+    in_all: &mut u32,
+) -> Option<Found> {
+    let part = || match &proposal.run {
+        Run::Line(line) => match command.and_then(|at| line.commands.get(at as usize)) {
+            Some(command) => excerpt(line, command),
+            None => Some(super::shortened(line.text)),
+        },
+        Run::Nothing | Run::Unseen => {
+            proposal.touches.first().and_then(|touch| touch.target.path()).map(ToString::to_string)
+        }
+    };
+    let Some(when) = &rule.when else { return Some(Found::Matches(part())) };
+    let given = STEPS_MAX.min(*in_all);
+    let mut steps = given;
+    let sight = Sight::new(look, proposal, command);
+    let answer = when.holds(&sight, &mut steps);
+    *in_all -= given - steps.min(given);
+    match answer {
+        Ok(true) => Some(Found::Matches(part())),
+        Ok(false) => None,
+        Err(Trouble::Missing) => Some(Found::Missing(sight.wanted())),
+        Err(Trouble::Broken(reason)) => Some(Found::Broken(reason)),
+    }
+}
+
+fn object(look: Look<'_>, rule: &Rule, part: Option<String>, answers: &mut Answers) {
+    let (decision, mode) = match rule.effect {
+        Effect::Observe => (Decision::Deny, Mode::Observe),
+        Effect::Warn => (Decision::Allow, rule.mode),
+        Effect::Ask if look.is_permitted() => return,
+        Effect::Ask => (Decision::Ask, rule.mode),
+        Effect::Deny => (Decision::Deny, rule.mode),
+    };
+    let at = part.as_ref().map_or_else(String::new, |part| format!(", at `{part}`"));
+    let objection = Objection {
+        guard: "rules",
+        kind: "rule_violation",
+        subtype: &rule.name,
+        class: Class::Recoverable,
+        decision,
+        message: format!("{} (rule `{}`{at})", rule.message, rule.name),
+        location: part.or_else(|| look.proposal.map(|proposal| proposal.tool.name.to_string())),
+        correction: rule.instead.as_ref().map(|instead| format!("instead: {instead}")),
+    };
+    answers.object_as(objection, mode);
+}
+
+/// A gate that can't answer stays shut; a rule that only watches is passed over.
+fn broken(rule: &Rule, reason: &str, answers: &mut Answers) {
+    let mode = if rule.effect >= Effect::Ask { rule.mode } else { Mode::Observe };
+    let objection = Objection {
+        guard: "rules",
+        kind: "rule_broken",
+        subtype: &rule.name,
+        class: Class::Terminal,
+        decision: Decision::Deny,
+        message: format!(
+            "the guard is broken, not the call: the condition of rule `{}` can't be answered: {reason}",
+            rule.name
+        ),
+        location: Some(rule.origin.clone()),
+        correction: Some("tell a person; `jackline check` shows the rule".to_string()),
+    };
+    answers.object_as(objection, mode);
 }

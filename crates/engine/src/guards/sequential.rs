@@ -10,10 +10,9 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Guard, Look, Objection, listed};
-use crate::definition::{Definition, PolicyRule};
+use super::{Answers, Fold, Guard, Look, Objection, listed};
+use crate::definition::{PolicyRule, Resolved};
 use crate::event::{EventKind, Status};
-use crate::session::Record;
 use crate::state::{PolicyState, State};
 use crate::verdict::{Class, Decision};
 
@@ -54,6 +53,11 @@ impl SequentialDependency {
         Self { dependencies, prerequisites }
     }
 
+    /// Whether a prerequisite has to be fresh.
+    pub(crate) fn has_fresh(&self) -> bool {
+        self.dependencies.iter().flat_map(|dependency| &dependency.needs).any(|need| need.fresh)
+    }
+
     /// Where a prerequisite stands in the state.
     pub(crate) fn position(&self, tool: &str) -> Option<usize> {
         self.prerequisites.binary_search_by(|known| known.as_str().cmp(tool)).ok()
@@ -72,23 +76,20 @@ pub(crate) struct Sequential;
 
 impl Guard for Sequential {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::ToolProposed { tool, .. } = &look.event.kind else { return };
-        let tool = look.definition.resolve(tool.as_str());
-        for (number, rule) in look.definition.governing(tool) {
-            let PolicyRule::SequentialDependency(rule) = rule else { continue };
-            let Some(PolicyState::Sequential(earned)) = look.state.policies.get(number) else {
+        let Some(proposal) = look.proposal else { return };
+        let mut judged: Vec<&str> = Vec::new();
+        for tool in proposal.tools() {
+            // A line may call the same tool twice.
+            if judged.contains(&tool.name) {
                 continue;
-            };
-            let wanted = rule.dependencies.iter().find(|wanted| wanted.tool == tool.name);
-            if let Some(objection) =
-                wanted.and_then(|wanted| unmet(rule, wanted, earned, look.state))
-            {
-                answers.object(objection);
             }
+            judged.push(tool.name);
+            check(look, tool, answers);
         }
     }
 
-    fn apply(&self, definition: &Definition, state: &mut State, record: &Record<'_>) {
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let (definition, record) = (fold.definition, fold.record);
         // A command that says "ok" and exits with an error did not succeed.
         let EventKind::ToolFinished {
             status: Status::Ok,
@@ -103,17 +104,35 @@ impl Guard for Sequential {
         let Some(call) = state.in_flight.find(record.key(definition)).cloned() else { return };
         // A tool that changes files, such as a formatter, is about the files as
         // it leaves them, unless somebody else changed them meanwhile.
-        let own_change = u64::from(call.kind.mutates() && call.epoch == state.epoch);
+        let own_change = u64::from(call.mutates() && call.epoch == state.epoch);
         let earned_in = call.epoch + own_change;
-        for (number, rule) in definition.governing(definition.resolve(&call.tool)) {
-            if let PolicyRule::SequentialDependency(rule) = rule
-                && let Some(position) = rule.position(&call.tool)
-                && let Some(PolicyState::Sequential(earned)) = state.policies.get_mut(number)
-                && let Some(entry) = earned.0.get_mut(position)
-            {
-                // Two runs may come back in either order; the later epoch stands.
-                *entry = (*entry).max(Some(earned_in));
+        let proven = call.proves.iter().filter_map(|number| {
+            definition.tools.get(usize::from(*number)).map(Resolved::declared)
+        });
+        for tool in core::iter::once(definition.resolve(&call.tool)).chain(proven) {
+            for (number, rule) in definition.governing(tool) {
+                if let PolicyRule::SequentialDependency(rule) = rule
+                    && let Some(position) = rule.position(tool.name)
+                    && let Some(PolicyState::Sequential(earned)) = state.policies.get_mut(number)
+                    && let Some(entry) = earned.0.get_mut(position)
+                {
+                    // Two runs may come back in either order; the later epoch stands.
+                    *entry = (*entry).max(Some(earned_in));
+                }
             }
+        }
+    }
+}
+
+fn check(look: Look<'_>, tool: Resolved<'_>, answers: &mut Answers) {
+    for (number, rule) in look.definition.governing(tool) {
+        let PolicyRule::SequentialDependency(rule) = rule else { continue };
+        let Some(PolicyState::Sequential(earned)) = look.state.policies.get(number) else {
+            continue;
+        };
+        let wanted = rule.dependencies.iter().find(|wanted| wanted.tool == tool.name);
+        if let Some(objection) = wanted.and_then(|wanted| unmet(rule, wanted, earned, look.state)) {
+            answers.object(objection);
         }
     }
 }
@@ -123,7 +142,7 @@ fn unmet(
     wanted: &Dependency,
     earned: &Earned,
     state: &State,
-) -> Option<Objection> {
+) -> Option<Objection<'static>> {
     let epoch =
         |need: &Need| rule.position(&need.tool).and_then(|at| earned.0.get(at).copied()).flatten();
     let changing = state.in_flight.mutating();

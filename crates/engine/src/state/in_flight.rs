@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
 use crate::id::{ActorId, CallId};
+use crate::state::Part;
 use crate::tool::Kind;
 
 /// How many calls may be open at once.
 const CALLS_MAX: usize = 64;
+
+/// How much room the files that open calls name may take.
+const FILES_BYTES_MAX: usize = 8 * 1024;
 
 /// The open calls, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -26,10 +30,67 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     pub(crate) kind: Kind,
     pub(crate) args: Option<Digest128>,
+    /// Whether it only runs if a person says so.
+    pub(crate) asked: bool,
+    /// What it may do to the workspace.
+    pub(crate) changes: Changes,
+    /// Whether files that are remembered were seen to have changed in it.
+    pub(crate) changed: bool,
+    /// What to look at when it comes back.
+    pub(crate) files: Vec<Noted>,
+    /// Tools that its success proves, by their number in the definition.
+    pub(crate) proves: Vec<u16>,
     /// The epoch in which it began.
     pub(crate) epoch: u64,
     /// What custom policies want back with its result, by their number.
     pub(crate) carried: Vec<(u16, String)>,
+}
+
+/// What a call may do to the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Changes {
+    /// Nothing.
+    Nothing,
+    /// Something, but it is declared to be a check.
+    Unseen,
+    /// Perhaps something: what is remembered of files tells.
+    Perhaps,
+    /// Something.
+    Surely,
+}
+
+/// A file that a call names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Noted {
+    /// Its canonical path.
+    pub(crate) path: String,
+    pub(crate) did: Did,
+}
+
+/// What a call does to a file that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Did {
+    /// Shows a part of it. `sure` says whether that counts even if the call
+    /// fails; none where it does not count at all.
+    Saw {
+        part: Part,
+        sure: Option<bool>,
+    },
+    Wrote,
+    Appended,
+    Removed,
+}
+
+impl Call {
+    /// Whether the workspace is another after it.
+    pub(crate) fn mutates(&self) -> bool {
+        self.changes == Changes::Surely || (self.changes == Changes::Perhaps && self.changed)
+    }
+
+    /// How much room its files take.
+    fn files_bytes(&self) -> usize {
+        self.files.iter().map(|noted| noted.path.len() + 16).sum()
+    }
 }
 
 impl InFlight {
@@ -38,8 +99,18 @@ impl InFlight {
         self.0.iter().any(|call| call.id.as_ref() == Some(id))
     }
 
+    /// Whether a call is open and runs, whatever a person says.
+    pub(crate) fn is_open(&self, id: &CallId) -> bool {
+        self.0.iter().any(|call| !call.asked && call.id.as_ref() == Some(id))
+    }
+
     /// Opens a call and gives back the oldest if there are too many.
-    pub(crate) fn insert(&mut self, call: Call) -> Option<Call> {
+    pub(crate) fn insert(&mut self, mut call: Call) -> Option<Call> {
+        let open: usize = self.0.iter().map(Call::files_bytes).sum();
+        if open + call.files_bytes() > FILES_BYTES_MAX {
+            // What does not fit is not learnt: those files have to be read again.
+            call.files.clear();
+        }
         self.0.push_back(call);
         if self.0.len() > CALLS_MAX { self.0.pop_front() } else { None }
     }
@@ -48,6 +119,11 @@ impl InFlight {
     /// none, the first of that tool with those arguments.
     pub(crate) fn find(&self, key: Key<'_>) -> Option<&Call> {
         self.0.iter().find(|call| key.opens(call))
+    }
+
+    /// The same, to add to it.
+    pub(crate) fn find_mut(&mut self, key: Key<'_>) -> Option<&mut Call> {
+        self.0.iter_mut().find(|call| key.opens(call))
     }
 
     /// Closes a call.
@@ -65,7 +141,7 @@ impl InFlight {
 
     /// An open call that may be changing the workspace just now.
     pub(crate) fn mutating(&self) -> Option<&Call> {
-        self.0.iter().find(|call| call.kind.mutates())
+        self.0.iter().find(|call| !call.asked && call.mutates())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
@@ -107,6 +183,11 @@ mod tests {
             tool: "t".to_string(),
             kind: Kind::Other,
             args: Some(Digest128::of(args)),
+            asked: false,
+            changes: Changes::Nothing,
+            changed: false,
+            files: Vec::new(),
+            proves: Vec::new(),
             epoch: 0,
             carried: Vec::new(),
         }

@@ -4,11 +4,14 @@
 //! events, so the work per event stays constant.
 
 mod actors;
+mod asks;
 mod clock;
 mod in_flight;
+mod reads;
 mod summary;
 mod turn;
 mod usage;
+mod watched;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,16 +19,20 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use actors::Actors;
+pub(crate) use asks::{Answered, Asks, Signature};
 pub(crate) use clock::Clock;
-pub(crate) use in_flight::{Call, InFlight, Key};
+pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted};
+pub(crate) use reads::{Knows, Part, Reads};
 pub use summary::{Summary, TurnSummary};
 pub(crate) use turn::{Turn, TurnResult};
 pub(crate) use usage::Usage;
 pub use usage::UsageTotals;
+pub(crate) use watched::Watched;
 
+use crate::guards::completion::verification::Runs;
 use crate::guards::custom::CustomState;
 use crate::guards::effects::Effects;
-use crate::guards::feedback::Cadence;
+use crate::guards::feedback::{Cadence, Past};
 use crate::guards::limits::Spent;
 use crate::guards::sequential::Earned;
 use crate::id::{AttemptId, CallId};
@@ -57,6 +64,9 @@ pub(crate) struct State {
     pub(crate) turn: Turn,
     /// How many times the workspace was changed.
     pub(crate) epoch: u64,
+    /// How many calls came to an end that may have changed something.
+    pub(crate) work: u64,
+    pub(crate) runs: Runs,
     pub(crate) in_flight: InFlight,
     pub(crate) actors: Actors,
     pub(crate) invocations: Invocations,
@@ -65,7 +75,11 @@ pub(crate) struct State {
     pub(crate) policies: Vec<PolicyState>,
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) feedback: Vec<Cadence>,
+    pub(crate) past: Past,
     pub(crate) effects: Effects,
+    pub(crate) reads: Reads,
+    pub(crate) watched: Watched,
+    pub(crate) asks: Asks,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,
@@ -142,6 +156,8 @@ pub(crate) enum Why {
 pub(crate) struct Attempt {
     pub(crate) id: AttemptId,
     pub(crate) policies: Vec<PolicyState>,
+    /// The record that started it.
+    pub(crate) since: u64,
 }
 
 /// How calls ended. All counters about calls derive from these.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Invocations, Phase, State, UsageTotals};
 use crate::id::{ActorId, CallId};
 use crate::time::Timestamp;
-use crate::verdict::Stop;
+use crate::verdict::{Constraint, Stop};
 
 /// A state in the words of `status`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,6 +47,12 @@ pub struct Summary {
     pub in_flight: Vec<(Option<CallId>, String)>,
     /// Who acted, and how many calls each proposed.
     pub actors: Vec<(ActorId, u64)>,
+    /// Calls that wait for a person.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
+    /// What a person's word has put in force.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<Constraint>,
 }
 
 /// A turn in the words of `status`.
@@ -101,6 +107,8 @@ impl State {
                 .map(|call| (call.id.clone(), call.tool.clone()))
                 .collect(),
             actors: self.actors.iter().map(|actor| (actor.id.clone(), actor.calls)).collect(),
+            waiting: self.asks.waiting().map(String::from).collect(),
+            constraints: self.asks.in_force().collect(),
         }
     }
 }

@@ -1,0 +1,144 @@
+//! A person's word about exactly one call: asked for, granted, or refused.
+//!
+//! A grant is a typed constraint, not a text: the same tool with the same
+//! arguments in the same directory passes, once or for a while, where a rule
+//! would ask. What is denied stays denied.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::{Answers, Fold, Guard, Look, Objection};
+use crate::event::{Action, EventKind};
+use crate::state::{Answered, Signature, State};
+use crate::verdict::{Class, ConstraintKind, Decision};
+
+pub(crate) struct Grants;
+
+impl Guard for Grants {
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        if let Some(signature) = look.signature()
+            && let Some(said) = look.state.asks.forbids(signature, look.clock.now())
+        {
+            let constraint = said.show();
+            answers.insist(Objection {
+                guard: "grants",
+                kind: "refused",
+                subtype: "refused_by_person",
+                class: Class::Recoverable,
+                decision: Decision::Deny,
+                message: format!("a person refused exactly this call: {}", constraint.reason),
+                location: Some(constraint.id),
+                correction: Some("find another way, or ask the person".to_string()),
+            });
+        }
+        let EventKind::Control { action, call, constraint, .. } = &look.event.kind else { return };
+        match action {
+            Action::Grant | Action::Refuse => match answer(look) {
+                Some(answered) => answers.constraints.push(answered.show()),
+                None => {
+                    let what = call.as_ref().map_or_else(
+                        || "nothing waits for a person".to_string(),
+                        |call| format!("nobody was asked about call `{call}`"),
+                    );
+                    answers.insist(unknown(action.word(), what));
+                }
+            },
+            Action::ExpireConstraint => {
+                let id = constraint.as_deref().unwrap_or_default();
+                if !look.state.asks.is_in_force(id, look.clock.now()) {
+                    let what = format!("no constraint `{id}` is in force");
+                    answers.insist(unknown(action.word(), what));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let record = fold.record;
+        let now = state.clock.now();
+        match &record.event.kind {
+            EventKind::ToolProposed { call, .. } => {
+                let Some(signature) = signature(fold.proposal, record.facts) else { return };
+                let refused = record.verdict.violations.iter().any(|v| v.kind == "refused");
+                if record.verdict.is_enforced(Decision::Ask) || refused {
+                    let tool = fold.proposal.map_or("", |proposal| proposal.tool.name);
+                    let asks =
+                        record.verdict.violations.iter().find(|v| v.decision == Decision::Ask);
+                    let what = asks.map_or_else(String::new, |v| format!(": {}", v.message));
+                    state.asks.ask(call.as_ref(), signature, format!("{tool}{what}"));
+                } else if record.verdict.lets_run() {
+                    state.asks.used(signature);
+                }
+                state.asks.tidy(now);
+            }
+            EventKind::Control { action: Action::Grant | Action::Refuse, .. } => {
+                let look = Look {
+                    definition: fold.definition,
+                    state,
+                    event: record.event,
+                    facts: record.facts,
+                    clock: &state.clock,
+                    place: fold.place,
+                    proposal: None,
+                };
+                if let Some(answered) = answer(look) {
+                    state.asks.settle(answered);
+                }
+            }
+            EventKind::Control { action: Action::ExpireConstraint, constraint, .. } => {
+                state.asks.expire(constraint.as_deref().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a person's answer puts in force.
+fn answer(look: Look<'_>) -> Option<Answered> {
+    let EventKind::Control { action, call, why, seconds, .. } = &look.event.kind else {
+        return None;
+    };
+    let kind = match action {
+        Action::Grant => ConstraintKind::PermitSignature,
+        _ => ConstraintKind::ForbidSignature,
+    };
+    let pending = look.state.asks.pending(call.as_ref())?;
+    let now = look.clock.now();
+    let expires_at = seconds.map(|seconds| now.plus_ms(seconds.saturating_mul(1000)));
+    Some(look.state.asks.answer(pending, kind, why.as_deref(), expires_at))
+}
+
+fn signature(
+    proposal: Option<&crate::proposal::Proposal<'_>>,
+    facts: &crate::facts::Facts,
+) -> Option<Signature> {
+    let proposal = proposal?;
+    Some(Signature::new(proposal.tool.name, facts.observed.args?, &proposal.cwd))
+}
+
+impl Look<'_> {
+    /// Exactly this call.
+    pub(crate) fn signature(self) -> Option<Signature> {
+        signature(self.proposal, self.facts)
+    }
+
+    /// Whether a person has said that exactly this call may pass.
+    pub(crate) fn is_permitted(self) -> bool {
+        let now = self.clock.now();
+        self.signature().is_some_and(|signature| self.state.asks.permits(signature, now))
+    }
+}
+
+fn unknown<'a>(word: &str, message: String) -> Objection<'a> {
+    Objection {
+        guard: "grants",
+        kind: "control",
+        subtype: "no_effect",
+        class: Class::Recoverable,
+        decision: Decision::Deny,
+        message,
+        location: Some(word.to_string()),
+        correction: Some("`jackline status` shows what waits and what is in force".to_string()),
+    }
+}

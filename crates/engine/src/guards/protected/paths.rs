@@ -1,0 +1,294 @@
+//! Which paths are protected.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::definition::Definition;
+use crate::path::is_within;
+use crate::place::Place;
+
+/// The directory in a workspace that is for people.
+pub(crate) const MARKERS: &str = ".jackline/";
+
+/// Protected wherever they lie. A slash at the end stands for a directory with
+/// everything in it.
+const ANYWHERE: [&str; 11] = [
+    "jackline.yaml",
+    MARKERS,
+    ".claude/settings*.json",
+    ".codex/",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    ".github/hooks/",
+    ".opencode/plugins/",
+    ".opencode/plugin/",
+    "opencode/plugins/",
+    ".cursor/hooks.json",
+];
+
+/// Where an administrator keeps definitions.
+const MANAGED: &str = "/etc/jackline";
+
+/// Where a person keeps theirs, below their home.
+const USER: &str = ".config/jackline";
+
+/// Compared at every gate, where they are there. A client's own choices that it
+/// writes down while a call waits for a person are not among them.
+const COMPARED: [&str; 6] = [
+    "jackline.yaml",
+    ".claude/settings.json",
+    ".codex/hooks.json",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    ".cursor/hooks.json",
+];
+
+/// How many files are compared at a gate.
+const COMPARED_MAX: usize = 32;
+
+/// How a script would have to name what is protected.
+const NAMES: [&str; 9] = [
+    "jackline.yaml",
+    ".jackline",
+    ".claude/settings",
+    ".codex/",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    ".github/hooks",
+    ".opencode/plugin",
+    ".cursor/hooks.json",
+];
+
+/// The files that are compared at every gate.
+pub(crate) fn watch_list(place: &Place, definition: &Definition) -> Vec<String> {
+    let mut paths: Vec<String> =
+        place.definition.iter().map(|path| place.locate(path, ".")).collect();
+    if place.workspace.is_some() {
+        paths.extend(COMPARED.iter().map(ToString::to_string));
+    }
+    let plain =
+        definition.protected.iter().filter(|path| !path.ends_with('/') && !path.contains('*'));
+    paths.extend(plain.map(|path| place.locate(path, ".")));
+    paths.sort_unstable();
+    paths.dedup();
+    paths.truncate(COMPARED_MAX);
+    paths
+}
+
+/// What a session protects.
+pub(crate) struct Guarded<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) definition: &'a Definition,
+}
+
+impl Guarded<'_> {
+    /// Whether a canonical path is protected.
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        ANYWHERE.iter().any(|pattern| lies_in(path, pattern))
+            || is_within(path, MANAGED)
+            || self.is_users(path)
+            || self.place.state_home.as_ref().is_some_and(|home| self.is_in(path, home))
+            || self.place.definition.iter().any(|file| self.place.locate(file, ".") == path)
+            || self.definition.protected.iter().any(|entry| self.is_in(path, entry))
+    }
+
+    /// Whether a text whose beginning is not known ends like a protected path.
+    pub(crate) fn ends_with(&self, text: &str) -> bool {
+        ANYWHERE.iter().any(|pattern| lies_in(text, pattern))
+            || self.definition.protected.iter().any(|entry| {
+                let entry = entry.trim_end_matches('/');
+                entry.contains('/') && !entry.contains('*') && text.ends_with(entry)
+            })
+    }
+
+    /// The protected path that a script names.
+    pub(crate) fn named_in(&self, script: &str) -> Option<String> {
+        let own = self.definition.protected.iter().map(|entry| entry.trim_end_matches('/'));
+        let homes = self.place.state_home.iter().chain(&self.place.definition).map(String::as_str);
+        let names = NAMES.into_iter().chain(homes).chain(own.filter(|entry| !entry.contains('*')));
+        names.filter(|name| !name.is_empty()).find(|name| script.contains(name)).map(String::from)
+    }
+
+    fn is_users(&self, path: &str) -> bool {
+        let home = self.place.home.as_deref().map(|home| self.place.locate(USER, home));
+        path.starts_with('/') && home.is_some_and(|home| is_within(path, &home))
+    }
+
+    /// Whether a path is what an entry names, or lies in it.
+    fn is_in(&self, path: &str, entry: &str) -> bool {
+        let directory = entry.ends_with('/') || !entry.contains('*');
+        let entry = self.place.locate(entry, ".");
+        if directory && !entry.contains('*') {
+            return is_within(path, &entry);
+        }
+        let mut segments = path.match_indices('/').map(|(at, _)| path.get(..at).unwrap_or(path));
+        matches_pattern(path, &entry) || segments.any(|above| matches_pattern(above, &entry))
+    }
+}
+
+/// Whether the last segments of a path are those of a pattern, or, for a
+/// directory, any segments in a row.
+fn lies_in(path: &str, pattern: &str) -> bool {
+    let (pattern, directory) = match pattern.strip_suffix('/') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    };
+    let wanted = pattern.split('/').count();
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let matches = |window: &[&str]| {
+        window.iter().zip(pattern.split('/')).all(|(have, want)| matches_segment(have, want))
+    };
+    if directory {
+        segments.windows(wanted).any(matches)
+    } else {
+        segments.windows(wanted).next_back().is_some_and(matches)
+    }
+}
+
+/// Whether a path matches a pattern in which `**` stands for any depth.
+pub(crate) fn matches_pattern(path: &str, pattern: &str) -> bool {
+    let path: Vec<&str> = path.split('/').collect();
+    let pattern: Vec<&str> = pattern.split('/').collect();
+    let (mut at, mut want) = (0, 0);
+    // Where to go on if the latest `**` has to take one segment more.
+    let mut again: Option<(usize, usize)> = None;
+    while at < path.len() {
+        match pattern.get(want) {
+            Some(&"**") => {
+                again = Some((at, want));
+                want += 1;
+            }
+            Some(segment) if path.get(at).is_some_and(|have| matches_segment(have, segment)) => {
+                at += 1;
+                want += 1;
+            }
+            _ => {
+                let Some((from, star)) = again else { return false };
+                again = Some((from + 1, star));
+                (at, want) = (from + 1, star + 1);
+            }
+        }
+    }
+    pattern.get(want..).is_some_and(|rest| rest.iter().all(|segment| *segment == "**"))
+}
+
+/// Whether a name matches a pattern with `*`, `?` and sets; a set is taken to
+/// match any letter, because it is better to protect too much.
+fn matches_segment(name: &str, pattern: &str) -> bool {
+    if !pattern.contains(['*', '?', '[']) {
+        return name == pattern;
+    }
+    let name: Vec<char> = name.chars().collect();
+    let pattern = pieces(pattern);
+    let (mut at, mut want) = (0, 0);
+    let mut again: Option<(usize, usize)> = None;
+    while at < name.len() {
+        match pattern.get(want) {
+            Some(Piece::Any) => {
+                again = Some((at, want));
+                want += 1;
+            }
+            Some(Piece::One) => {
+                at += 1;
+                want += 1;
+            }
+            Some(Piece::Letter(letter)) if name.get(at) == Some(letter) => {
+                at += 1;
+                want += 1;
+            }
+            _ => {
+                let Some((from, star)) = again else { return false };
+                again = Some((from + 1, star));
+                (at, want) = (from + 1, star + 1);
+            }
+        }
+    }
+    pattern.get(want..).is_some_and(|rest| rest.iter().all(|piece| matches!(piece, Piece::Any)))
+}
+
+enum Piece {
+    Any,
+    One,
+    Letter(char),
+}
+
+fn pieces(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        pieces.push(match letter {
+            '*' => Piece::Any,
+            '?' => Piece::One,
+            '[' if letters.as_str().get(1..).is_some_and(|rest| rest.contains(']')) => {
+                // The first letter of a set may be the bracket that would end it.
+                letters.next();
+                let _ = letters.by_ref().find(|letter| *letter == ']');
+                Piece::One
+            }
+            letter => Piece::Letter(letter),
+        });
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> Place {
+        Place {
+            workspace: Some("/w".into()),
+            home: Some("/home/u".into()),
+            state_home: Some("/home/u/.local/state/jackline".into()),
+            definition: Vec::from(["/w/team/base.yaml".into()]),
+        }
+    }
+
+    #[test]
+    fn the_guards_own_files_are_protected_wherever_they_lie() {
+        let place = place();
+        let definition = Definition {
+            protected: ["secrets/", "*.lock", "/srv/keys"].map(String::from).to_vec(),
+            ..Definition::default()
+        };
+        let guarded = Guarded { place: &place, definition: &definition };
+        for path in [
+            "jackline.yaml",
+            "sub/jackline.yaml",
+            ".jackline/STOP",
+            ".claude/settings.local.json",
+            "/home/u/.claude/settings.json",
+            ".codex/config.toml",
+            "/home/u/.local/state/jackline/sessions/x/journal.jsonl",
+            "/home/u/.config/jackline/jackline.yaml",
+            "/etc/jackline/jackline.yaml",
+            "team/base.yaml",
+            "secrets/a/b",
+            "Cargo.lock",
+            "/srv/keys/id",
+        ] {
+            assert!(guarded.contains(path), "{path}");
+        }
+        for path in ["jackline.yml", "src/main.rs", ".claude/agents/x.md", "a/Cargo.lock", ".", "/"]
+        {
+            assert!(!guarded.contains(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_as_a_shell_would() {
+        for (path, pattern) in [
+            ("jackline.yaml", "*.yaml"),
+            ("jackline.yaml", "j?ckline.[xy]aml"),
+            ("a/b/jackline.yaml", "**/jackline.yaml"),
+            ("jackline.yaml", "**/jackline.yaml"),
+            ("a/b/c", "a/**"),
+            (".claude/settings.json", ".*/*"),
+        ] {
+            assert!(matches_pattern(path, pattern), "{path} {pattern}");
+        }
+        for (path, pattern) in [("a/b", "*"), ("jackline.yaml", "*.yml"), ("a", "a/**/b")] {
+            assert!(!matches_pattern(path, pattern), "{path} {pattern}");
+        }
+    }
+}
