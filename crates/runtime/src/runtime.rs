@@ -202,10 +202,13 @@ impl Runtime {
             return resend(event, &line);
         }
         if live.session.seq() != seq {
-            // Somebody was faster, so the questions may be others. What policies
-            // said rested on an older state.
+            // Somebody was faster, so the questions may be others. What was
+            // answered here rested on an older state.
             facts.policies.clear();
             facts.checkers.clear();
+            facts.feedback.clear();
+            facts.verifications.clear();
+            facts.changed = None;
             self.gather(live, event, &mut facts);
         }
         self.world(live).recheck(&mut facts);
