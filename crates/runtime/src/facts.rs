@@ -3,14 +3,18 @@
 mod files;
 mod links;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jackline_engine::{
-    DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Query, ROUNDS_MAX, Session, Wants,
+    DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Queries, Query, ROUNDS_MAX, Session,
+    VerificationFact, Wants,
 };
 
 use crate::extensions::Extensions;
+use crate::git::{self, Git};
+use crate::verification::{Check, Verifications};
 use files::Files;
 
 /// Where to look.
@@ -19,6 +23,9 @@ pub(crate) struct World<'a> {
     pub(crate) definition_file: Option<&'a Path>,
     pub(crate) definition_checksum: Digest,
     pub(crate) extensions: &'a Extensions,
+    pub(crate) verifications: &'a Verifications,
+    /// The directory of the session, where it has one.
+    pub(crate) session_directory: Option<&'a Path>,
 }
 
 /// Asks until nothing is open, for a bounded number of rounds.
@@ -28,11 +35,23 @@ pub(crate) fn gather(session: &Session, event: &Event, facts: &mut Facts, world:
         if queries.is_empty() {
             return;
         }
-        queries.iter().for_each(|query| world.answer(query, facts));
+        world.answer_all(&queries, facts);
     }
 }
 
 impl World<'_> {
+    fn answer_all(&self, queries: &Queries, facts: &mut Facts) {
+        let mut paths = Vec::new();
+        for query in queries {
+            match query {
+                // One process answers them all.
+                Query::Ignored { path } => paths.push(path.as_str()),
+                query => self.answer(query, facts),
+            }
+        }
+        facts.ignored.extend(self.ignored(&paths));
+    }
+
     fn answer(&self, query: &Query, facts: &mut Facts) {
         match query {
             Query::File { path, wants } => {
@@ -57,10 +76,19 @@ impl World<'_> {
                 facts.checkers.insert(name.clone(), self.extensions.complete(name));
             }
             Query::Definition => facts.definition = Some(self.definition()),
-            Query::Git { .. }
-            | Query::Ignored { .. }
-            | Query::Verification { .. }
-            | Query::Feedback { .. } => {}
+            Query::Git { dir } => {
+                let fact = match self.files().absolute(dir) {
+                    Some(directory) => Git::default().status(&directory),
+                    None => git::unsaved(),
+                };
+                facts.git.insert(dir.clone(), fact);
+            }
+            Query::Ignored { path } => facts.ignored.extend(self.ignored(&[path])),
+            Query::Verification { number, run, line, timeout_seconds } => {
+                let fact = self.verification(*number, *run, line, *timeout_seconds);
+                facts.verifications.insert(*number, fact);
+            }
+            Query::Feedback { .. } => {}
         }
     }
 
@@ -75,6 +103,41 @@ impl World<'_> {
                 *fact = files.look_at(path, wanted(fact));
             }
         }
+    }
+
+    fn verification(
+        &self,
+        number: u16,
+        run: u64,
+        line: &str,
+        timeout_seconds: u32,
+    ) -> VerificationFact {
+        let (Some(directory), Some(workspace)) = (self.session_directory, self.workspace) else {
+            let reason = "it needs a store of files and a workspace".to_owned();
+            return VerificationFact::Broken { reason };
+        };
+        let checks = &directory.join("checks");
+        let check = Check { checks, workspace, number, run, line, timeout_seconds };
+        self.verifications.look(&check)
+    }
+
+    fn ignored(&self, paths: &[&str]) -> BTreeMap<String, bool> {
+        let files = self.files();
+        let named: Vec<(&str, PathBuf)> = paths
+            .iter()
+            // What is around the workspace has no say about all of it.
+            .filter(|path| **path != ".")
+            .filter_map(|path| files.absolute(path).map(|absolute| (*path, absolute)))
+            .collect();
+        let absolute: Vec<&Path> = named.iter().map(|(_, path)| path.as_path()).collect();
+        let ignored =
+            if absolute.is_empty() { Vec::new() } else { Git::default().ignored(&absolute) };
+        let is_ignored = |path: &str| {
+            named
+                .iter()
+                .any(|(name, absolute)| *name == path && ignored.contains(&absolute.as_path()))
+        };
+        paths.iter().map(|path| ((*path).to_owned(), is_ignored(path))).collect()
     }
 
     fn files(&self) -> Files {
@@ -133,6 +196,8 @@ mod tests {
             definition_file: None,
             definition_checksum: Digest::ZERO,
             extensions: &Extensions::default(),
+            verifications: &Verifications::default(),
+            session_directory: None,
         };
         test(root.path(), &world);
     }

@@ -79,12 +79,16 @@ impl Files {
     /// How a file looks, wherever links lead. The look knows the inode, so the
     /// way there need not be walked.
     fn look_of(&self, path: &str) -> Option<u64> {
-        let path = match &self.root {
-            Some(root) => root.join(path),
-            None if path.starts_with('/') => PathBuf::from(path),
-            None => return None,
-        };
-        fs::metadata(path).ok().filter(Metadata::is_file).map(|found| look(&found))
+        fs::metadata(self.absolute(path)?).ok().filter(Metadata::is_file).map(|found| look(&found))
+    }
+
+    /// A canonical path as the system knows it.
+    pub(super) fn absolute(&self, path: &str) -> Option<PathBuf> {
+        match &self.root {
+            // An absolute path stays what it is.
+            Some(root) => Some(root.join(path)),
+            None => path.starts_with('/').then(|| PathBuf::from(path)),
+        }
     }
 
     /// The canonical name of a path without links.
