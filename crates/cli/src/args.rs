@@ -33,6 +33,9 @@ pub(crate) enum Command {
     Replay(SessionsArgs),
     /// Check the hash chain of a session's journal
     Verify(SessionsArgs),
+    /// Run a verification by command to its end; started by the gate
+    #[command(hide = true)]
+    Verification(VerificationArgs),
 }
 
 /// Which definition.
@@ -130,6 +133,12 @@ pub(crate) struct SessionsArgs {
     /// Print JSON, one object a session
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct VerificationArgs {
+    /// Where its task is, and its result will be
+    pub(crate) directory: PathBuf,
 }
 
 #[cfg(test)]

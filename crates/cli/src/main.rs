@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Show(show) => commands::show::run(&show),
         Command::Replay(replay) => commands::replay::run(&replay),
         Command::Verify(verify) => commands::verify::run(&verify),
+        Command::Verification(verification) => commands::verification::run(&verification),
     };
     exit.into()
 }

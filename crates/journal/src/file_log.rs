@@ -224,6 +224,10 @@ impl FileLog {
 }
 
 impl Log for FileLog {
+    fn directory(&self) -> Option<&Path> {
+        Some(&self.directory)
+    }
+
     fn lock(&mut self) -> Result<(), StoreError> {
         let path = self.journal_path();
         if self.journal.is_none() {

@@ -35,7 +35,7 @@ pub use record::{
 pub use retention::Retention;
 pub use verify::{Finding, Report, Verifier};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jackline_engine::{Blob, Digest, EventId, SessionId, Timestamp};
 
@@ -59,9 +59,14 @@ pub trait Store {
 
 /// The journal of one session.
 ///
-/// Everything but [`Log::load_state`] is called between [`Log::lock`] and
+/// Everything but [`Log::directory`] and [`Log::load_state`] is called between [`Log::lock`] and
 /// [`Log::unlock`].
 pub trait Log {
+    /// The directory that belongs to this session alone, where there is one.
+    fn directory(&self) -> Option<&Path> {
+        None
+    }
+
     /// Waits for the session, for a bounded time.
     fn lock(&mut self) -> Result<(), StoreError>;
 

@@ -6,9 +6,13 @@ use jackline_engine::{Now, Timestamp};
 pub fn now() -> Now {
     #[expect(clippy::disallowed_methods, reason = "this is the lawful caller")]
     let wall = std::time::SystemTime::now();
+    Now { wall: from_system(wall), boot_id: boot_id(), boot_ms: boot_ms() }
+}
+
+/// Milliseconds since the machine started.
+pub(crate) fn boot_ms() -> u64 {
     let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let boot_ms = since.tv_sec.unsigned_abs() * 1000 + since.tv_nsec.unsigned_abs() / 1_000_000;
-    Now { wall: from_system(wall), boot_id: boot_id(), boot_ms }
+    since.tv_sec.unsigned_abs() * 1000 + since.tv_nsec.unsigned_abs() / 1_000_000
 }
 
 /// A number that differs between starts of the machine.

@@ -1,18 +1,21 @@
 //! Answers the engine's questions about the world.
 
+mod files;
+mod links;
+
+use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jackline_engine::{
-    DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Query, ROUNDS_MAX, Session,
+    DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Queries, Query, ROUNDS_MAX, Session,
+    VerificationFact, Wants,
 };
 
-use crate::clock::from_system;
 use crate::extensions::Extensions;
-
-/// The largest file that is read to see whether it is JSON.
-const JSON_BYTES_MAX: u64 = 64 << 20;
+use crate::git::{self, Git};
+use crate::verification::{Check, Verifications};
+use files::Files;
 
 /// Where to look.
 pub(crate) struct World<'a> {
@@ -20,6 +23,9 @@ pub(crate) struct World<'a> {
     pub(crate) definition_file: Option<&'a Path>,
     pub(crate) definition_checksum: Digest,
     pub(crate) extensions: &'a Extensions,
+    pub(crate) verifications: &'a Verifications,
+    /// The directory of the session, where it has one.
+    pub(crate) session_directory: Option<&'a Path>,
 }
 
 /// Asks until nothing is open, for a bounded number of rounds.
@@ -29,18 +35,36 @@ pub(crate) fn gather(session: &Session, event: &Event, facts: &mut Facts, world:
         if queries.is_empty() {
             return;
         }
-        queries.iter().for_each(|query| world.answer(query, facts));
+        world.answer_all(&queries, facts);
     }
 }
 
 impl World<'_> {
+    fn answer_all(&self, queries: &Queries, facts: &mut Facts) {
+        let mut paths = Vec::new();
+        for query in queries {
+            match query {
+                // One process answers them all.
+                Query::Ignored { path } => paths.push(path.as_str()),
+                query => self.answer(query, facts),
+            }
+        }
+        facts.ignored.extend(self.ignored(&paths));
+    }
+
     fn answer(&self, query: &Query, facts: &mut Facts) {
         match query {
             Query::File { path, wants } => {
                 // One file may be asked about twice, once of them thoroughly.
-                let json =
-                    wants.json || facts.files.get(path).is_some_and(|fact| fact.json.is_some());
-                facts.files.insert(path.clone(), file_fact(self.workspace, path, json));
+                let known = facts.files.get(path).map(known).unwrap_or_default();
+                let wants = Wants {
+                    json: wants.json || known.json,
+                    contents: wants.contents || known.contents,
+                };
+                facts.files.insert(path.clone(), self.files().look_at(path, wants));
+            }
+            Query::Changed { files } => {
+                facts.changed = Some(self.files().changed(files).collect());
             }
             Query::PolicyCheck { number, name, state, call } => {
                 facts.policies.insert(*number, self.extensions.check(name, state, call));
@@ -52,25 +76,72 @@ impl World<'_> {
                 facts.checkers.insert(name.clone(), self.extensions.complete(name));
             }
             Query::Definition => facts.definition = Some(self.definition()),
-            Query::Changed { .. }
-            | Query::Git { .. }
-            | Query::Ignored { .. }
-            | Query::Verification { .. }
-            | Query::Feedback { .. } => {}
+            Query::Git { dir } => {
+                let fact = match self.files().absolute(dir) {
+                    Some(directory) => Git::default().status(&directory),
+                    None => git::unsaved(),
+                };
+                facts.git.insert(dir.clone(), fact);
+            }
+            Query::Ignored { path } => facts.ignored.extend(self.ignored(&[path])),
+            Query::Verification { number, run, line, timeout_seconds } => {
+                let fact = self.verification(*number, *run, line, *timeout_seconds);
+                facts.verifications.insert(*number, fact);
+            }
+            Query::Feedback { .. } => {}
         }
     }
 
-    /// Looks again at what may have changed while the session was waited for.
-    /// A file that looks the same is not read again.
+    /// Looks again at the files, which may have changed while the session was
+    /// waited for. One that looks the same is not read again.
     pub(crate) fn recheck(&self, facts: &mut Facts) {
+        let files = self.files();
         for (path, fact) in &mut facts.files {
-            let now = file_fact(self.workspace, path, false);
-            let looks_same =
-                (now.kind, now.bytes, now.modified) == (fact.kind, fact.bytes, fact.modified);
-            if !looks_same {
-                *fact = file_fact(self.workspace, path, fact.json.is_some());
+            let now = files.look_at(path, Wants::default());
+            let is_same = (now.kind, now.look, &now.real) == (fact.kind, fact.look, &fact.real);
+            if !is_same {
+                *fact = files.look_at(path, wanted(fact));
             }
         }
+    }
+
+    fn verification(
+        &self,
+        number: u16,
+        run: u64,
+        line: &str,
+        timeout_seconds: u32,
+    ) -> VerificationFact {
+        let (Some(directory), Some(workspace)) = (self.session_directory, self.workspace) else {
+            let reason = "it needs a store of files and a workspace".to_owned();
+            return VerificationFact::Broken { reason };
+        };
+        let checks = &directory.join("checks");
+        let check = Check { checks, workspace, number, run, line, timeout_seconds };
+        self.verifications.look(&check)
+    }
+
+    fn ignored(&self, paths: &[&str]) -> BTreeMap<String, bool> {
+        let files = self.files();
+        let named: Vec<(&str, PathBuf)> = paths
+            .iter()
+            // What is around the workspace has no say about all of it.
+            .filter(|path| **path != ".")
+            .filter_map(|path| files.absolute(path).map(|absolute| (*path, absolute)))
+            .collect();
+        let absolute: Vec<&Path> = named.iter().map(|(_, path)| path.as_path()).collect();
+        let ignored =
+            if absolute.is_empty() { Vec::new() } else { Git::default().ignored(&absolute) };
+        let is_ignored = |path: &str| {
+            named
+                .iter()
+                .any(|(name, absolute)| *name == path && ignored.contains(&absolute.as_path()))
+        };
+        paths.iter().map(|path| ((*path).to_owned(), is_ignored(path))).collect()
+    }
+
+    fn files(&self) -> Files {
+        Files::of(self.workspace)
     }
 
     fn definition(&self) -> DefinitionFact {
@@ -86,41 +157,121 @@ impl World<'_> {
     }
 }
 
-fn file_fact(workspace: Option<&Path>, path: &str, json: bool) -> FileFact {
-    let Some(root) =
-        workspace.and_then(|root| root.canonicalize().ok()).filter(|root| root.is_dir())
-    else {
-        return FileFact::of(FileKind::NoFilesystem);
-    };
-    let kind_of = |error: &io::Error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileKind::Missing,
-        _ => FileKind::Unreadable,
-    };
-    let real = match root.join(path).canonicalize() {
-        Ok(real) => real,
-        Err(error) => return FileFact::of(kind_of(&error)),
-    };
-    if !real.starts_with(&root) {
-        return FileFact::of(FileKind::Escape);
-    }
-    let metadata = match real.metadata() {
-        Ok(metadata) => metadata,
-        Err(error) => return FileFact::of(kind_of(&error)),
-    };
-    if !metadata.is_file() {
-        let kind = if metadata.is_dir() { FileKind::Directory } else { FileKind::Other };
-        return FileFact::of(kind);
-    }
-    FileFact {
-        kind: FileKind::File,
-        bytes: metadata.len(),
-        modified: metadata.modified().ok().map(from_system),
-        json: json.then(|| metadata.len() <= JSON_BYTES_MAX && is_json(&real)),
-        ..FileFact::of(FileKind::File)
+/// What is known of a file.
+fn known(fact: &FileFact) -> Wants {
+    Wants { json: fact.json.is_some(), contents: fact.digest.is_some() }
+}
+
+/// What was wanted of a file. Of one that was not there nobody can tell any
+/// more, so it is everything.
+fn wanted(fact: &FileFact) -> Wants {
+    match fact.kind {
+        FileKind::File => known(fact),
+        _ => Wants { json: true, contents: true },
     }
 }
 
-fn is_json(path: &Path) -> bool {
-    // Into values and not past them: only that looks into texts and numbers.
-    fs::read(path).is_ok_and(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).is_ok())
+#[cfg(test)]
+mod tests {
+    use jackline_engine::{Digest128, Now, Timestamp, Tracked};
+
+    use super::*;
+
+    const CONTENTS: Wants = Wants { json: false, contents: true };
+    const JSON: Wants = Wants { json: true, contents: false };
+
+    fn facts() -> Facts {
+        Facts::at(Now::wall(Timestamp::from_ms(0)))
+    }
+
+    fn ask(world: &World<'_>, facts: &mut Facts, path: &str, wants: Wants) {
+        world.answer(&Query::File { path: path.to_owned(), wants }, facts);
+    }
+
+    /// A world of one workspace.
+    fn in_workspace(test: impl FnOnce(&Path, &World<'_>)) {
+        let root = tempfile::tempdir().unwrap();
+        let world = World {
+            workspace: Some(root.path()),
+            definition_file: None,
+            definition_checksum: Digest::ZERO,
+            extensions: &Extensions::default(),
+            verifications: &Verifications::default(),
+            session_directory: None,
+        };
+        test(root.path(), &world);
+    }
+
+    #[test]
+    fn a_file_that_is_asked_about_twice_is_known_thoroughly() {
+        in_workspace(|root, world| {
+            fs::write(root.join("f"), "[]").unwrap();
+            let mut facts = facts();
+            for wants in [CONTENTS, Wants::default(), JSON, Wants::default()] {
+                ask(world, &mut facts, "f", wants);
+            }
+            assert_eq!(known(&facts.files["f"]), Wants { json: true, contents: true });
+        });
+    }
+
+    #[test]
+    fn a_file_that_changed_while_the_session_was_waited_for_is_read_again() {
+        in_workspace(|root, world| {
+            for name in ["same", "other", "gone"] {
+                fs::write(root.join(name), "[]").unwrap();
+            }
+            let mut facts = facts();
+            for name in ["same", "other", "gone", "new"] {
+                ask(world, &mut facts, name, CONTENTS);
+            }
+            ask(world, &mut facts, "other", JSON);
+            let before = facts.clone();
+            world.recheck(&mut facts);
+            assert_eq!(facts, before);
+
+            fs::write(root.join("other"), "[").unwrap();
+            fs::remove_file(root.join("gone")).unwrap();
+            fs::write(root.join("new"), "[1]").unwrap();
+            world.recheck(&mut facts);
+            assert_eq!(facts.files["same"], before.files["same"]);
+            assert_eq!(facts.files["other"].json, Some(false));
+            assert_eq!(facts.files["other"].digest, Some(Digest128::of(b"[")));
+            assert_eq!(facts.files["gone"], FileFact::of(FileKind::Missing));
+            // Whatever was wanted of it, it is there.
+            assert_eq!(known(&facts.files["new"]), Wants { json: true, contents: true });
+        });
+    }
+
+    #[test]
+    fn a_link_that_was_turned_is_noticed_before_the_decision() {
+        in_workspace(|root, world| {
+            fs::create_dir(root.join("safe")).unwrap();
+            fs::create_dir(root.join("kept")).unwrap();
+            std::os::unix::fs::symlink("safe", root.join("dir")).unwrap();
+            let mut facts = facts();
+            ask(world, &mut facts, "dir/f", Wants::default());
+            assert_eq!(facts.files["dir/f"].real.as_deref(), Some("safe/f"));
+            fs::remove_file(root.join("dir")).unwrap();
+            std::os::unix::fs::symlink("kept", root.join("dir")).unwrap();
+            world.recheck(&mut facts);
+            assert_eq!(facts.files["dir/f"].real.as_deref(), Some("kept/f"));
+        });
+    }
+
+    #[test]
+    fn what_changed_is_answered_once() {
+        in_workspace(|root, world| {
+            fs::write(root.join("f"), "x").unwrap();
+            let mut facts = facts();
+            let files = vec![Tracked { path: "f".to_owned(), look: 0 }];
+            world.answer(&Query::Changed { files }, &mut facts);
+            let changed = facts.changed.clone().unwrap();
+            assert_eq!(changed["f"].digest, Some(Digest128::of(b"x")));
+            fs::write(root.join("f"), "xyz").unwrap();
+            world.recheck(&mut facts);
+            assert_eq!(facts.changed, Some(changed));
+            world.answer(&Query::Changed { files: Vec::new() }, &mut facts);
+            assert_eq!(facts.changed.map(|changed| changed.len()), Some(0));
+        });
+    }
 }

@@ -4,11 +4,13 @@
 //! record durable, and only then answers. What goes wrong on the way becomes a
 //! denial that says the guard is broken, not the call.
 
+mod child;
 mod clock;
 mod definitions;
 mod door;
 mod extensions;
 mod facts;
+mod git;
 mod home;
 mod inspect;
 mod live;
@@ -16,6 +18,7 @@ mod redact;
 mod replay;
 mod runtime;
 mod sessions;
+mod verification;
 
 pub use clock::{boot_number, now};
 pub use definitions::{DefinitionError, Definitions, Resolved, find_file};
@@ -28,3 +31,4 @@ pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use runtime::{Fault, Runtime};
 pub use sessions::{Found, SelectError, Sessions};
+pub use verification::supervise;

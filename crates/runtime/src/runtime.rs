@@ -19,6 +19,7 @@ use crate::extensions::Extensions;
 use crate::facts::{World, gather};
 use crate::live::Live;
 use crate::redact::{redact, redact_text};
+use crate::verification::Verifications;
 
 /// A record carries a snapshot this often, which bounds a rebuild.
 const SNAPSHOT_EVERY: u64 = 4096;
@@ -54,6 +55,7 @@ pub struct Runtime {
     store: Box<dyn Store>,
     definitions: Definitions,
     extensions: Extensions,
+    verifications: Verifications,
     deadline: Option<Timestamp>,
     directory: PathBuf,
     /// The sessions at work, the one that was asked last at the end.
@@ -71,6 +73,7 @@ impl Runtime {
             store,
             definitions,
             extensions: Extensions::default(),
+            verifications: Verifications::default(),
             deadline: None,
             directory,
             live: Vec::new(),
@@ -84,6 +87,14 @@ impl Runtime {
     #[must_use]
     pub fn with_extensions(mut self, extensions: Extensions) -> Self {
         self.extensions = extensions;
+        self
+    }
+
+    /// Sets the program that runs verifications by command: given the words
+    /// `verification` and a directory, it calls [`supervise`](crate::supervise).
+    #[must_use]
+    pub fn with_verifier(mut self, program: PathBuf) -> Self {
+        self.verifications = Verifications::by(program);
         self
     }
 
@@ -173,6 +184,8 @@ impl Runtime {
                 .map(Path::new)),
             definition_checksum: live.checksum,
             extensions: &self.extensions,
+            verifications: &self.verifications,
+            session_directory: live.log.directory(),
         }
     }
 
@@ -202,10 +215,13 @@ impl Runtime {
             return resend(event, &line);
         }
         if live.session.seq() != seq {
-            // Somebody was faster, so the questions may be others. What policies
-            // said rested on an older state.
+            // Somebody was faster, so the questions may be others. What was
+            // answered here rested on an older state.
             facts.policies.clear();
             facts.checkers.clear();
+            facts.feedback.clear();
+            facts.verifications.clear();
+            facts.changed = None;
             self.gather(live, event, &mut facts);
         }
         self.world(live).recheck(&mut facts);

@@ -43,7 +43,10 @@ fn start(args: &StdioArgs) -> Result<(Runtime, SessionId), Exit> {
         return Err(fail(Exit::Usage, text));
     }
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
-    let runtime = Runtime::new(Box::new(store), definitions, here()).with_deadline(deadline);
+    let mut runtime = Runtime::new(Box::new(store), definitions, here()).with_deadline(deadline);
+    if let Ok(jackline) = std::env::current_exe() {
+        runtime = runtime.with_verifier(jackline);
+    }
     Ok((runtime, session))
 }
 

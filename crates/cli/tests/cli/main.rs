@@ -9,3 +9,4 @@ mod concurrency;
 mod crash;
 mod disk;
 mod support;
+mod verification;
