@@ -7,8 +7,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::tool::Kind;
+
+/// Where tools commonly take a command line.
+const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
@@ -234,9 +238,12 @@ pub(crate) struct Resolved<'a> {
 }
 
 impl<'a> Resolved<'a> {
-    /// Where its arguments hold a command line, if it takes one.
-    pub(crate) fn line_pointer(self) -> &'a str {
-        self.declared.and_then(|tool| tool.command.as_deref()).unwrap_or("/command")
+    /// Where its arguments hold a command line, if it takes one: where the
+    /// definition says so, else under the first of the usual names.
+    pub(crate) fn line_pointer(self, args: &Value) -> &'a str {
+        let told = self.declared.and_then(|tool| tool.command.as_deref());
+        let usual = || LINE_KEYS.into_iter().find(|pointer| args.pointer(pointer).is_some());
+        told.or_else(usual).unwrap_or("/command")
     }
 
     /// A tool that the definition knows.

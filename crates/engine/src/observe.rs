@@ -100,11 +100,11 @@ pub fn elide(event: &mut Event, definition: &Definition) -> Vec<Blob> {
 
 /// Where the command line of a proposed call is.
 fn line_pointer(event: &Event, definition: &Definition) -> Option<String> {
-    let EventKind::ToolProposed { tool, args: Arguments::Parsed(_), .. } = &event.kind else {
+    let EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } = &event.kind else {
         return None;
     };
     let tool = definition.resolve(tool.as_str());
-    (tool.kind == Kind::Exec).then(|| tool.line_pointer().to_string())
+    (tool.kind == Kind::Exec).then(|| tool.line_pointer(args).to_string())
 }
 
 fn take_line(event: &mut Event, pointer: &str) -> Option<Value> {

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use jackline_shell::{Access, Command, Exit, Line, Lines, understand};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::definition::{Definition, Resolved, Tool};
 use crate::event::{Arguments, Event, EventKind, Payload};
@@ -111,7 +111,7 @@ impl<'a> Heard<'a> {
         let words = args
             .as_deref()
             .filter(|_| tool.kind == Kind::Exec)
-            .and_then(|args| args.pointer(tool.line_pointer()))
+            .and_then(|args| args.pointer(tool.line_pointer(args)))
             .and_then(Value::as_array)
             .and_then(|words| quoted(words));
         Self { args, words }
@@ -190,11 +190,17 @@ impl<'a> Proposal<'a> {
 }
 
 fn run<'a>(tool: Resolved<'_>, heard: &'a Heard<'_>) -> Run<'a> {
-    let line = heard.args.as_deref().and_then(|args| args.pointer(tool.line_pointer()));
-    match (&heard.words, line.and_then(Value::as_str)) {
-        (Some(words), _) => Run::Line(understand(words)),
-        (None, Some(line)) => Run::Line(understand(line)),
-        (None, None) => Run::Unseen,
+    if let Some(words) = &heard.words {
+        return Run::Line(understand(words));
+    }
+    let Some(args) = heard.args.as_deref() else { return Run::Unseen };
+    match args.pointer(tool.line_pointer(args)) {
+        Some(Value::String(line)) => Run::Line(understand(line)),
+        // Who declares a tool of this kind that takes no line has said so.
+        None if tool.declared.is_some() || args.as_object().is_some_and(Map::is_empty) => {
+            Run::Nothing
+        }
+        _ => Run::Unseen,
     }
 }
 

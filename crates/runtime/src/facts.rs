@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::{
     DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Queries, Query, ROUNDS_MAX, Session,
-    VerificationFact, Wants,
+    Tracked, VerificationFact, Wants, WatchedFact,
 };
 
 use crate::extensions::Extensions;
@@ -84,9 +84,12 @@ impl World<'_> {
                 facts.git.insert(dir.clone(), fact);
             }
             Query::Ignored { path } => facts.ignored.extend(self.ignored(&[path])),
-            Query::Verification { number, run, line, timeout_seconds } => {
-                let fact = self.verification(*number, *run, line, *timeout_seconds);
-                facts.verifications.insert(*number, fact);
+            Query::Verification { run, line, timeout_seconds } => {
+                let fact = self.verification(*run, line, *timeout_seconds);
+                facts.verifications.insert(*run, fact);
+            }
+            Query::Watched { files } => {
+                facts.watched = Some(self.watched(files));
             }
             Query::Feedback { .. } => {}
         }
@@ -105,19 +108,30 @@ impl World<'_> {
         }
     }
 
-    fn verification(
-        &self,
-        number: u16,
-        run: u64,
-        line: &str,
-        timeout_seconds: u32,
-    ) -> VerificationFact {
+    /// Those of the protected files that look different. What they hold is kept
+    /// before anybody can change it.
+    fn watched(&self, tracked: &[Tracked]) -> BTreeMap<String, WatchedFact> {
+        let files = self.files();
+        let mut seen = BTreeMap::new();
+        for file in tracked {
+            let look = files.look_at(&file.path, Wants::default()).look.unwrap_or(0);
+            if look == file.look {
+                continue;
+            }
+            let bytes = files.absolute(&file.path).and_then(|path| fs::read(path).ok());
+            let sha256 = bytes.map(|bytes| Digest::of(&bytes));
+            seen.insert(file.path.clone(), WatchedFact { look, sha256 });
+        }
+        seen
+    }
+
+    fn verification(&self, run: u64, line: &str, timeout_seconds: u32) -> VerificationFact {
         let (Some(directory), Some(workspace)) = (self.session_directory, self.workspace) else {
             let reason = "it needs a store of files and a workspace".to_owned();
             return VerificationFact::Broken { reason };
         };
         let checks = &directory.join("checks");
-        let check = Check { checks, workspace, number, run, line, timeout_seconds };
+        let check = Check { checks, workspace, number: 0, run, line, timeout_seconds };
         self.verifications.look(&check)
     }
 
@@ -173,7 +187,7 @@ fn wanted(fact: &FileFact) -> Wants {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{Digest128, Now, Timestamp, Tracked};
+    use jackline_engine::{Digest128, Now, Timestamp};
 
     use super::*;
 
