@@ -3,6 +3,8 @@
 //! Everything that is wrong is reported at once, each with line, column and,
 //! where a name was misspelt, the one that was probably meant.
 
+#[doc(hidden)]
+pub mod cel;
 mod compiled;
 mod diagnostic;
 mod keys;
