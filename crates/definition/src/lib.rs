@@ -11,7 +11,7 @@ mod reader;
 pub mod yaml;
 
 pub use compiled::{decode, encode};
-pub use diagnostic::{Diagnostic, Diagnostics};
+pub use diagnostic::{At, Diagnostic, Diagnostics};
 
 use jackline_engine::Definition;
 

@@ -3,7 +3,7 @@
 
 use jackline_engine::nearest;
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{At, Diagnostics};
 use crate::keys::Keys;
 use crate::yaml::{Key, Node, NodeValue};
 
@@ -16,13 +16,13 @@ impl<'a> Reader<'a> {
         Self { diagnostics }
     }
 
-    pub(crate) fn complain(&mut self, at: (usize, usize), message: impl Into<String>) {
+    pub(crate) fn complain(&mut self, at: At, message: impl Into<String>) {
         self.diagnostics.push(at, message, None);
     }
 
     pub(crate) fn complain_hint(
         &mut self,
-        at: (usize, usize),
+        at: At,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {

@@ -6,6 +6,7 @@ use jackline_engine::definition::{Dependency, Need, Policy, PolicyRule, Sequenti
 use jackline_engine::nearest;
 
 use super::tools::{Tools, check_name};
+use crate::diagnostic::At;
 use crate::keys;
 use crate::reader::Reader;
 use crate::yaml::{Node, NodeValue};
@@ -58,7 +59,7 @@ pub(crate) fn lower(
 }
 
 /// Where each tool that needs others is first given.
-type Places = BTreeMap<String, (usize, usize)>;
+type Places = BTreeMap<String, At>;
 
 /// All policies must allow, so what they demand is checked together.
 fn check_whole(policies: &[Policy], places: &Places, reader: &mut Reader<'_>) {
@@ -73,14 +74,15 @@ fn check_whole(policies: &[Policy], places: &Places, reader: &mut Reader<'_>) {
         }
     }
     if let Some(cycle) = find_cycle(&all) {
-        let at = cycle.first().and_then(|tool| places.get(tool)).copied().unwrap_or((1, 1));
+        let at =
+            cycle.first().and_then(|tool| places.get(tool)).copied().unwrap_or(At::start_of(0));
         let path = cycle.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(" needs ");
         reader.complain(at, format!("a cycle that nothing can satisfy: {path}"));
     }
     // Each prerequisite takes room in the state, and the state is bounded.
     let count: usize = all.iter().map(|dependency| dependency.needs.len()).sum();
     if count > PREREQUISITES_MAX {
-        let at = all.first().and_then(|d| places.get(&d.tool)).copied().unwrap_or((1, 1));
+        let at = all.first().and_then(|d| places.get(&d.tool)).copied().unwrap_or(At::start_of(0));
         reader.complain(at, format!("{count} prerequisites; at most {PREREQUISITES_MAX} are kept"));
     }
 }
@@ -207,7 +209,7 @@ fn need(node: &Node, scope: &Scope, tools: &mut Tools, reader: &mut Reader<'_>) 
 /// The declared name of a tool that a policy names, if the policy can ever see it.
 fn visible(
     name: &str,
-    at: (usize, usize),
+    at: At,
     scope: &Scope,
     tools: &mut Tools,
     reader: &mut Reader<'_>,

@@ -3,6 +3,7 @@
 use jackline_engine::Kind;
 use jackline_engine::definition::Tool;
 
+use crate::diagnostic::At;
 use crate::keys;
 use crate::reader::Reader;
 use crate::yaml::{Key, Node};
@@ -19,7 +20,7 @@ impl Tools {
     /// Reads the `tools` mapping.
     pub(crate) fn declare(&mut self, node: &Node, reader: &mut Reader<'_>) {
         self.closed = true;
-        let mut names: Vec<(String, (usize, usize))> = Vec::new();
+        let mut names: Vec<(String, At)> = Vec::new();
         for (key, node) in reader.map(node, "`tools`") {
             let tool = tool(key, node, reader, &mut names);
             names.push((tool.name.clone(), key.at));
@@ -78,12 +79,7 @@ impl Tools {
     }
 }
 
-fn tool(
-    key: &Key,
-    node: &Node,
-    reader: &mut Reader<'_>,
-    names: &mut Vec<(String, (usize, usize))>,
-) -> Tool {
+fn tool(key: &Key, node: &Node, reader: &mut Reader<'_>, names: &mut Vec<(String, At)>) -> Tool {
     let name = check_name(&key.text, key.at, reader);
     let mut kind = Kind::well_known(&name).unwrap_or(Kind::Other);
     let mut aliases = Vec::new();
@@ -115,7 +111,7 @@ fn tool(
 }
 
 /// A tool that no event can name would never be seen.
-pub(crate) fn check_name(name: &str, at: (usize, usize), reader: &mut Reader<'_>) -> String {
+pub(crate) fn check_name(name: &str, at: At, reader: &mut Reader<'_>) -> String {
     if let Err(error) = jackline_engine::ToolName::parse(name) {
         reader.complain(at, format!("the name of a tool {error}"));
     }
