@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "these commands talk to people")]
 
 mod bench;
+mod generate;
 mod shell;
 mod test;
 mod tidy;
@@ -16,6 +17,8 @@ usage: cargo xtask COMMAND
   test [FILTER…]   check the house rules and run all tests, with nextest where it
                    is installed
   tidy             check the house rules that no compiler checks
+  generate         write the files that are made from code: the reference of the
+                   definition and its JSON Schema
   bench [PART…]    measure ratios side by side: engine, process, replay, build
                    (all but build unless told)";
 
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
     let done = match command {
         "test" => test::run(rest),
         "tidy" => tidy::run(),
+        "generate" => generate::all(),
         "bench" => bench::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -5,9 +5,34 @@ use std::fmt;
 /// How many problems are reported at once.
 const DIAGNOSTICS_MAX: usize = 200;
 
+/// A place in one of the files that a definition is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// Which file, in the order in which they were read.
+    pub file: u16,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in letters, from 1.
+    pub column: u32,
+}
+
+impl At {
+    /// The beginning of a file.
+    pub fn start_of(file: u16) -> Self {
+        Self { file, line: 1, column: 1 }
+    }
+
+    pub(crate) fn new(file: u16, line: usize, column: usize) -> Self {
+        let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        Self { file, line: count(line), column: count(column) }
+    }
+}
+
 /// One problem.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
+    /// The file it is in.
+    pub file: String,
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1.
@@ -18,18 +43,25 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
-/// Everything that is wrong with one file.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
+    }
+}
+
+/// Everything that is wrong with a file and those it extends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostics {
-    file: String,
-    list: Vec<Diagnostic>,
+    files: Vec<String>,
+    list: Vec<(At, Diagnostic)>,
     dropped: usize,
 }
 
 impl Diagnostics {
     /// No problems yet in `file`.
     pub fn new(file: &str) -> Self {
-        Self { file: file.to_owned(), list: Vec::new(), dropped: 0 }
+        Self { files: vec![printable(file)], list: Vec::new(), dropped: 0 }
     }
 
     /// Whether nothing is wrong.
@@ -37,34 +69,53 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
-    /// The problems, in the order of the file.
+    /// The problems by file, in the order of each.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.list.iter()
+        self.list.iter().map(|(_, problem)| problem)
     }
 
-    /// The file they are in.
+    /// The file that was loaded; problems may lie in those it extends.
     pub fn file(&self) -> &str {
-        &self.file
+        self.files.first().map_or("", String::as_str)
     }
 
-    pub(crate) fn push(
-        &mut self,
-        (line, column): (usize, usize),
-        message: impl Into<String>,
-        hint: Option<String>,
-    ) {
-        if self.list.len() < DIAGNOSTICS_MAX {
-            let (message, hint) = (printable(&message.into()), hint.map(|hint| printable(&hint)));
-            self.list.push(Diagnostic { line, column, message, hint });
-        } else {
+    /// Makes a further file known, and gives its number.
+    pub(crate) fn add_file(&mut self, name: &str) -> u16 {
+        self.files.push(printable(name));
+        u16::try_from(self.files.len() - 1).unwrap_or(u16::MAX)
+    }
+
+    /// Whether a further problem would only be counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= DIAGNOSTICS_MAX
+    }
+
+    pub(crate) fn push(&mut self, at: At, message: impl Into<String>, hint: Option<String>) {
+        if self.is_full() {
             self.dropped += 1;
+            return;
         }
+        let file = self.files.get(usize::from(at.file)).map_or("", String::as_str).to_owned();
+        let problem = Diagnostic {
+            file,
+            line: at.line as usize,
+            column: at.column as usize,
+            message: printable(&message.into()),
+            hint: hint.map(|hint| printable(&hint)),
+        };
+        self.list.push((at, problem));
     }
 
     pub(crate) fn sorted(mut self) -> Self {
-        self.list.sort();
+        self.list.sort_by(|(a, one), (b, other)| {
+            (a, &one.message, &one.hint).cmp(&(b, &other.message, &other.hint))
+        });
         self.list.dedup();
         self
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Diagnostic> {
+        self.sorted().list.into_iter().map(|(_, problem)| problem).collect()
     }
 }
 
@@ -75,17 +126,14 @@ fn printable(text: &str) -> String {
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, problem) in self.list.iter().enumerate() {
+        for (number, problem) in self.iter().enumerate() {
             if number > 0 {
                 writeln!(f)?;
             }
-            write!(f, "{}:{}:{}: {}", self.file, problem.line, problem.column, problem.message)?;
-            if let Some(hint) = &problem.hint {
-                write!(f, "; {hint}")?;
-            }
+            write!(f, "{problem}")?;
         }
         if self.dropped > 0 {
-            write!(f, "\n{}: and {} more problems", self.file, self.dropped)?;
+            write!(f, "\n{}: and {} more problems", self.file(), self.dropped)?;
         }
         Ok(())
     }

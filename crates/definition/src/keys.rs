@@ -1,119 +1,86 @@
-//! The keys of a definition: those that are built, and those that are designed
-//! and refused until their guard is.
+//! The keys of a definition, each with what it takes, its default and a line
+//! of documentation.
+//!
+//! This is the one place where keys are listed. The check for unknown keys,
+//! the JSON Schema of the file and its reference page are made from it.
+
+mod rules;
+mod tables;
+
+pub(crate) use rules::*;
+pub(crate) use tables::*;
 
 /// The keys one mapping takes.
 pub(crate) struct Keys {
+    /// Its name in the schema.
+    pub(crate) id: &'static str,
     /// What the mapping is called in messages.
     pub(crate) of: &'static str,
+    /// What it is for; the beginning of its part of the reference.
+    pub(crate) doc: &'static str,
     /// Keys that work.
-    pub(crate) known: &'static [&'static str],
+    pub(crate) known: &'static [Key],
     /// Keys that are part of the design and not built yet.
     pub(crate) later: &'static [&'static str],
+    /// Which of them have to be there.
+    pub(crate) needs: &'static [Needs],
 }
 
-pub(crate) const ROOT: Keys = Keys {
-    of: "the definition",
-    known: &[
-        "version",
-        "name",
-        "mode",
-        "tools",
-        "sections",
-        "policies",
-        "completion",
-        "completion_cap",
-        "limits",
-        "feedback",
-        "feedback_bytes_max",
-        "deadline",
-        "journal",
-    ],
-    later: &[
-        "extends",
-        "unknown_tools",
-        "rules",
-        "loops",
-        "shell",
-        "protected",
-        "packs",
-        "read_before_write",
-        "progress",
-        "dirty_bits",
-        "iterations_extension",
-        "context",
-        "schema",
-        "plan",
-        "outputs",
-        "io",
-        "attempts",
-        "health",
-        "models",
-        "advisor",
-        "identity",
-        "notify",
-        "prices",
-    ],
-};
+/// One key.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) takes: Takes,
+    /// What holds where it is left out, in words.
+    pub(crate) default: &'static str,
+    /// What it does.
+    pub(crate) doc: &'static str,
+}
 
-pub(crate) const TOOL: Keys = Keys {
-    of: "a tool",
-    known: &["kind", "aliases", "idempotent"],
-    later: &[
-        "path",
-        "paths",
-        "offset",
-        "limit",
-        "command",
-        "commands",
-        "schema",
-        "output_schema",
-        "poll",
-        "roles",
-    ],
-};
+/// What a key takes.
+pub(crate) enum Takes {
+    /// Text with at least one letter.
+    Text,
+    /// Text of a form that a pattern describes, and what it is called.
+    Form(&'static str, &'static str),
+    /// `true` or `false`.
+    Flag,
+    /// A whole number in a range.
+    Count(u64, u64),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A list with at least so many items, each of this kind.
+    List(usize, &'static Takes),
+    /// A mapping with known keys.
+    Map(&'static Keys),
+    /// A mapping from names of one sort to values, with at least so many.
+    Names(usize, &'static str, &'static Takes),
+    /// Any of these.
+    OneOf(&'static [Takes]),
+    /// A JSON pointer into the arguments of a call.
+    Pointer,
+    /// A path.
+    Path,
+    /// The arguments of a call.
+    Arguments,
+    /// Explicitly nothing.
+    Nothing,
+}
 
-pub(crate) const SECTION: Keys =
-    Keys { of: "a section", known: &["name", "tools", "policies"], later: &[] };
+/// Which keys have to be there.
+pub(crate) enum Needs {
+    /// All of these.
+    All(&'static [&'static str]),
+    /// Exactly one of these.
+    One(&'static [&'static str]),
+    /// At least one of these.
+    Some(&'static [&'static str]),
+    /// One key and no other.
+    Single,
+}
 
-pub(crate) const POLICY: Keys =
-    Keys { of: "a policy", known: &["sequential_dependency"], later: &["read_before_write"] };
-
-pub(crate) const NEED: Keys = Keys { of: "a prerequisite", known: &["tool", "fresh"], later: &[] };
-
-pub(crate) const CHECKER: Keys = Keys {
-    of: "a completion check",
-    known: &["files", "all", "any"],
-    later: &["command", "clean"],
-};
-
-pub(crate) const FILE: Keys = Keys {
-    of: "a required file",
-    known: &["path", "non_empty", "min_bytes", "json", "newer_than_start"],
-    later: &[],
-};
-
-pub(crate) const CAP: Keys =
-    Keys { of: "`completion_cap`", known: &["blocks", "same"], later: &[] };
-
-pub(crate) const LIMITS: Keys = Keys {
-    of: "`limits`",
-    known: &["steps", "wall_seconds", "input_tokens", "output_tokens", "total_tokens"],
-    later: &["cost_usd", "iterations", "tool_calls"],
-};
-
-pub(crate) const LIMIT: Keys = Keys { of: "a limit", known: &["max", "soft", "per"], later: &[] };
-
-pub(crate) const JOURNAL: Keys =
-    Keys { of: "`journal`", known: &["redact", "retain_days", "retain_bytes"], later: &[] };
-
-pub(crate) const PROVIDER: Keys = Keys {
-    of: "a feedback provider",
-    known: &["deadline", "static", "every_n_calls", "every_n_seconds", "on_file_created"],
-    later: &[],
-};
-
-pub(crate) const DEADLINE: Keys =
-    Keys { of: "`deadline`", known: &["warning_threshold_seconds"], later: &[] };
-
-pub(crate) const FILE_CREATED: Keys =
-    Keys { of: "`on_file_created`", known: &["path", "since"], later: &[] };
+impl Keys {
+    /// The names of the keys that work.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.known.iter().map(|key| key.name)
+    }
+}

@@ -1,32 +1,92 @@
 //! `jackline.yaml`: read, checked and lowered to what the engine runs on.
 //!
-//! Everything that is wrong is reported at once, each with line, column and,
-//! where a name was misspelt, the one that was probably meant.
+//! Everything that is wrong is reported at once, each with file, line, column
+//! and, where a name was misspelt, the one that was probably meant.
 
+mod builtin;
 #[doc(hidden)]
 pub mod cel;
 mod compiled;
 mod diagnostic;
+mod examples;
+mod extends;
 mod keys;
+mod liveness;
 mod lower;
+mod merge;
 mod reader;
+mod reference;
+mod schema;
+mod source;
+mod well_known;
 pub mod yaml;
 
 pub use compiled::{decode, encode};
-pub use diagnostic::{Diagnostic, Diagnostics};
+pub use diagnostic::{At, Diagnostic, Diagnostics};
+pub use extends::Files;
+pub use reference::reference;
+pub use schema::schema;
+
+use std::path::{Path, PathBuf};
 
 use jackline_engine::Definition;
+
+use crate::reader::Reader;
 
 /// The name of a definition file.
 pub const FILE_NAME: &str = "jackline.yaml";
 
-/// Reads a definition, or says everything that is wrong with it.
+/// Whether the examples of rules are played. They need the guard that decides
+/// on rules.
+const EXAMPLES_ARE_PLAYED: bool = false;
+
+/// A definition and what it was made of.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What the engine runs on.
+    pub definition: Definition,
+    /// The files it extends, with their contents, in the order they were read.
+    pub extended: Vec<(PathBuf, Vec<u8>)>,
+    /// What is not wrong and yet worth knowing.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads a definition, or says everything that is wrong with it. It may extend
+/// presets and packs; files need [`load_with`].
 pub fn load(source: &[u8], file: &str) -> Result<Definition, Diagnostics> {
-    let mut diagnostics = Diagnostics::new(file);
-    let lowered =
-        yaml::parse(source, &mut diagnostics).map(|root| lower::lower(&root, &mut diagnostics));
+    load_from(source, Path::new(file), None).map(|loaded| loaded.definition)
+}
+
+/// Reads a definition and the files it extends, or says everything that is
+/// wrong with them.
+pub fn load_with(source: &[u8], file: &Path, files: &mut dyn Files) -> Result<Loaded, Diagnostics> {
+    load_from(source, file, Some(files))
+}
+
+fn load_from(
+    source: &[u8],
+    file: &Path,
+    files: Option<&mut dyn Files>,
+) -> Result<Loaded, Diagnostics> {
+    let mut diagnostics = Diagnostics::new(&file.display().to_string());
+    let gathered = extends::gather(source, file, files, &mut diagnostics);
+    let lowered = gathered
+        .root
+        .map(|root| lower::lower(&root, gathered.closed, &gathered.sources, &mut diagnostics));
+    if let Some(lowered) = &lowered
+        && EXAMPLES_ARE_PLAYED
+    {
+        examples::check(lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
+    }
     match lowered {
-        Some(definition) if diagnostics.is_empty() => Ok(definition),
+        Some(lowered) if diagnostics.is_empty() => {
+            liveness::liveness(&lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
+            Ok(Loaded {
+                definition: lowered.definition,
+                extended: gathered.extended,
+                warnings: diagnostics.into_list(),
+            })
+        }
         _ => Err(diagnostics.sorted()),
     }
 }

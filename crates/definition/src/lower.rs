@@ -3,74 +3,129 @@
 mod completion;
 mod feedback;
 mod policies;
+mod rules;
 mod tools;
 
-use jackline_engine::definition::{Journal, Limit, Limits, Per, Redact};
-use jackline_engine::{Definition, Mode};
+use jackline_engine::definition::{
+    Journal, Limit, Limits, Opaque, Per, Redact, Rules, Shell, UnknownTools,
+};
+use jackline_engine::{Definition, Mode, canonical};
 
-use crate::diagnostic::Diagnostics;
+pub(crate) use rules::{Example, Given, LoweredRule, Run};
+pub(crate) use tools::Tools;
+
+use crate::diagnostic::{At, Diagnostics};
 use crate::keys;
 use crate::reader::Reader;
+use crate::source::Sources;
 use crate::yaml::{Node, NodeValue};
 
-/// Lowers a tree; what is wrong with it is in `diagnostics`.
-pub(crate) fn lower(root: &Node, diagnostics: &mut Diagnostics) -> Definition {
-    let reader = &mut Reader::new(diagnostics);
+/// A definition with what only its loader wants to know.
+pub(crate) struct Lowered {
+    pub(crate) definition: Definition,
+    pub(crate) tools: Tools,
+    /// Every rule that holds, in the order of the definition.
+    pub(crate) rules: Vec<LoweredRule>,
+    /// Rules of packs that are named and not extended.
+    pub(crate) idle: Vec<(String, At)>,
+}
+
+const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("observe", Mode::Observe)];
+
+/// Lowers a tree; what is wrong with it is in `diagnostics`. `closed` says
+/// whether a file tells which tools there are.
+pub(crate) fn lower(
+    root: &Node,
+    closed: bool,
+    sources: &Sources,
+    diagnostics: &mut Diagnostics,
+) -> Lowered {
+    let reader = &mut Reader::new(sources, diagnostics);
     let mut definition = Definition::default();
-    let mut tools = tools::Tools::default();
-    // Policies name tools, so they wait until all tools are known.
-    let (mut sections, mut top_level) = (None, None);
-    let mut warning_threshold_seconds = 120;
-    let mut providers = None;
+    let mut tools = Tools::new(closed);
+    let mut unknown_tools = None;
+    // Policies and rules name tools, so they wait until all tools are known.
+    let mut waiting = Waiting::default();
     for (key, node) in reader.fields(root, &keys::ROOT) {
         match key {
-            "version" => version(node, reader),
             "name" => {
                 if let Some(name) = name(node, reader) {
                     definition.name = name;
                 }
             }
             "mode" => {
-                let modes = [("enforce", Mode::Enforce), ("observe", Mode::Observe)];
-                if let Some(mode) = reader.word(node, "`mode`", &modes) {
-                    definition.mode = mode;
-                }
+                definition.mode = reader.word(node, "`mode`", &MODES).unwrap_or(definition.mode);
             }
             "tools" => tools.declare(node, reader),
-            "sections" => sections = Some(node),
-            "policies" => top_level = Some(node),
+            "unknown_tools" => {
+                let words = [("allow", UnknownTools::Allow), ("deny", UnknownTools::Deny)];
+                unknown_tools = reader.word(node, "`unknown_tools`", &words);
+            }
+            "sections" => waiting.sections = Some(node),
+            "policies" => waiting.policies = Some(node),
+            "read_before_write" => waiting.read_before_write = Some(node),
+            "rules" => waiting.rules = Some(node),
+            "packs" => waiting.packs = Some(node),
+            "shell" => shell(node, &mut definition.shell, reader),
+            "protected" => definition.protected = protected(node, reader),
             "completion" => definition.completion = completion::lower(node, reader),
             "completion_cap" => completion::lower_cap(node, &mut definition.completion_cap, reader),
             "limits" => definition.limits = limits(node, reader),
-            "feedback" => providers = Some(node),
+            "feedback" => waiting.feedback = Some(node),
             "feedback_bytes_max" => {
                 if let Some(bytes) = reader.count(node, "`feedback_bytes_max`") {
                     definition.feedback_bytes_max = bytes;
                 }
             }
-            "deadline" => {
-                warning_threshold_seconds =
-                    feedback::threshold(node, warning_threshold_seconds, reader);
-            }
+            "deadline" => waiting.deadline = Some(node),
             "journal" => journal(node, &mut definition.journal, reader),
+            // `version` and `extends` are read before files are put together.
             _ => {}
         }
     }
-    if let Some(node) = providers {
-        definition.feedback = feedback::lower(node, warning_threshold_seconds, reader);
-    }
-    definition.policies = policies::lower(sections, top_level, &mut tools, reader);
-    definition.tools = tools.finish();
-    definition
+    finish(&waiting, unknown_tools, definition, tools, reader)
 }
 
-fn version(node: &Node, reader: &mut Reader<'_>) {
-    if let Some(version) = reader.count::<u32>(node, "`version`")
-        && version != 1
-    {
-        let message = format!("version {version} is not known");
-        reader.complain_hint(node.at, message, "this jackline reads `version: 1`");
+/// What can only be read when the rest is known.
+#[derive(Default)]
+struct Waiting<'n> {
+    sections: Option<&'n Node>,
+    policies: Option<&'n Node>,
+    read_before_write: Option<&'n Node>,
+    rules: Option<&'n Node>,
+    packs: Option<&'n Node>,
+    feedback: Option<&'n Node>,
+    deadline: Option<&'n Node>,
+}
+
+fn finish(
+    waiting: &Waiting<'_>,
+    unknown_tools: Option<UnknownTools>,
+    mut definition: Definition,
+    mut tools: Tools,
+    reader: &mut Reader<'_>,
+) -> Lowered {
+    let threshold = waiting
+        .deadline
+        .map_or(feedback::THRESHOLD, |node| feedback::threshold(node, feedback::THRESHOLD, reader));
+    if let Some(node) = waiting.feedback {
+        definition.feedback = feedback::lower(node, threshold, reader);
     }
+    let deletes = waiting
+        .read_before_write
+        .is_some_and(|node| policies::read_before_write(node, false, reader));
+    definition.policies =
+        policies::lower(waiting.sections, waiting.policies, deletes, &mut tools, reader);
+    definition.unknown_tools = unknown_tools.unwrap_or(if tools.is_given() {
+        UnknownTools::Deny
+    } else {
+        UnknownTools::Allow
+    });
+    definition.tools = tools.to_list();
+    let mut rules = waiting.rules.map_or_else(Vec::new, |node| rules::lower(node, &tools, reader));
+    let idle = waiting.packs.map_or_else(Vec::new, |node| rules::switch(node, &mut rules, reader));
+    definition.rules = Rules::new(rules.iter().map(|lowered| lowered.rule.clone()).collect());
+    Lowered { definition, tools, rules, idle }
 }
 
 fn name(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
@@ -156,4 +211,73 @@ fn journal(node: &Node, journal: &mut Journal, reader: &mut Reader<'_>) {
             }
         }
     }
+}
+
+fn shell(node: &Node, shell: &mut Shell, reader: &mut Reader<'_>) {
+    for (_, node) in reader.fields(node, &keys::SHELL) {
+        let words = [("allow", Opaque::Allow), ("ask", Opaque::Ask), ("deny", Opaque::Deny)];
+        if let Some(opaque) = reader.word(node, "`shell.opaque`", &words) {
+            shell.opaque = opaque;
+        }
+    }
+}
+
+fn protected(node: &Node, reader: &mut Reader<'_>) -> Vec<String> {
+    let items = reader.list(node, "`protected`");
+    items.iter().filter_map(|item| protected_path(item, reader)).collect()
+}
+
+/// A canonical path, absolute, from the home directory or in the workspace; a
+/// directory keeps the slash at its end.
+fn protected_path(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
+    let text = reader.text(node, "a protected path")?;
+    if text.contains("**") {
+        let message = format!("`{text}` has a `**`, and `*` stands for anything but a slash");
+        reader.complain_hint(node.at, message, "a slash at the end means everything below");
+        return None;
+    }
+    let (prefix, rest) = match text.strip_prefix("~/") {
+        Some(rest) => ("~/", rest),
+        None if text.starts_with('/') => ("/", text),
+        None if text.starts_with('~') => {
+            reader.complain_hint(node.at, format!("`{text}` is nobody's"), "write `~/` and a path");
+            return None;
+        }
+        None => ("", text),
+    };
+    let slash = if text.ends_with('/') { "/" } else { "" };
+    match canonical(if rest.is_empty() { "." } else { rest }, Some("/").filter(|_| prefix == "/")) {
+        Ok(path) if path == "." => {
+            reader.complain(node.at, format!("`{text}` would protect everything"));
+            None
+        }
+        Ok(path) => Some(format!("{prefix}{path}{slash}")),
+        Err(error) => {
+            reader.complain_hint(
+                node.at,
+                error.to_string(),
+                "outside, write it absolute or with `~/`",
+            );
+            None
+        }
+    }
+}
+
+/// A program and its subcommand words, as they are looked for in command lines.
+fn command_words(node: &Node, what: &str, reader: &mut Reader<'_>) -> Option<String> {
+    let text = reader.text(node, what)?;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let odd = |c: char| c.is_control() || "|&;<>()$`\"'\\*?".contains(c);
+    if words.is_empty() || text.contains(odd) {
+        let message = format!("`{text}` is not a program with its subcommands");
+        reader.complain_hint(node.at, message, "write it as words, such as `git push`");
+        return None;
+    }
+    // Options are skipped where words are compared, so one would never match.
+    if let Some(option) = words.iter().find(|word| word.starts_with('-')) {
+        let message = format!("`{option}` is an option, and those are skipped here");
+        reader.complain_hint(node.at, message, "look for options with `when`, in `argv`");
+        return None;
+    }
+    Some(words.join(" "))
 }

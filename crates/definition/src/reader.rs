@@ -3,26 +3,39 @@
 
 use jackline_engine::nearest;
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{At, Diagnostics};
 use crate::keys::Keys;
+use crate::source::{Origin, Sources};
 use crate::yaml::{Key, Node, NodeValue};
 
 pub(crate) struct Reader<'a> {
+    sources: &'a Sources,
     diagnostics: &'a mut Diagnostics,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(diagnostics: &'a mut Diagnostics) -> Self {
-        Self { diagnostics }
+    pub(crate) fn new(sources: &'a Sources, diagnostics: &'a mut Diagnostics) -> Self {
+        Self { sources, diagnostics }
     }
 
-    pub(crate) fn complain(&mut self, at: (usize, usize), message: impl Into<String>) {
+    /// Where what stands at a place comes from.
+    pub(crate) fn origin(&self, at: At) -> &'a Origin {
+        self.sources.origin(at)
+    }
+
+    /// The place of a letter inside a text, as exactly as the file shows it.
+    pub(crate) fn inside(&self, node: &Node, offset: usize) -> At {
+        // What is only counted needs no exact place.
+        if self.diagnostics.is_full() { node.at } else { self.sources.inside(node, offset) }
+    }
+
+    pub(crate) fn complain(&mut self, at: At, message: impl Into<String>) {
         self.diagnostics.push(at, message, None);
     }
 
     pub(crate) fn complain_hint(
         &mut self,
-        at: (usize, usize),
+        at: At,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
@@ -55,7 +68,7 @@ impl<'a> Reader<'a> {
         let mut kept = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let name = key.text.as_str();
-            if keys.known.contains(&name) {
+            if keys.names().any(|known| known == name) {
                 kept.push((name, value));
             } else if keys.later.contains(&name) {
                 self.complain_hint(
@@ -65,16 +78,9 @@ impl<'a> Reader<'a> {
                 );
             } else {
                 let message = format!("unknown key `{name}` in {}", keys.of);
-                let all = keys.known.iter().chain(keys.later).copied();
-                match nearest(name, all) {
-                    Some(meant) => {
-                        self.complain_hint(key.at, message, format!("did you mean `{meant}`?"));
-                    }
-                    None => {
-                        let hint = format!("known are {}", quoted(keys.known));
-                        self.complain_hint(key.at, message, hint);
-                    }
-                }
+                let all = keys.names().chain(keys.later.iter().copied());
+                let hint = meant(name, all, || format!("known are {}", quoted(keys.names())));
+                self.complain_hint(key.at, message, hint);
             }
         }
         kept.into_iter()
@@ -94,7 +100,7 @@ impl<'a> Reader<'a> {
             // Unknown keys among too many are worth knowing too.
             let _ = self.fields(node, keys).count();
             let message = format!("{} has exactly one key, not {}", keys.of, entries.len());
-            self.complain_hint(node.at, message, format!("one of {}", quoted(keys.known)));
+            self.complain_hint(node.at, message, format!("one of {}", quoted(keys.names())));
         }
         None
     }
@@ -165,18 +171,25 @@ impl<'a> Reader<'a> {
         let text = self.text(node, what)?;
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         if found.is_none() {
-            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let known = words.iter().map(|(word, _)| *word);
             let message = format!("{what} can't be `{text}`");
-            let hint = match nearest(text, known.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("one of {}", quoted(&known)),
-            };
+            let hint = meant(text, known.clone(), || format!("one of {}", quoted(known)));
             self.complain_hint(node.at, message, hint);
         }
         found
     }
 }
 
-fn quoted(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+/// "`a`, `b`", for messages.
+pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// "did you mean `b`?", or another hint where nothing is near.
+pub(crate) fn meant<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    nearest(name, known).map_or_else(otherwise, |meant| format!("did you mean `{meant}`?"))
 }

@@ -3,10 +3,12 @@
 //! A definition is data, so what makes YAML more than data is refused:
 //! anchors and aliases (they can blow up), tags, and several documents.
 
+use std::collections::HashMap;
+
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::Value;
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{At, Diagnostics};
 
 /// The largest file that is read.
 const SOURCE_BYTES_MAX: usize = 4 << 20;
@@ -17,8 +19,8 @@ const DEPTH_MAX: usize = 32;
 /// A value and where it begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Line and column, from 1.
-    pub at: (usize, usize),
+    /// Where it stands.
+    pub at: At,
     /// What it is.
     pub value: NodeValue,
 }
@@ -43,8 +45,8 @@ pub enum NodeValue {
 /// A key of a mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    /// Line and column, from 1.
-    pub at: (usize, usize),
+    /// Where it stands.
+    pub at: At,
     /// Its text.
     pub text: String,
 }
@@ -81,35 +83,42 @@ impl Node {
 
 /// Reads one document; an empty one is an empty mapping.
 pub fn parse(source: &[u8], diagnostics: &mut Diagnostics) -> Option<Node> {
+    parse_file(source, 0, diagnostics)
+}
+
+/// Reads the document of one of several files.
+pub(crate) fn parse_file(source: &[u8], file: u16, diagnostics: &mut Diagnostics) -> Option<Node> {
     if source.len() > SOURCE_BYTES_MAX {
         let message =
             format!("the file has {} bytes; at most {SOURCE_BYTES_MAX} are read", source.len());
-        diagnostics.push((1, 1), message, None);
+        diagnostics.push(At::start_of(file), message, None);
         return None;
     }
     let source = source.strip_prefix("\u{feff}".as_bytes()).unwrap_or(source);
     let text = match std::str::from_utf8(source) {
         Ok(text) => text,
         Err(error) => {
-            diagnostics.push(position(source, error.valid_up_to()), "invalid UTF-8", None);
+            let at = position(file, source, error.valid_up_to());
+            diagnostics.push(at, "invalid UTF-8", None);
             return None;
         }
     };
     if let Some(at) = text.find('\0') {
-        diagnostics.push(position(source, at), "the file holds a NUL", None);
+        diagnostics.push(position(file, source, at), "the file holds a NUL", None);
         return None;
     }
-    Builder { diagnostics, stack: Vec::new(), root: None, broken: false }.build(text)
+    Builder { file, diagnostics, stack: Vec::new(), root: None, broken: false }.build(text)
 }
 
 /// Line and column, in letters, of what follows `offset` bytes of good text.
-fn position(source: &[u8], offset: usize) -> (usize, usize) {
+fn position(file: u16, source: &[u8], offset: usize) -> At {
     let before = String::from_utf8_lossy(source.get(..offset).unwrap_or(source));
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
-    (before.split('\n').count(), column)
+    At::new(file, before.split('\n').count(), column)
 }
 
 struct Builder<'a> {
+    file: u16,
     diagnostics: &'a mut Diagnostics,
     stack: Vec<Open>,
     root: Option<Node>,
@@ -118,34 +127,53 @@ struct Builder<'a> {
 
 /// A list or mapping that is not closed yet.
 enum Open {
-    List((usize, usize), Vec<Node>),
-    Map((usize, usize), Vec<(Key, Node)>, Option<Key>),
+    List(At, Vec<Node>),
+    Map(OpenMap),
+}
+
+/// A mapping that is not closed yet.
+struct OpenMap {
+    at: At,
+    entries: Vec<(Key, Node)>,
+    /// The key whose value comes next.
+    key: Option<Key>,
+    /// The line of each key; a file may hold very many.
+    lines: HashMap<String, u32>,
 }
 
 impl Builder<'_> {
     fn build(mut self, text: &str) -> Option<Node> {
         for event in Parser::new_from_str(text) {
             match event {
-                Ok((event, span)) => self.event(event, at(span)),
+                Ok((event, span)) => {
+                    let at = self.at(span);
+                    self.event(event, at);
+                }
                 Err(error) => {
                     let marker = error.marker();
                     let message = format!("not valid YAML: {}", error.info());
-                    self.complain((marker.line(), marker.col() + 1), message, None);
+                    let at = At::new(self.file, marker.line(), marker.col() + 1);
+                    self.complain(at, message, None);
                 }
             }
             if self.broken {
                 return None;
             }
         }
-        Some(self.root.unwrap_or(Node { at: (1, 1), value: NodeValue::Map(Vec::new()) }))
+        let empty = Node { at: At::start_of(self.file), value: NodeValue::Map(Vec::new()) };
+        Some(self.root.unwrap_or(empty))
     }
 
-    fn complain(&mut self, at: (usize, usize), message: impl Into<String>, hint: Option<&str>) {
+    fn at(&self, span: Span) -> At {
+        At::new(self.file, span.start.line(), span.start.col() + 1)
+    }
+
+    fn complain(&mut self, at: At, message: impl Into<String>, hint: Option<&str>) {
         self.diagnostics.push(at, message, hint.map(ToOwned::to_owned));
         self.broken = true;
     }
 
-    fn event(&mut self, event: Event<'_>, at: (usize, usize)) {
+    fn event(&mut self, event: Event<'_>, at: At) {
         let hint = Some("write the value out");
         match event {
             Event::Alias(_) => self.complain(at, "aliases are not accepted", hint),
@@ -163,7 +191,10 @@ impl Builder<'_> {
             }
             Event::Scalar(text, style, ..) => self.scalar(&text, style, at),
             Event::SequenceStart(..) => self.open(Open::List(at, Vec::new()), at),
-            Event::MappingStart(..) => self.open(Open::Map(at, Vec::new(), None), at),
+            Event::MappingStart(..) => {
+                let map = OpenMap { at, entries: Vec::new(), key: None, lines: HashMap::new() };
+                self.open(Open::Map(map), at);
+            }
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::DocumentStart(_) if self.root.is_some() => {
                 self.complain(
@@ -176,13 +207,13 @@ impl Builder<'_> {
         }
     }
 
-    fn open(&mut self, open: Open, at: (usize, usize)) {
+    fn open(&mut self, open: Open, at: At) {
         if self.stack.len() >= DEPTH_MAX {
             self.complain(at, format!("nested deeper than {DEPTH_MAX}"), None);
             return;
         }
         // A mapping as a key ends up here too.
-        if let Some(Open::Map(_, _, None)) = self.stack.last() {
+        if let Some(Open::Map(OpenMap { key: None, .. })) = self.stack.last() {
             self.complain(at, "a key must be text", None);
             return;
         }
@@ -192,18 +223,19 @@ impl Builder<'_> {
     fn close(&mut self) {
         let node = match self.stack.pop() {
             Some(Open::List(at, items)) => Node { at, value: NodeValue::List(items) },
-            Some(Open::Map(at, entries, _)) => Node { at, value: NodeValue::Map(entries) },
+            Some(Open::Map(map)) => Node { at: map.at, value: NodeValue::Map(map.entries) },
             None => return,
         };
         self.add(node);
     }
 
-    fn scalar(&mut self, text: &str, style: ScalarStyle, at: (usize, usize)) {
-        if let Some(Open::Map(_, entries, key @ None)) = self.stack.last_mut() {
-            if let Some((first, _)) = entries.iter().find(|(known, _)| known.text == text) {
-                let message =
-                    format!("duplicate key `{text}`; it is given first at line {}", first.at.0);
+    fn scalar(&mut self, text: &str, style: ScalarStyle, at: At) {
+        if let Some(Open::Map(OpenMap { key: key @ None, lines, .. })) = self.stack.last_mut() {
+            if let Some(first) = lines.get(text) {
+                let message = format!("duplicate key `{text}`; it is given first at line {first}");
                 self.diagnostics.push(at, message, None);
+            } else {
+                lines.insert(text.to_owned(), at.line);
             }
             *key = Some(Key { at, text: text.to_owned() });
             return;
@@ -219,17 +251,13 @@ impl Builder<'_> {
         match self.stack.last_mut() {
             None => self.root = Some(node),
             Some(Open::List(_, items)) => items.push(node),
-            Some(Open::Map(_, entries, key)) => {
-                if let Some(key) = key.take() {
-                    entries.push((key, node));
+            Some(Open::Map(map)) => {
+                if let Some(key) = map.key.take() {
+                    map.entries.push((key, node));
                 }
             }
         }
     }
-}
-
-fn at(span: Span) -> (usize, usize) {
-    (span.start.line(), span.start.col() + 1)
 }
 
 /// The core schema, as far as a definition needs it.

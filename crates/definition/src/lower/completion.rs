@@ -10,14 +10,31 @@ use crate::yaml::{Node, NodeValue};
 /// How deep `all` and `any` may nest.
 const DEPTH_MAX: usize = 8;
 
+/// How many commands a definition may ask for: each is a process.
+const COMMANDS_MAX: u16 = 64;
+
+/// How long a command may take unless the definition says otherwise.
+const TIMEOUT_SECONDS: u32 = 600;
+
 pub(crate) fn lower(node: &Node, reader: &mut Reader<'_>) -> Option<Checker> {
     if node.value == NodeValue::Null {
         return None;
     }
-    checker(node, 0, reader)
+    let mut commands = 0;
+    let checker = checker(node, 0, &mut commands, reader);
+    if commands > COMMANDS_MAX {
+        reader.complain(node.at, format!("{commands} commands; at most {COMMANDS_MAX} are run"));
+    }
+    checker
 }
 
-fn checker(node: &Node, depth: usize, reader: &mut Reader<'_>) -> Option<Checker> {
+/// A check; `commands` counts those that run a command.
+fn checker(
+    node: &Node,
+    depth: usize,
+    commands: &mut u16,
+    reader: &mut Reader<'_>,
+) -> Option<Checker> {
     if depth > DEPTH_MAX {
         reader.complain(node.at, format!("`all` and `any` nest deeper than {DEPTH_MAX}"));
         return None;
@@ -27,16 +44,27 @@ fn checker(node: &Node, depth: usize, reader: &mut Reader<'_>) -> Option<Checker
     {
         // What else is wrong in there is worth knowing too.
         let fields: Vec<_> = reader.fields(node, &keys::CHECKER).collect();
-        fields.iter().for_each(|(key, body)| drop(one(key, body, depth, reader)));
+        fields.iter().for_each(|(key, body)| drop(one(key, body, depth, commands, reader)));
         let message = format!("a completion check has exactly one key, not {}", entries.len());
         reader.complain_hint(node.at, message, "combine several with `all` or `any`");
         return None;
     }
     let (key, body) = reader.single(node, &keys::CHECKER)?;
-    one(key, body, depth, reader)
+    one(key, body, depth, commands, reader)
 }
 
-fn one(key: &str, body: &Node, depth: usize, reader: &mut Reader<'_>) -> Option<Checker> {
+fn one(
+    key: &str,
+    body: &Node,
+    depth: usize,
+    commands: &mut u16,
+    reader: &mut Reader<'_>,
+) -> Option<Checker> {
+    if key == "command" {
+        let number = *commands;
+        *commands = commands.saturating_add(1);
+        return command(body, number, reader);
+    }
     let items = reader.list(body, &format!("`{key}`"));
     if items.is_empty() && matches!(body.value, NodeValue::List(_) | NodeValue::Null) {
         let message = format!("`{key}` is empty, so it demands nothing");
@@ -47,9 +75,36 @@ fn one(key: &str, body: &Node, depth: usize, reader: &mut Reader<'_>) -> Option<
         let files: Vec<_> = items.iter().map(|item| required_file(item, reader)).collect();
         return files.into_iter().collect::<Option<_>>().map(Checker::Files);
     }
-    let parts: Vec<_> = items.iter().map(|item| checker(item, depth + 1, reader)).collect();
+    let parts: Vec<_> =
+        items.iter().map(|item| checker(item, depth + 1, commands, reader)).collect();
     let parts = parts.into_iter().collect::<Option<_>>()?;
     Some(if key == "all" { Checker::All(parts) } else { Checker::Any(parts) })
+}
+
+/// A command that must succeed. Whether it may run here is another matter, and
+/// decided where it is known whose file this is.
+fn command(node: &Node, number: u16, reader: &mut Reader<'_>) -> Option<Checker> {
+    let mut timeout_seconds = TIMEOUT_SECONDS;
+    let mut line = None;
+    if matches!(node.value, NodeValue::Map(_)) {
+        for (key, node) in reader.fields(node, &keys::COMMAND) {
+            if key == "run" {
+                line = Some(reader.text(node, "`run`"));
+            } else if let Some(seconds) = reader.count(node, "`timeout_seconds`") {
+                timeout_seconds = seconds;
+                if seconds == 0 {
+                    reader.complain(node.at, "`timeout_seconds` can't be 0");
+                }
+            }
+        }
+        if line.is_none() {
+            reader.complain(node.at, "a command has a `run`");
+        }
+    } else {
+        line = Some(reader.text(node, "`command`"));
+    }
+    let line = line.flatten()?.to_owned();
+    Some(Checker::Command { number, line, timeout_seconds, trusted: true })
 }
 
 fn required_file(node: &Node, reader: &mut Reader<'_>) -> Option<RequiredFile> {

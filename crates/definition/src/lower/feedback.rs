@@ -10,6 +10,9 @@ use crate::yaml::{Node, NodeValue};
 /// How many providers a definition may have: each takes room in the state.
 const PROVIDERS_MAX: usize = 64;
 
+/// From how many seconds left on a `deadline` warns.
+pub(crate) const THRESHOLD: u64 = 120;
+
 pub(crate) fn lower(
     node: &Node,
     warning_threshold_seconds: u64,
@@ -55,7 +58,7 @@ fn provider(node: &Node, default: u64, reader: &mut Reader<'_>) -> Option<Feedba
             _ => trigger.on_file_created = file_created(node, reader),
         }
     }
-    if !matches!(node.value, NodeValue::Map(_)) {
+    if !matches!(node.value, NodeValue::Map(_) | NodeValue::Null) {
         return None;
     }
     if given != 1 {

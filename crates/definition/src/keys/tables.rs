@@ -1,0 +1,455 @@
+//! The tables themselves, in the order of the reference page.
+
+use super::Takes::{
+    Arguments, Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Text, Word,
+};
+use super::rules::{EXAMPLE_RUN, EXAMPLES, GIVEN, PACKS, RULE};
+use super::{Key, Keys, Needs, Takes};
+
+/// The largest numbers that the types behind the keys hold.
+const U32: u64 = u32::MAX as u64;
+const I64: u64 = i64::MAX as u64;
+
+pub(crate) const MODES: &[&str] = &["enforce", "observe"];
+const KINDS: &[&str] = &[
+    "read", "write", "edit", "delete", "exec", "search", "fetch", "think", "spawn", "effect",
+    "other",
+];
+
+pub(super) const TEXTS: Takes = List(1, &Text);
+
+pub(super) const fn key(
+    name: &'static str,
+    takes: Takes,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { name, takes, default, doc }
+}
+
+pub(crate) static ROOT: Keys = Keys {
+    id: "definition",
+    of: "the definition",
+    doc: "",
+    known: &[
+        key("version", Count(1, 1), "1", "The version of this format."),
+        key(
+            "name",
+            Form("^[A-Za-z0-9._-]{1,64}/[A-Za-z0-9._-]{1,64}$", "`namespace/key`"),
+            "`local/agent`",
+            "What the definition is called in verdicts and journals.",
+        ),
+        key(
+            "extends",
+            OneOf(&[Text, List(0, &Text)]),
+            "none",
+            "What this file builds on: presets, packs (`pack/git`) and files (`./base.yaml`); see below.",
+        ),
+        key(
+            "mode",
+            Word(MODES),
+            "`enforce`",
+            "Whether verdicts hold. `observe` decides the same, writes it down and blocks nothing.",
+        ),
+        key(
+            "tools",
+            Names(0, "tool", &Map(&TOOL)),
+            "none",
+            "The tools of the agent. Where it is given, policies and rules may only name tools that are declared.",
+        ),
+        key(
+            "unknown_tools",
+            Word(&["allow", "deny"]),
+            "`deny` if a file gives `tools`, `commands` aside; else `allow`",
+            "What happens to tools that are not declared.",
+        ),
+        key(
+            "sections",
+            List(0, &Map(&SECTION)),
+            "none",
+            "Groups of tools with policies of their own.",
+        ),
+        key(
+            "policies",
+            List(0, &Map(&POLICY)),
+            "none",
+            "Policies that see all tools, consulted after those of the sections.",
+        ),
+        key(
+            "read_before_write",
+            Map(&READ_BEFORE_WRITE),
+            "",
+            "What `read_before_write` policies do where they say nothing else.",
+        ),
+        key("rules", List(0, &Map(&RULE)), "none", "Conditions over single calls."),
+        key("packs", Map(&PACKS), "", "Which rules of the packs hold."),
+        key("shell", Map(&SHELL), "", "How command lines are dealt with."),
+        key(
+            "protected",
+            List(0, &Path),
+            "none",
+            "Paths the agent can't write, besides the guard's own. A slash at the end means a directory, `*` anything but a slash; `~/` and absolute paths are accepted.",
+        ),
+        key(
+            "completion",
+            OneOf(&[Map(&CHECKER), Nothing]),
+            "none: the agent may stop",
+            "What must be true before the agent may stop.",
+        ),
+        key("completion_cap", Map(&CAP), "", "How often a stop may be blocked."),
+        key("limits", Map(&LIMITS), "none", "Allowances that only go down."),
+        key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
+        key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
+        key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
+        key("journal", Map(&JOURNAL), "", "How the journal is kept."),
+    ],
+    later: &[
+        "loops",
+        "progress",
+        "dirty_bits",
+        "iterations_extension",
+        "context",
+        "schema",
+        "plan",
+        "outputs",
+        "io",
+        "attempts",
+        "health",
+        "models",
+        "advisor",
+        "identity",
+        "notify",
+        "prices",
+    ],
+    needs: &[],
+};
+
+pub(crate) static TOOL: Keys = Keys {
+    id: "tool",
+    of: "a tool",
+    doc: "A tool named like a kind has that kind. Finished calls of kind `write`, `edit` and `delete` change the \
+          workspace, so that what was earned before is no longer `fresh`.",
+    known: &[
+        key(
+            "kind",
+            Word(KINDS),
+            "by its name where that is well known, else `other`",
+            "What the tool does.",
+        ),
+        key("aliases", List(0, &Text), "none", "What clients call it."),
+        key(
+            "idempotent",
+            Flag,
+            "`true`",
+            "`false`: an identical second call is refused until a person has spoken.",
+        ),
+        key(
+            "path",
+            Pointer,
+            "the usual names",
+            "Short for `paths`: reading or writing by kind. `path: file` is the same as `path: /file`.",
+        ),
+        key("paths", Map(&PATHS), "the usual names", "Where its arguments name files."),
+        key("offset", Pointer, "none", "Where its arguments say from which line on it reads."),
+        key("limit", Pointer, "none", "Where its arguments say how many lines it reads."),
+        key(
+            "command",
+            Pointer,
+            "`/command` for kind `exec`",
+            "Where its arguments hold a command line.",
+        ),
+        key(
+            "commands",
+            TEXTS,
+            "none",
+            "Commands by which it is recognised in command lines, such as `make deploy`.",
+        ),
+    ],
+    later: &["schema", "output_schema", "poll", "roles"],
+    needs: &[],
+};
+
+pub(crate) static PATHS: Keys = Keys {
+    id: "paths",
+    of: "`paths`",
+    doc: "Each pointer leads to a text or a list of texts.",
+    known: &[
+        key("read", List(1, &Pointer), "none", "To files that are read."),
+        key("write", List(1, &Pointer), "none", "To files that are written, changed or removed."),
+    ],
+    later: &[],
+    needs: &[Needs::Some(&["read", "write"])],
+};
+
+pub(crate) static SECTION: Keys = Keys {
+    id: "section",
+    of: "a section",
+    doc: "A section's policies see the section's tools only. Sections of an extended file come first.",
+    known: &[
+        key("name", Text, "required", "What the section is called."),
+        key("tools", List(0, &Text), "none", "Names or aliases of its tools."),
+        key("policies", List(0, &Map(&POLICY)), "none", "What governs them."),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["name"])],
+};
+
+pub(crate) static POLICY: Keys = Keys {
+    id: "policy",
+    of: "a policy",
+    doc: "What can never be satisfied, a cycle or a tool the policy never sees, is an error.",
+    known: &[
+        key(
+            "sequential_dependency",
+            Names(1, "tool", &List(1, &OneOf(&[Text, Map(&NEED)]))),
+            "",
+            "Maps a tool to what must have succeeded before it.",
+        ),
+        key(
+            "read_before_write",
+            Map(&READ_BEFORE_WRITE),
+            "",
+            "An existing file must be read before it is overwritten.",
+        ),
+    ],
+    later: &[],
+    needs: &[Needs::Single],
+};
+
+pub(crate) static NEED: Keys = Keys {
+    id: "need",
+    of: "a prerequisite",
+    doc: "A name alone is `{tool: name}`.",
+    known: &[
+        key("tool", Text, "required", "The tool that must have succeeded."),
+        key("fresh", Flag, "`false`", "Whether it must have done so since the files last changed."),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["tool"])],
+};
+
+pub(crate) static READ_BEFORE_WRITE: Keys = Keys {
+    id: "read_before_write",
+    of: "`read_before_write`",
+    doc: "",
+    known: &[key(
+        "deletes",
+        Flag,
+        "`false`, or what the top level says",
+        "Whether a file must be read before it is removed, too.",
+    )],
+    later: &[],
+    needs: &[],
+};
+
+pub(crate) static SHELL: Keys = Keys {
+    id: "shell",
+    of: "`shell`",
+    doc: "",
+    known: &[key(
+        "opaque",
+        Word(&["allow", "ask", "deny"]),
+        "`allow`",
+        "What happens to a command line that can't be understood as a whole.",
+    )],
+    later: &[],
+    needs: &[],
+};
+
+pub(crate) static CHECKER: Keys = Keys {
+    id: "check",
+    of: "a completion check",
+    doc: "",
+    known: &[
+        key("files", List(1, &OneOf(&[Path, Map(&FILE)])), "", "Files that must be there."),
+        key("command", OneOf(&[Text, Map(&COMMAND)]), "", "A command line that must succeed."),
+        key("all", List(1, &Map(&CHECKER)), "", "Every one of these checks."),
+        key("any", List(1, &Map(&CHECKER)), "", "At least one of these checks."),
+    ],
+    later: &["clean"],
+    needs: &[Needs::Single],
+};
+
+pub(crate) static FILE: Keys = Keys {
+    id: "file",
+    of: "a required file",
+    doc: "A path alone is `{path: …}`. Paths lie in the workspace.",
+    known: &[
+        key("path", Path, "required", "The path."),
+        key("non_empty", Flag, "`false`", "Whether it must hold something."),
+        key("min_bytes", Count(0, I64), "0", "Its least size."),
+        key("json", Flag, "`false`", "Whether it must be one valid JSON document."),
+        key(
+            "newer_than_start",
+            Flag,
+            "`false`",
+            "Whether it must have been written since the session began.",
+        ),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["path"])],
+};
+
+pub(crate) static COMMAND: Keys = Keys {
+    id: "command",
+    of: "a command",
+    doc: "It runs beside the session; while it does, a stop is answered that verification is running. Exit status 0 is success.",
+    known: &[
+        key("run", Text, "required", "The command line."),
+        key("timeout_seconds", Count(1, U32), "600", "How long it may take."),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["run"])],
+};
+
+pub(crate) static CAP: Keys = Keys {
+    id: "completion_cap",
+    of: "`completion_cap`",
+    doc: "The next stop after that is `capped`, which is never \"done\".",
+    known: &[
+        key("blocks", Count(1, U32), "5", "In one turn."),
+        key("same", Count(1, U32), "3", "With the same text and no change of the files."),
+    ],
+    later: &[],
+    needs: &[],
+};
+
+const LIMIT_TAKES: Takes = OneOf(&[Count(0, I64), Map(&LIMIT), Nothing]);
+
+pub(crate) static LIMITS: Keys = Keys {
+    id: "limits",
+    of: "`limits`",
+    doc: "A number alone is `{max: number}`. A limit is reached when `used >= max`. A hard one ends the session, or the \
+          turn's calls; a soft one warns once.",
+    known: &[
+        key("steps", LIMIT_TAKES, "none", "Proposed calls, blocked stops and compactions."),
+        key("wall_seconds", LIMIT_TAKES, "none", "Time since the start."),
+        key("input_tokens", LIMIT_TAKES, "none", "Tokens read."),
+        key("output_tokens", LIMIT_TAKES, "none", "Tokens written."),
+        key("total_tokens", LIMIT_TAKES, "none", "Both."),
+    ],
+    later: &["cost_usd", "iterations", "tool_calls"],
+    needs: &[],
+};
+
+pub(crate) static LIMIT: Keys = Keys {
+    id: "limit",
+    of: "a limit",
+    doc: "",
+    known: &[
+        key("max", Count(0, I64), "required", "The allowance."),
+        key("soft", Flag, "`false`", "Whether reaching it only warns."),
+        key("per", Word(&["session", "turn"]), "`session`", "When it starts anew."),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["max"])],
+};
+
+pub(crate) static PROVIDER: Keys = Keys {
+    id: "provider",
+    of: "a feedback provider",
+    doc: "It says one thing, `deadline` or `static`, when any of its triggers says so.",
+    known: &[
+        key("deadline", Map(&DEADLINE), "", "How much time is left."),
+        key("static", Text, "", "Always the same text."),
+        key("every_n_calls", Count(1, I64), "", "After this many calls since it last spoke."),
+        key(
+            "every_n_seconds",
+            Count(1, I64),
+            "",
+            "At the first result, then after this much time since it last spoke.",
+        ),
+        key(
+            "on_file_created",
+            OneOf(&[Path, Map(&FILE_CREATED)]),
+            "",
+            "Once, when this file is there.",
+        ),
+    ],
+    later: &[],
+    needs: &[
+        Needs::One(&["deadline", "static"]),
+        Needs::Some(&["every_n_calls", "every_n_seconds", "on_file_created"]),
+    ],
+};
+
+pub(crate) static DEADLINE: Keys = Keys {
+    id: "deadline",
+    of: "`deadline`",
+    doc: "",
+    known: &[key(
+        "warning_threshold_seconds",
+        Count(0, I64),
+        "120, or what the top level says",
+        "From how much time left on it warns.",
+    )],
+    later: &[],
+    needs: &[],
+};
+
+pub(crate) static FILE_CREATED: Keys = Keys {
+    id: "file_created",
+    of: "`on_file_created`",
+    doc: "A path alone is `{path: …}`.",
+    known: &[
+        key("path", Path, "required", "The file."),
+        key(
+            "since",
+            Word(&["session_start", "ever"]),
+            "`ever`",
+            "Whether a file that was there before the session does not count.",
+        ),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["path"])],
+};
+
+pub(crate) static JOURNAL: Keys = Keys {
+    id: "journal",
+    of: "`journal`",
+    doc: "",
+    known: &[
+        key(
+            "redact",
+            Word(&["built-in", "off"]),
+            "`built-in`",
+            "Whether secrets are taken out before a record is made.",
+        ),
+        key("retain_days", Count(1, U32), "30", "Sessions older than this are removed."),
+        key(
+            "retain_bytes",
+            Count(0, I64),
+            "1 GiB",
+            "The oldest sessions of a workspace are removed above this size.",
+        ),
+    ],
+    later: &[],
+    needs: &[],
+};
+
+/// Every mapping with known keys, in the order of the reference page.
+pub(crate) static ALL: &[&Keys] = &[
+    &ROOT,
+    &TOOL,
+    &PATHS,
+    &SECTION,
+    &POLICY,
+    &NEED,
+    &READ_BEFORE_WRITE,
+    &RULE,
+    &EXAMPLES,
+    &EXAMPLE_RUN,
+    &GIVEN,
+    &PACKS,
+    &SHELL,
+    &CHECKER,
+    &FILE,
+    &COMMAND,
+    &CAP,
+    &LIMITS,
+    &LIMIT,
+    &PROVIDER,
+    &FILE_CREATED,
+    &DEADLINE,
+    &JOURNAL,
+];

@@ -1,0 +1,207 @@
+//! What is not wrong and yet can't be meant: rules that never speak, names that
+//! nothing answers to.
+//!
+//! Only what a person wrote is warned about. What comes with the product is
+//! made for many, and some of it is idle everywhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jackline_engine::definition::{PolicyRule, Rule, RuleScope, Tool, UnknownTools};
+use jackline_engine::{Kind, Mode};
+
+use crate::cel;
+use crate::lower::{Lowered, LoweredRule};
+use crate::reader::{Reader, meant};
+use crate::source::Origin;
+use crate::well_known;
+
+/// Complains about everything that is idle.
+pub(crate) fn liveness(lowered: &Lowered, reader: &mut Reader<'_>) {
+    let written = |rule: &&LoweredRule| matches!(reader.origin(rule.at), Origin::File(_));
+    let rules: Vec<&LoweredRule> = lowered.rules.iter().filter(written).collect();
+    let covers = Covers::new(&lowered.rules, lowered);
+    let never = cel::lower("false").ok();
+    for rule in rules {
+        if rule.rule.when.is_some() && rule.rule.when == never {
+            reader.complain(rule.at, format!("`{}` can never match", rule.rule.name));
+        }
+        check_tool(rule, lowered, reader);
+        if let Some(by) = covers.shadow(&rule.rule) {
+            let message = format!("`{by}` already says what `{}` would say", rule.rule.name);
+            reader.complain_hint(rule.at, message, "remove one of them, or make it say more");
+        }
+    }
+    for (name, at) in &lowered.idle {
+        let pack = name.split('/').next().unwrap_or_default();
+        let message = format!("`{name}` is not in force here");
+        reader.complain_hint(*at, message, format!("nothing extends `pack/{pack}`"));
+    }
+    check_commands(lowered, reader);
+}
+
+/// A rule on a tool that never comes.
+fn check_tool(rule: &LoweredRule, lowered: &Lowered, reader: &mut Reader<'_>) {
+    let (RuleScope::Tool(tool), Some(at)) = (&rule.rule.scope, rule.tool_at) else { return };
+    if lowered.tools.get(tool).is_some() {
+        return;
+    }
+    let kind = Kind::well_known(tool);
+    let denied = lowered.definition.unknown_tools == UnknownTools::Deny;
+    if denied && !(kind == Some(Kind::Exec) && recognises_commands(lowered)) {
+        let name = &rule.rule.name;
+        let message =
+            format!("`{name}` can never match: `{tool}` is not declared, so it is denied");
+        reader.complain_hint(at, message, "add it to `tools`");
+    } else if kind.is_none() {
+        let common: Vec<&str> = well_known::names().collect();
+        let all = lowered.tools.names().chain(common);
+        let message = format!("nothing declares a tool `{tool}`");
+        let hint = meant(tool, all, || "add it to `tools` if an agent has it".to_owned());
+        reader.complain_hint(at, message, hint);
+    }
+}
+
+fn recognises_commands(lowered: &Lowered) -> bool {
+    lowered.tools.iter().any(|(tool, _)| !tool.commands.is_empty())
+}
+
+/// Tools that are recognised from command lines, and then nobody cares.
+fn check_commands(lowered: &Lowered, reader: &mut Reader<'_>) {
+    let named = named_tools(lowered);
+    for (tool, at) in lowered.tools.iter() {
+        let Some(at) = at else { continue };
+        let in_file = matches!(reader.origin(at), Origin::File(_));
+        if in_file && !tool.commands.is_empty() && tool.idempotent && !named.is_used(tool) {
+            let message = format!("`{}` is recognised, and nothing asks for it", tool.name);
+            reader.complain_hint(at, message, "name it in a policy or a rule");
+        }
+    }
+}
+
+/// The tools that policies and rules are about.
+struct Named<'a> {
+    tools: BTreeSet<&'a str>,
+    sections: BTreeSet<u16>,
+}
+
+impl Named<'_> {
+    fn is_used(&self, tool: &Tool) -> bool {
+        self.tools.contains(tool.name.as_str())
+            || tool.sections.iter().any(|section| self.sections.contains(section))
+    }
+}
+
+fn named_tools(lowered: &Lowered) -> Named<'_> {
+    let mut named = Named { tools: BTreeSet::new(), sections: BTreeSet::new() };
+    for policy in &lowered.definition.policies {
+        match &policy.rule {
+            PolicyRule::SequentialDependency(rule) => {
+                for dependency in &rule.dependencies {
+                    named.tools.insert(&dependency.tool);
+                    named.tools.extend(dependency.needs.iter().map(|need| need.tool.as_str()));
+                }
+            }
+            PolicyRule::ReadBeforeWrite { .. } | PolicyRule::Custom { .. } => {
+                named.sections.extend(policy.section);
+            }
+        }
+    }
+    for rule in &lowered.rules {
+        if let RuleScope::Tool(tool) = &rule.rule.scope {
+            named.tools.insert(tool);
+        }
+    }
+    named
+}
+
+/// What a rule looks at, apart from its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach<'a> {
+    Any,
+    Kind(Kind),
+    Tool(&'a str),
+}
+
+/// The strongest rule without a condition for each reach and command; an empty
+/// command is any.
+struct Covers<'a> {
+    lowered: &'a Lowered,
+    strongest: BTreeMap<(Reach<'a>, &'a str), &'a Rule>,
+}
+
+impl<'a> Covers<'a> {
+    fn new(rules: &'a [LoweredRule], lowered: &'a Lowered) -> Self {
+        let mut strongest: BTreeMap<(Reach<'a>, &'a str), &'a Rule> = BTreeMap::new();
+        for LoweredRule { rule, .. } in rules {
+            if rule.when.is_some() || rule.mode != Mode::Enforce {
+                continue;
+            }
+            for command in commands(rule) {
+                let known = strongest.entry((reach(rule), command)).or_insert(rule);
+                if rule.effect > known.effect {
+                    *known = rule;
+                }
+            }
+        }
+        Self { lowered, strongest }
+    }
+
+    /// A rule that says at least as much wherever this one speaks.
+    fn shadow(&self, rule: &Rule) -> Option<&'a str> {
+        let found: Option<Vec<&str>> =
+            commands(rule).map(|command| self.covering(rule, command)).collect();
+        found?.first().copied()
+    }
+
+    fn covering(&self, rule: &Rule, command: &str) -> Option<&'a str> {
+        self.reaches(rule).into_iter().find_map(|reach| {
+            prefixes(command).find_map(|prefix| {
+                let by = *self.strongest.get(&(reach, prefix))?;
+                (by.name != rule.name && by.effect >= rule.effect).then_some(by.name.as_str())
+            })
+        })
+    }
+
+    /// What a rule's reach lies in, itself included.
+    fn reaches<'r>(&self, rule: &'r Rule) -> Vec<Reach<'r>> {
+        match &rule.scope {
+            RuleScope::Any => vec![Reach::Any],
+            RuleScope::Kind(kind) => vec![Reach::Kind(*kind), Reach::Any],
+            RuleScope::Tool(tool) => {
+                let recognised =
+                    self.lowered.tools.get(tool).is_some_and(|tool| !tool.commands.is_empty());
+                let kind = Reach::Kind(self.lowered.tools.kind(tool));
+                let kind = Some(kind).filter(|_| !recognised);
+                [Some(Reach::Tool(tool)), kind, Some(Reach::Any)].into_iter().flatten().collect()
+            }
+        }
+    }
+}
+
+fn reach(rule: &Rule) -> Reach<'_> {
+    match &rule.scope {
+        RuleScope::Any => Reach::Any,
+        RuleScope::Kind(kind) => Reach::Kind(*kind),
+        RuleScope::Tool(tool) => Reach::Tool(tool),
+    }
+}
+
+/// The commands of a rule; an empty one where it looks for none.
+fn commands(rule: &Rule) -> impl Iterator<Item = &str> {
+    let any = rule.commands.is_empty().then_some("");
+    rule.commands.iter().map(String::as_str).chain(any)
+}
+
+/// `git push origin`, `git push`, `git` and any command.
+fn prefixes(command: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(command);
+    std::iter::from_fn(move || {
+        let prefix = rest?;
+        rest = match prefix.rsplit_once(' ') {
+            Some((before, _)) => Some(before),
+            None if prefix.is_empty() => None,
+            None => Some(""),
+        };
+        Some(prefix)
+    })
+}

@@ -1,0 +1,124 @@
+//! One file on top of another.
+//!
+//! Mappings are put together key by key, lists one after the other; everything
+//! else is replaced, and so is `completion`, of which there is one. What a file
+//! leaves out stays as it was: an omission never loosens.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::Diagnostics;
+use crate::yaml::{Key, Node, NodeValue};
+
+/// Puts `own` on top of `base`.
+pub(crate) fn merge_files(base: Node, own: Node, diagnostics: &mut Diagnostics) -> Node {
+    Merging { diagnostics }.merge(base, own, Place::Root)
+}
+
+/// Where in the tree two values meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    /// `limits`: each of them is a number, a mapping, or explicitly nothing.
+    Limits,
+    Limit,
+    Elsewhere,
+}
+
+impl Place {
+    fn below(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::Root, "limits") => Self::Limits,
+            (Self::Limits, _) => Self::Limit,
+            _ => Self::Elsewhere,
+        }
+    }
+}
+
+struct Merging<'a> {
+    diagnostics: &'a mut Diagnostics,
+}
+
+impl Merging<'_> {
+    fn merge(&mut self, base: Node, own: Node, place: Place) -> Node {
+        let (below, at) = (base.at, own.at);
+        let value = match (base.value, own.value) {
+            (NodeValue::Map(base), NodeValue::Map(own)) => {
+                NodeValue::Map(self.entries(base, own, place))
+            }
+            (NodeValue::List(base), NodeValue::List(own)) => NodeValue::List(joined(base, own)),
+            (NodeValue::Null, own) => own,
+            (_, own) if place == Place::Limit => own,
+            // An empty key says nothing.
+            (base @ (NodeValue::Map(_) | NodeValue::List(_)), NodeValue::Null) => {
+                return Node { at: below, value: base };
+            }
+            (base, own) => {
+                let (base, own) = (Node { at: below, value: base }, Node { at, value: own });
+                if is_container(&base) || is_container(&own) {
+                    self.complain(&base, &own);
+                }
+                return own;
+            }
+        };
+        Node { at, value }
+    }
+
+    /// The entries of both, those of `base` first.
+    fn entries(
+        &mut self,
+        base: Vec<(Key, Node)>,
+        own: Vec<(Key, Node)>,
+        place: Place,
+    ) -> Vec<(Key, Node)> {
+        let mut entries: Vec<(Key, Option<Node>)> =
+            base.into_iter().map(|(key, node)| (key, Some(node))).collect();
+        let numbers: BTreeMap<String, usize> = entries
+            .iter()
+            .enumerate()
+            .map(|(number, (key, _))| (key.text.clone(), number))
+            .collect();
+        for (key, node) in own {
+            let known = numbers.get(&key.text).and_then(|number| entries.get_mut(*number));
+            let Some((known, slot)) = known else {
+                entries.push((key, Some(node)));
+                continue;
+            };
+            let replaced = place == Place::Root && key.text == "completion";
+            let below = place.below(&key.text);
+            *slot = match slot.take() {
+                Some(base) if !replaced => Some(self.merge(base, node, below)),
+                _ => Some(node),
+            };
+            *known = key;
+        }
+        entries.into_iter().filter_map(|(key, node)| Some((key, node?))).collect()
+    }
+
+    fn complain(&mut self, base: &Node, own: &Node) {
+        let message = format!(
+            "{} can't be put on top of {} at line {} of what this extends",
+            own.describe(),
+            base.describe(),
+            base.at.line
+        );
+        self.diagnostics.push(own.at, message, None);
+    }
+}
+
+fn is_container(node: &Node) -> bool {
+    matches!(node.value, NodeValue::Map(_) | NodeValue::List(_))
+}
+
+/// Both lists, without texts that are there already.
+fn joined(mut base: Vec<Node>, own: Vec<Node>) -> Vec<Node> {
+    let texts: BTreeSet<String> = base.iter().filter_map(text).map(ToOwned::to_owned).collect();
+    base.extend(own.into_iter().filter(|item| text(item).is_none_or(|text| !texts.contains(text))));
+    base
+}
+
+fn text(node: &Node) -> Option<&str> {
+    match &node.value {
+        NodeValue::Text(text) => Some(text),
+        _ => None,
+    }
+}

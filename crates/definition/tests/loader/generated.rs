@@ -1,0 +1,69 @@
+//! Files that are made from the tables of keys are the ones that are committed,
+//! and the schema accepts every definition of the project.
+
+use std::path::{Path, PathBuf};
+
+use jackline_definition::{Diagnostics, reference, schema, yaml};
+
+use crate::fits;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn the_committed_reference_is_the_generated_one() {
+    let committed = |name: &str| {
+        std::fs::read_to_string(root().join("docs/reference").join(name)).unwrap_or_default()
+    };
+    for (name, generated) in
+        [("definition.md", reference()), ("jackline.schema.json", format!("{:#}\n", schema()))]
+    {
+        assert!(committed(name) == generated, "{name} is old; run `cargo xtask generate`");
+    }
+}
+
+#[test]
+fn the_schema_accepts_every_definition_of_the_project() {
+    let mut count = 0;
+    for directory in
+        ["examples", "crates/bench", "crates/definition/presets", "crates/definition/packs"]
+    {
+        for file in yaml_files(&root().join(directory)) {
+            let source = std::fs::read(&file).unwrap();
+            assert_eq!(fits(&source), Some(true), "{}", file.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 9, "{count} files");
+}
+
+/// Scenarios carry their definition as text; some show one that is wrong.
+#[test]
+fn the_schema_accepts_the_definitions_of_the_scenarios() {
+    let mut count = 0;
+    for file in yaml_files(&root().join("crates/conformance/scenarios")) {
+        let source = std::fs::read(&file).unwrap();
+        let tree = yaml::parse(&source, &mut Diagnostics::new("scenario")).unwrap().to_json();
+        let definition = tree["definition"].as_str().unwrap().as_bytes();
+        if jackline_definition::load(definition, "f").is_ok() {
+            assert_eq!(fits(definition), Some(true), "{}", file.display());
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} definitions");
+}
+
+fn yaml_files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(yaml_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}

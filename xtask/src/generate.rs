@@ -1,0 +1,7 @@
+//! Writes the files that are made from code: the reference of the definition.
+
+use crate::shell::{cargo, run};
+
+pub(crate) fn all() -> Result<(), String> {
+    run(&mut cargo(&["run", "--locked", "-p", "jackline-definition", "--example", "generate"]))
+}
