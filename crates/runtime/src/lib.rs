@@ -16,6 +16,7 @@ mod inspect;
 mod live;
 mod redact;
 mod replay;
+pub mod restore;
 mod runtime;
 mod sessions;
 mod verification;
