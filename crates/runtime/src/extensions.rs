@@ -1,4 +1,4 @@
-//! Policies and checkers written in Rust.
+//! Policies, checkers and feedback providers written in Rust.
 //!
 //! They run here, not in the engine: what they said is recorded as a fact, so
 //! a journal replays without them. Their memory is part of the session.
@@ -6,8 +6,14 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use jackline_engine::definition::{Checker, Definition, Policy, PolicyRule};
-use jackline_engine::{CARRY_BYTES_MAX, CallView, CheckFact, POLICY_BYTES_MAX, PolicyFact};
+use jackline_engine::definition::{Checker, Definition, Policy, PolicyRule, Speech};
+use jackline_engine::{
+    CARRY_BYTES_MAX, CallView, CheckFact, FeedbackFact, FeedbackView, Observed, POLICY_BYTES_MAX,
+    PolicyFact, Severity,
+};
+
+/// How much a feedback provider may say at once.
+const SAID_BYTES_MAX: usize = 64 << 10;
 
 /// What a policy says about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,11 +66,57 @@ pub trait CompletionChecker: Send {
     fn check(&self) -> Result<(), String>;
 }
 
-/// The policies and checkers of a runtime.
+/// What a feedback provider says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// How urgent it is.
+    pub severity: Severity,
+    /// What it is.
+    pub summary: String,
+    /// Details.
+    pub observations: Vec<Observed>,
+    /// What to do.
+    pub suggestions: Vec<String>,
+}
+
+impl Said {
+    /// A summary and nothing else.
+    pub fn new(severity: Severity, summary: impl Into<String>) -> Self {
+        let summary = summary.into();
+        Self { severity, summary, observations: Vec::new(), suggestions: Vec::new() }
+    }
+
+    fn bytes(&self) -> usize {
+        let observed = |o: &Observed| {
+            o.category.len() + o.description.len() + o.evidence.as_ref().map_or(0, String::len)
+        };
+        self.summary.len()
+            + self.observations.iter().map(observed).sum::<usize>()
+            + self.suggestions.iter().map(String::len).sum::<usize>()
+    }
+}
+
+/// Soft guidance that comes with tool results. It is asked when its trigger
+/// in the definition says so.
+pub trait FeedbackProvider: Send {
+    /// The name a definition uses for it.
+    fn name(&self) -> &str;
+
+    /// Whether it has a reason to speak now, besides its trigger.
+    fn should_run(&self, _view: &FeedbackView) -> bool {
+        true
+    }
+
+    /// What it says, if anything.
+    fn provide(&self, view: &FeedbackView) -> Option<Said>;
+}
+
+/// The policies, checkers and feedback providers of a runtime.
 #[derive(Default)]
 pub struct Extensions {
     policies: BTreeMap<String, Box<dyn ToolPolicy>>,
     checkers: BTreeMap<String, Box<dyn CompletionChecker>>,
+    feedback: BTreeMap<String, Box<dyn FeedbackProvider>>,
 }
 
 impl Extensions {
@@ -82,7 +134,14 @@ impl Extensions {
         self
     }
 
-    /// A policy or checker that a definition does not name, and so never asks.
+    /// Adds a feedback provider.
+    #[must_use]
+    pub fn with_feedback(mut self, provider: impl FeedbackProvider + 'static) -> Self {
+        self.feedback.insert(provider.name().to_owned(), Box::new(provider));
+        self
+    }
+
+    /// One that a definition does not name, and so never asks.
     pub(crate) fn unnamed(&self, definition: &Definition) -> Option<&str> {
         let named_policy = |name: &str| {
             let is_it = |policy: &Policy| matches!(&policy.rule, PolicyRule::Custom { name: n } if n == name);
@@ -92,7 +151,12 @@ impl Extensions {
         let named_checker =
             |name: &str| definition.completion.as_ref().is_some_and(|checker| names(checker, name));
         let checkers = self.checkers.keys().filter(|name| !named_checker(name));
-        policies.chain(checkers).map(String::as_str).next()
+        let named_provider = |name: &str| {
+            let mut speeches = definition.feedback.iter().map(|provider| &provider.speech);
+            speeches.any(|speech| matches!(speech, Speech::Custom { name: n } if n == name))
+        };
+        let providers = self.feedback.keys().filter(|name| !named_provider(name));
+        policies.chain(checkers).chain(providers).map(String::as_str).next()
     }
 
     pub(crate) fn check(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
@@ -123,6 +187,24 @@ impl Extensions {
         }
     }
 
+    pub(crate) fn speak(&self, name: &str, view: &FeedbackView) -> FeedbackFact {
+        let broken = |reason: String| FeedbackFact::Broken { reason };
+        let Some(provider) = self.feedback.get(name) else {
+            return broken(NOT_REGISTERED.to_owned());
+        };
+        let speak = || if provider.should_run(view) { provider.provide(view) } else { None };
+        match catch_unwind(AssertUnwindSafe(speak)) {
+            Ok(None) => FeedbackFact::Silent,
+            Ok(Some(said)) if said.bytes() > SAID_BYTES_MAX => {
+                broken(format!("it wants to say more than {SAID_BYTES_MAX} bytes"))
+            }
+            Ok(Some(Said { severity, summary, observations, suggestions })) => {
+                FeedbackFact::Said { severity, summary, observations, suggestions }
+            }
+            Err(_) => broken(PANICKED.to_owned()),
+        }
+    }
+
     fn ask(&self, name: &str, ask: impl FnOnce(&dyn ToolPolicy) -> PolicyFact) -> PolicyFact {
         let Some(policy) = self.policies.get(name) else {
             return PolicyFact::Broken { reason: NOT_REGISTERED.to_owned() };
@@ -146,3 +228,81 @@ fn too_much(what: &str, most: usize) -> PolicyFact {
 
 const NOT_REGISTERED: &str = "it is not registered with this runtime";
 const PANICKED: &str = "it panicked";
+
+#[cfg(test)]
+mod tests {
+    use jackline_engine::Timestamp;
+    use jackline_engine::definition::{FeedbackProvider as Declared, Trigger};
+
+    use super::*;
+
+    /// Speaks from the third call on, and has a bug at the seventh.
+    struct Counts;
+
+    impl FeedbackProvider for Counts {
+        fn name(&self) -> &'static str {
+            "counts"
+        }
+
+        fn should_run(&self, view: &FeedbackView) -> bool {
+            view.tool_call_count > 2
+        }
+
+        fn provide(&self, view: &FeedbackView) -> Option<Said> {
+            assert_ne!(view.tool_call_count, 7, "a bug in a provider");
+            let summary =
+                "x".repeat(if view.tool_call_count == 8 { SAID_BYTES_MAX + 1 } else { 1 });
+            let said = Said::new(Severity::Warning, summary);
+            (view.tool_call_count != 6).then(|| Said { suggestions: vec!["rest".into()], ..said })
+        }
+    }
+
+    fn view(tool_call_count: u64) -> FeedbackView {
+        FeedbackView {
+            definition: "a/b".to_owned(),
+            deadline: None,
+            now: Timestamp::from_ms(0),
+            tool_call_count,
+            calls_since_feedback: 0,
+            calls_since_own_feedback: 0,
+            recent_tool_calls: Vec::new(),
+        }
+    }
+
+    fn broken(reason: &str) -> FeedbackFact {
+        FeedbackFact::Broken { reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn a_provider_speaks_where_it_has_a_reason_to() {
+        let extensions = Extensions::default().with_feedback(Counts);
+        let said = FeedbackFact::Said {
+            severity: Severity::Warning,
+            summary: "x".to_owned(),
+            observations: Vec::new(),
+            suggestions: vec!["rest".to_owned()],
+        };
+        assert_eq!(extensions.speak("counts", &view(2)), FeedbackFact::Silent);
+        assert_eq!(extensions.speak("counts", &view(3)), said);
+        assert_eq!(extensions.speak("counts", &view(6)), FeedbackFact::Silent);
+    }
+
+    #[test]
+    fn a_provider_that_breaks_is_said_to() {
+        let extensions = Extensions::default().with_feedback(Counts);
+        assert_eq!(extensions.speak("counts", &view(7)), broken("it panicked"));
+        let too_much = broken("it wants to say more than 65536 bytes");
+        assert_eq!(extensions.speak("counts", &view(8)), too_much);
+        assert_eq!(extensions.speak("other", &view(3)), broken(NOT_REGISTERED));
+    }
+
+    #[test]
+    fn a_provider_that_no_definition_names_is_found() {
+        let extensions = Extensions::default().with_feedback(Counts);
+        assert_eq!(extensions.unnamed(&Definition::default()), Some("counts"));
+        let speech = Speech::Custom { name: "counts".to_owned() };
+        let feedback = vec![Declared { speech, trigger: Trigger::default() }];
+        let definition = Definition { feedback, ..Definition::default() };
+        assert_eq!(extensions.unnamed(&definition), None);
+    }
+}

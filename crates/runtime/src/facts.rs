@@ -91,7 +91,9 @@ impl World<'_> {
             Query::Watched { files } => {
                 facts.watched = Some(self.watched(files));
             }
-            Query::Feedback { .. } => {}
+            Query::Feedback { number, name, view } => {
+                facts.feedback.insert(*number, self.extensions.speak(name, view));
+            }
         }
     }
 
@@ -286,6 +288,54 @@ mod tests {
             assert_eq!(facts.changed, Some(changed));
             world.answer(&Query::Changed { files: Vec::new() }, &mut facts);
             assert_eq!(facts.changed.map(|changed| changed.len()), Some(0));
+        });
+    }
+
+    #[test]
+    fn a_repository_is_asked_where_the_path_is() {
+        in_workspace(|root, world| {
+            let git = |dir: &Path| {
+                let made = std::process::Command::new("git").args(["init", "-q"]).arg(dir).status();
+                assert!(made.unwrap().success());
+            };
+            git(&root.join("sub"));
+            fs::write(root.join("sub/.gitignore"), "*.log\n").unwrap();
+            let mut facts = facts();
+            for dir in [".", "sub"] {
+                world.answer(&Query::Git { dir: dir.to_owned() }, &mut facts);
+            }
+            for path in [".", "a.log", "sub/a.log", "sub/a.txt"] {
+                world.answer(&Query::Ignored { path: path.to_owned() }, &mut facts);
+            }
+            assert!(!facts.git["."].repository);
+            assert!(facts.git["sub"].repository && facts.git["sub"].untracked);
+            let ignored: Vec<&str> = facts
+                .ignored
+                .iter()
+                .filter(|(_, ignored)| **ignored)
+                .map(|(path, _)| path.as_str())
+                .collect();
+            assert_eq!((facts.ignored.len(), ignored), (4, vec!["sub/a.log"]));
+        });
+    }
+
+    #[test]
+    fn a_verification_belongs_to_the_session() {
+        in_workspace(|root, world| {
+            let ask = |world: &World<'_>| {
+                let mut facts = facts();
+                let (line, timeout_seconds) = ("true".to_owned(), 1);
+                let query = Query::Verification { number: 3, run: 8, line, timeout_seconds };
+                world.answer(&query, &mut facts);
+                facts.verifications.remove(&3).unwrap()
+            };
+            assert!(matches!(ask(world), VerificationFact::Broken { .. }));
+            let session = root.join("session");
+            fs::create_dir_all(session.join("checks/3-8")).unwrap();
+            fs::write(session.join("checks/3-8/task"), "{}").unwrap();
+            fs::write(session.join("checks/3-8/result"), r#"{"answer":"passed"}"#).unwrap();
+            let world = World { session_directory: Some(&session), ..*world };
+            assert_eq!(ask(&world), VerificationFact::Passed);
         });
     }
 }

@@ -16,6 +16,7 @@ mod inspect;
 mod live;
 mod redact;
 mod replay;
+pub mod restore;
 mod runtime;
 mod sessions;
 mod verification;
@@ -23,7 +24,9 @@ mod verification;
 pub use clock::{boot_number, now};
 pub use definitions::{DefinitionError, Definitions, Resolved, find_file};
 pub use door::{Answer, Outcome};
-pub use extensions::{CompletionChecker, Extensions, PolicyDecision, ToolPolicy};
+pub use extensions::{
+    CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
+};
 pub use home::{HomeError, state_home};
 pub use inspect::inspect;
 pub use live::Saved;

@@ -8,14 +8,70 @@
 
 mod patterns;
 
-use jackline_engine::{Event, Payload, Payloads};
+use jackline_engine::{Arguments, Definition, Event, EventKind, Payload, Payloads};
 use serde_json::{Map, Value};
 
 use patterns::{find_secret, is_path, is_secret_name};
 
-/// Takes the secrets out of an event.
-pub(crate) fn redact(event: &mut Event) {
+/// Where tools usually name a file.
+const USUAL_PATHS: [&str; 7] = [
+    "/file_path",
+    "/path",
+    "/notebook_path",
+    "/absolute_path",
+    "/filePath",
+    "/filename",
+    "/target_file",
+];
+
+/// The longest text that is taken for a path.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// Takes the secrets out of an event. The paths that a call names stay, even
+/// where they look like one: decisions hang on them.
+pub(crate) fn redact(event: &mut Event, definition: &Definition) {
+    let named = named_paths(event, definition);
     event.visit(&mut Redactor);
+    if let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = &mut event.kind {
+        for (pointer, path) in named {
+            if let Some(place) = args.pointer_mut(&pointer) {
+                *place = Value::String(path);
+            }
+        }
+    }
+}
+
+/// The paths that a call names, and where.
+fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> {
+    let EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } = &event.kind else {
+        return Vec::new();
+    };
+    let name = tool.as_str();
+    let declared = definition.tools.iter().find(|declared| {
+        declared.name == name || declared.aliases.iter().any(|alias| alias == name)
+    });
+    let paths = declared.map(|tool| tool.paths.read.iter().chain(&tool.paths.write));
+    let pointers = paths.into_iter().flatten().map(String::as_str).chain(USUAL_PATHS);
+    let mut named = Vec::new();
+    for pointer in pointers {
+        match args.pointer(pointer) {
+            Some(Value::String(text)) => named.push((pointer.to_owned(), text)),
+            Some(Value::Array(items)) => {
+                let texts = items.iter().enumerate().filter_map(|(at, item)| match item {
+                    Value::String(text) => Some((format!("{pointer}/{at}"), text)),
+                    _ => None,
+                });
+                named.extend(texts);
+            }
+            _ => {}
+        }
+    }
+    let is_path = |text: &str| {
+        // An address is no path, and may well hold a password.
+        text.len() <= PATH_BYTES_MAX && !text.contains('\n') && !text.contains("://")
+    };
+    named.retain(|(_, text)| is_path(text));
+    named.into_iter().map(|(pointer, text)| (pointer, text.clone())).collect()
 }
 
 struct Redactor;
@@ -123,7 +179,50 @@ pub(crate) fn is_word(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jackline_engine::definition::{Paths, Tool};
     use serde_json::json;
+
+    /// The arguments of a call after redaction.
+    fn redacted_args(definition: &Definition, tool: &str, args: &Value) -> Value {
+        let line = json!({"session": "s", "event": "tool_proposed", "call": "c", "tool": tool, "args": args});
+        let line = line.to_string();
+        let mut event = jackline_engine::wire::parse_line(line.as_bytes(), None).unwrap();
+        redact(&mut event, definition);
+        let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = event.kind else {
+            panic!("a call")
+        };
+        args
+    }
+
+    #[test]
+    fn the_paths_of_a_call_stay_and_the_rest_does_not() {
+        let secret = format!("ghp_{}", "a1".repeat(18));
+        let taken = "REDACTED-github-token";
+        let tool = Tool {
+            aliases: vec!["Copy".to_owned()],
+            paths: Paths { read: vec!["/from/name".into()], write: vec!["/to".into()] },
+            ..Tool::named("copy")
+        };
+        let definition = Definition { tools: vec![tool], ..Definition::default() };
+        let args = json!({
+            "file_path": secret, "from": {"name": secret, "note": secret},
+            "to": [secret, 1, format!("{secret}\nx")], "path": "TOKEN=abcdef123",
+            "target_file": format!("https://bob:s3cret@host/{secret}"), "text": secret,
+        });
+        assert_eq!(
+            redacted_args(&definition, "Copy", &args),
+            json!({
+                "file_path": secret, "from": {"name": secret, "note": taken},
+                "to": [secret, 1, format!("{taken}\nx")], "path": "TOKEN=abcdef123",
+                "target_file": format!("https://bob:REDACTED-password@host/{taken}"), "text": taken,
+            })
+        );
+        let other = redacted_args(&definition, "other", &args);
+        assert_eq!(other["from"], json!({"name": taken, "note": taken}));
+        assert_eq!((&other["to"][0], &other["path"]), (&json!(taken), &args["path"]));
+        let long = json!({"path": format!("{secret} {}", "x".repeat(PATH_BYTES_MAX))});
+        assert_ne!(redacted_args(&definition, "other", &long), long);
+    }
 
     fn redacted(text: &str) -> String {
         redact_text(text).unwrap_or_else(|| text.to_owned())

@@ -143,7 +143,7 @@ impl Runtime {
             None => self.open(&event)?,
         };
         if live.session.definition().journal.redact == Redact::BuiltIn {
-            redact(&mut event);
+            redact(&mut event, live.session.definition());
         }
         let blobs = elide(&mut event, live.session.definition());
         let mut facts = Facts::at(clock::now());

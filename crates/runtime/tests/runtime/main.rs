@@ -13,5 +13,6 @@ mod meddling;
 mod rebuild;
 mod redaction;
 mod replay;
+mod restore;
 mod retention;
 mod support;
