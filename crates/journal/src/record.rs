@@ -111,6 +111,14 @@ pub enum Note {
         /// What was wrong with it.
         reason: String,
     },
+    /// A protected file was given back as it was.
+    GivenBack {
+        /// The file.
+        path: String,
+        /// Where the changed version is kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Digest>,
+    },
     /// More notes were made than a record holds.
     Dropped {
         /// How many.

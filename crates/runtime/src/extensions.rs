@@ -259,6 +259,7 @@ mod tests {
 
     fn view(tool_call_count: u64) -> FeedbackView {
         FeedbackView {
+            last_feedback: None,
             definition: "a/b".to_owned(),
             deadline: None,
             now: Timestamp::from_ms(0),

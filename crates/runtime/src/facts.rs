@@ -12,8 +12,11 @@ use jackline_engine::{
     Tracked, VerificationFact, Wants, WatchedFact,
 };
 
+use jackline_journal::Store;
+
 use crate::extensions::Extensions;
 use crate::git::{self, Git};
+use crate::restore;
 use crate::verification::{Check, Verifications};
 use files::Files;
 
@@ -23,6 +26,8 @@ pub(crate) struct World<'a> {
     pub(crate) definition_file: Option<&'a Path>,
     pub(crate) definition_checksum: Digest,
     pub(crate) extensions: &'a Extensions,
+    /// Where protected files are kept.
+    pub(crate) store: &'a dyn Store,
     pub(crate) verifications: &'a Verifications,
     /// The directory of the session, where it has one.
     pub(crate) session_directory: Option<&'a Path>,
@@ -120,8 +125,8 @@ impl World<'_> {
             if look == file.look {
                 continue;
             }
-            let bytes = files.absolute(&file.path).and_then(|path| fs::read(path).ok());
-            let sha256 = bytes.map(|bytes| Digest::of(&bytes));
+            let path = files.absolute(&file.path);
+            let sha256 = path.and_then(|path| restore::keep(self.store, &path).ok());
             seen.insert(file.path.clone(), WatchedFact { look, sha256 });
         }
         seen
@@ -190,6 +195,7 @@ fn wanted(fact: &FileFact) -> Wants {
 #[cfg(test)]
 mod tests {
     use jackline_engine::{Digest128, Now, Timestamp};
+    use jackline_journal::MemoryStore;
 
     use super::*;
 
@@ -212,6 +218,7 @@ mod tests {
             definition_file: None,
             definition_checksum: Digest::ZERO,
             extensions: &Extensions::default(),
+            store: &MemoryStore::default(),
             verifications: &Verifications::default(),
             session_directory: None,
         };
@@ -325,7 +332,7 @@ mod tests {
             let ask = |world: &World<'_>| {
                 let mut facts = facts();
                 let (line, timeout_seconds) = ("true".to_owned(), 1);
-                let query = Query::Verification { number: 3, run: 8, line, timeout_seconds };
+                let query = Query::Verification { run: 8, line, timeout_seconds };
                 world.answer(&query, &mut facts);
                 facts.verifications.remove(&3).unwrap()
             };

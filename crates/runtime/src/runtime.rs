@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jackline_engine::definition::Redact;
 use jackline_engine::{
-    Event, EventKind, Facts, Place, Record, Session, SessionId, Timestamp, Verdict, elide, observe,
+    Digest, Event, EventKind, Facts, Place, Record, Session, SessionId, Timestamp, Verdict, elide,
+    observe,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -19,6 +20,7 @@ use crate::extensions::Extensions;
 use crate::facts::{World, gather};
 use crate::live::Live;
 use crate::redact::{redact, redact_text};
+use crate::restore::{self, Was};
 use crate::verification::Verifications;
 
 /// A record carries a snapshot this often, which bounds a rebuild.
@@ -184,6 +186,7 @@ impl Runtime {
                 .map(Path::new)),
             definition_checksum: live.checksum,
             extensions: &self.extensions,
+            store: self.store.as_ref(),
             verifications: &self.verifications,
             session_directory: live.log.directory(),
         }
@@ -229,8 +232,29 @@ impl Runtime {
 
         let verdict = live.session.decide(event, &facts);
         let json = to_raw_value(&verdict).map_err(|error| Fault::Panic(error.to_string()))?;
+        let damaged = live.session.gives_back(event, &facts);
         self.append(live, event, &facts, &verdict, &json)?;
+        self.give_back(live, &damaged);
         Ok(json)
+    }
+
+    /// Gives protected files back. What can't be given back is compared again at
+    /// the next gate, and said there.
+    fn give_back(&mut self, live: &Live, damaged: &[(String, Option<Digest>)]) {
+        for (path, contents) in damaged {
+            let Some(absolute) = live.workspace().map(|workspace| workspace.join(path)) else {
+                continue;
+            };
+            let was = contents.map_or(Was::Missing, Was::File);
+            let path = path.clone();
+            self.note(match restore::give_back(self.store.as_ref(), &absolute, was) {
+                Ok(replaced) => Note::GivenBack { path, kept: replaced.sha256 },
+                Err(error) => {
+                    let reason = format!("can't give `{path}` back: {error}");
+                    Note::Fault { kind: "protected".to_owned(), reason }
+                }
+            });
+        }
     }
 
     fn append(

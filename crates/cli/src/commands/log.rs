@@ -177,6 +177,12 @@ pub(super) fn describe(note: &Note) -> String {
         Note::Repaired { bytes } => format!("a torn tail of {bytes} bytes was removed"),
         Note::Fault { reason, .. } => format!("the guard could not answer: {}", plain(reason, 90)),
         Note::Malformed { line, reason } => format!("line {line}: {}", plain(reason, 90)),
+        Note::GivenBack { path, kept } => {
+            let kept = kept.map_or_else(String::new, |kept| {
+                format!("; what was there is kept as blob {kept}")
+            });
+            format!("`{}` was given back as it was{kept}", plain(path, 90))
+        }
         Note::Dropped { count } => format!("and {count} more"),
     }
 }

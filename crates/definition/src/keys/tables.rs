@@ -1,7 +1,7 @@
 //! The tables themselves, in the order of the reference page.
 
 use super::Takes::{
-    Arguments, Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Text, Word,
+    Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Text, Word,
 };
 use super::rules::{EXAMPLE_RUN, EXAMPLES, GIVEN, PACKS, RULE};
 use super::{Key, Keys, Needs, Takes};
