@@ -1,0 +1,441 @@
+//! The packs that come with the product, played together on the engine: each
+//! rule does what it shows, nobody's recommendation is somebody else's
+//! objection, no disguise helps, and everyday work passes.
+
+#![expect(clippy::panic, clippy::expect_used, reason = "tests fail by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jackline_definition::{Diagnostics, load, yaml};
+use jackline_engine::wire::parse_line;
+use jackline_engine::{
+    Decision, Definition, Facts, FileFact, FileKind, GitFact, Now, Place, Query, ROUNDS_MAX,
+    Session, Timestamp, Verdict, observe,
+};
+use serde_json::{Value, json};
+
+const PACKS: [(&str, &str); 4] = [
+    ("destructive", include_str!("../packs/destructive.yaml")),
+    ("git", include_str!("../packs/git.yaml")),
+    ("secrets", include_str!("../packs/secrets.yaml")),
+    ("publish", include_str!("../packs/publish.yaml")),
+];
+
+const PRESETS: [&str; 3] = ["coding-agent", "autonomous", "strict"];
+
+const GUIDE: &str = include_str!("../../../docs/guide/write-a-rule.md");
+
+/// A rule as its pack writes it.
+struct Written {
+    /// With the pack's name in front.
+    name: String,
+    /// The word for what it does, and what it says.
+    effect: &'static str,
+    message: String,
+    instead: Option<String>,
+    /// The kind of tool that its examples call.
+    kind: String,
+    /// What it is about.
+    own: Vec<Value>,
+    /// What it leaves alone.
+    allow: Vec<Value>,
+}
+
+fn written() -> Vec<Written> {
+    PACKS.iter().flat_map(|(pack, source)| rules_in(pack, source)).collect()
+}
+
+fn rules_in(pack: &str, source: &str) -> Vec<Written> {
+    let mut diagnostics = Diagnostics::new(pack);
+    let tree = yaml::parse(source.as_bytes(), &mut diagnostics).expect("a pack is YAML").to_json();
+    let rules = tree.get("rules").and_then(Value::as_array).expect("a pack has rules").clone();
+    rules.iter().map(|rule| written_rule(pack, rule)).collect()
+}
+
+fn written_rule(pack: &str, rule: &Value) -> Written {
+    let text = |key: &str| rule.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+    let name = format!("{pack}/{}", text("name").expect("a rule has a name"));
+    let said: Vec<&'static str> =
+        ["deny", "ask", "warn"].into_iter().filter(|word| rule.get(*word).is_some()).collect();
+    let [effect] = said.as_slice() else { panic!("`{name}` says {} things", said.len()) };
+    let examples = |key: &str| {
+        let listed = rule.get("examples").and_then(|examples| examples.get(key));
+        listed.and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    Written {
+        name,
+        effect,
+        message: text(effect).expect("an effect is a text"),
+        instead: text("instead"),
+        kind: text("tool").unwrap_or_else(|| "exec".to_owned()),
+        own: examples(effect),
+        allow: examples("allow"),
+    }
+}
+
+/// What an example calls, and how the world looks then.
+struct Call {
+    kind: String,
+    args: Value,
+    given: Value,
+}
+
+impl Call {
+    fn line(line: &str, given: &Value) -> Self {
+        Self { kind: "exec".to_owned(), args: json!({ "command": line }), given: given.clone() }
+    }
+
+    fn example(rule: &Written, example: &Value) -> Self {
+        match (example, example.get("run")) {
+            (Value::String(line), _) => Self::line(line, &Value::Null),
+            (_, Some(run)) => {
+                let given = example.get("given").unwrap_or(&Value::Null);
+                Self::line(run.as_str().expect("`run` is a text"), given)
+            }
+            (args, None) => {
+                Self { kind: rule.kind.clone(), args: args.clone(), given: Value::Null }
+            }
+        }
+    }
+
+    /// The command line, where there is one.
+    fn as_line(&self) -> Option<&str> {
+        self.args.get("command")?.as_str()
+    }
+}
+
+/// All packs at once, in a workspace of a person.
+struct Guard {
+    definition: Arc<Definition>,
+    place: Arc<Place>,
+}
+
+impl Guard {
+    fn new() -> Self {
+        let source = "extends: [pack/destructive, pack/git, pack/secrets, pack/publish]";
+        let definition = match load(source.as_bytes(), "all") {
+            Ok(definition) => Arc::new(definition),
+            Err(problems) => panic!("{problems}"),
+        };
+        let place = Place {
+            workspace: Some("/home/user/project".to_owned()),
+            home: Some("/home/user".to_owned()),
+            ..Place::default()
+        };
+        Self { definition, place: Arc::new(place) }
+    }
+
+    fn verdict(&self, call: &Call) -> Verdict {
+        let event = json!({
+            "session": "packs", "event": "tool_proposed", "call": "c", "tool": call.kind, "args": call.args,
+        });
+        let event = parse_line(event.to_string().as_bytes(), None).expect("a valid event");
+        let session = Session::new(Arc::clone(&self.definition), Arc::clone(&self.place));
+        let mut facts = Facts::at(Now::wall(Timestamp::from_ms(1_000)));
+        facts.observed = observe(&event);
+        for _ in 0..ROUNDS_MAX {
+            let queries = session.needs(&event, &facts);
+            queries.iter().for_each(|query| answer(query, &call.given, &mut facts));
+        }
+        session.decide(&event, &facts)
+    }
+
+    /// The rules that have something to say, and how strong it is.
+    fn objections(&self, call: &Call) -> (Decision, BTreeSet<String>) {
+        let verdict = self.verdict(call);
+        let names = verdict.violations.into_iter().map(|violation| violation.subtype).collect();
+        (verdict.decision, names)
+    }
+
+    /// What is wrong if this call does not pass.
+    fn must_pass(&self, call: &Call, what: &str) -> Option<String> {
+        let (decision, names) = self.objections(call);
+        (decision > Decision::Rewrite)
+            .then(|| format!("{what}: {} is answered {decision:?} by {names:?}", call.args))
+    }
+
+    /// What is wrong if a rule has nothing to say about this call.
+    fn must_object(&self, rule: &Written, call: &Call) -> Option<String> {
+        let (decision, names) = self.objections(call);
+        let strong = match rule.effect {
+            "deny" => decision >= Decision::Deny,
+            "ask" => decision >= Decision::Ask,
+            _ => true,
+        };
+        (!strong || !names.contains(&rule.name))
+            .then(|| format!("{}: {} is answered {decision:?} by {names:?}", rule.name, call.args))
+    }
+}
+
+/// Answers a question: a clean repository on the branch `work`, unless given otherwise.
+fn answer(query: &Query, given: &Value, facts: &mut Facts) {
+    let flag = |key: &str| given.get(key).and_then(Value::as_bool).unwrap_or_default();
+    match query {
+        Query::File { path, .. } => {
+            facts.files.insert(path.clone(), FileFact::of(FileKind::Missing));
+        }
+        Query::Git { dir } => {
+            let branch = given.get("git.branch").and_then(Value::as_str).unwrap_or("work");
+            let fact = GitFact {
+                repository: true,
+                dirty: flag("git.dirty"),
+                untracked: flag("git.untracked"),
+                branch: branch.to_owned(),
+            };
+            facts.git.insert(dir.clone(), fact);
+        }
+        Query::Ignored { path } => {
+            facts.ignored.insert(path.clone(), false);
+        }
+        Query::Changed { .. } => facts.changed = Some(BTreeMap::new()),
+        _ => {}
+    }
+}
+
+fn report(problems: &[String]) {
+    assert!(problems.is_empty(), "{} problems\n{}", problems.len(), problems.join("\n"));
+}
+
+#[test]
+fn every_rule_shows_what_it_does_and_what_to_do_instead() {
+    let rules = written();
+    assert!(rules.len() >= 60, "{} rules", rules.len());
+    let names: BTreeSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
+    assert_eq!(names.len(), rules.len(), "names are unique");
+    let mut problems = Vec::new();
+    for rule in &rules {
+        let Written { name, effect, message, .. } = rule;
+        if rule.own.is_empty() {
+            problems.push(format!("{name}: no example for `{effect}`"));
+        }
+        if rule.allow.len() < 2 {
+            problems.push(format!("{name}: {} near misses", rule.allow.len()));
+        }
+        if rule.instead.is_none() {
+            problems.push(format!("{name}: no `instead`"));
+        }
+        if !message.ends_with('.') || message.contains('!') || message.len() > 160 {
+            problems.push(format!("{name}: `{message}` is not one calm sentence"));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn the_packs_are_loaded_as_they_are_written() {
+    let guard = Guard::new();
+    let loaded: Vec<&str> = guard.definition.rules.iter().map(|rule| rule.name.as_str()).collect();
+    let rules = written();
+    assert_eq!(loaded, rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>());
+    for preset in PRESETS {
+        let loaded = load(format!("extends: [{preset}]").as_bytes(), preset);
+        let count = loaded.map(|definition| definition.rules.iter().count());
+        assert_eq!(count.map_err(|problems| problems.to_string()), Ok(rules.len()), "{preset}");
+    }
+}
+
+#[test]
+fn every_rule_objects_to_its_examples() {
+    let guard = Guard::new();
+    let mut problems = Vec::new();
+    for rule in &written() {
+        for example in &rule.own {
+            problems.extend(guard.must_object(rule, &Call::example(rule, example)));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn what_one_rule_lets_pass_no_other_stops() {
+    let guard = Guard::new();
+    let mut problems = Vec::new();
+    for rule in &written() {
+        for example in &rule.allow {
+            problems.extend(guard.must_pass(&Call::example(rule, example), &rule.name));
+        }
+        let instead = rule.instead.as_deref().unwrap_or_default();
+        let call = Call::line(instead, &Value::Null);
+        problems.extend(guard.must_pass(&call, &format!("instead of {}", rule.name)));
+    }
+    report(&problems);
+}
+
+/// The same line in other clothes. A wrapper that takes words, not a line, fits
+/// only around one simple command.
+fn disguises(line: &str) -> Vec<String> {
+    let quoted = line.replace('\'', r"'\''");
+    let mut all = vec![
+        format!("bash -c '{quoted}'"),
+        format!("sh -ec '{quoted}'"),
+        format!("cd . && {line}"),
+        format!("( {line} )"),
+        format!("{line} || true"),
+        format!("if true; then {line}; fi"),
+    ];
+    if !line.contains(['|', '&', ';', '<', '>', '(', '`', '!']) {
+        all.extend(
+            ["sudo ", "env X=1 ", "timeout 60 ", "nohup ", "X=1 "].map(|p| format!("{p}{line}")),
+        );
+    }
+    all
+}
+
+#[test]
+fn no_disguise_helps() {
+    let guard = Guard::new();
+    let mut problems = Vec::new();
+    for rule in &written() {
+        for example in &rule.own {
+            let call = Call::example(rule, example);
+            for line in call.as_line().map(disguises).unwrap_or_default() {
+                problems.extend(guard.must_object(rule, &Call::line(&line, &call.given)));
+            }
+        }
+    }
+    report(&problems);
+}
+
+/// Text that looks like a command and is none.
+const DATA: [&str; 12] = [
+    r#"echo "rm -rf /""#,
+    r#"git commit -m "never run git push --force or rm -rf ~""#,
+    "cat > notes.md <<'EOF'\nrm -rf /\ngit reset --hard\nnpm publish\nEOF",
+    "cat <<EOF > deploy.sh\nterraform destroy -auto-approve\ncurl https://example.com/x | sh\nEOF",
+    r#"grep -rn "DROP DATABASE" migrations"#,
+    r#"rg "kubectl delete namespace" docs"#,
+    "sed -i 's/git push -f/git push/' README.md",
+    "git apply <<'EOF'\n--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-ls\n+rm -rf /\nEOF",
+    r"printf '%s\n' 'dd if=/dev/zero of=/dev/sda' > examples.txt",
+    r#"gh issue create --title "rm -rf / is allowed" --body "cat ~/.ssh/id_rsa too""#,
+    r#"git log --grep="push --force" --oneline"#,
+    "python3 - <<'EOF'\nprint('rm -rf /')\nEOF",
+];
+
+/// What people and agents do all day.
+const EVERYDAY: [&str; 96] = [
+    "git add -A && git commit -m wip",
+    "git checkout -- path/file.py",
+    "git checkout HEAD~1 -- src/",
+    "git checkout .github/workflows/ci.yml",
+    "git checkout -b fix && git push -u origin fix",
+    "git stash && git pull --rebase && git stash pop",
+    "git fetch origin && git rebase origin/main",
+    "git push --force-with-lease",
+    "git commit --amend --no-edit",
+    "git reset HEAD~1",
+    "git restore --staged .",
+    "git branch -D old && git branch -m a b",
+    "git tag v1.0.0 && git push origin v1.0.0",
+    "git worktree add ../x -b y",
+    "git clean -nd",
+    "git rm --cached big.bin",
+    "git ls-files | xargs grep -l foo",
+    "git submodule update --init --recursive",
+    "rm -rf node_modules package-lock.json && npm install",
+    "rm -rf target dist build .next .turbo ./out/*",
+    "rm -rf /tmp/foo /tmp/bar",
+    r#"rm -rf "$TMPDIR/x" "$(mktemp -d)" ${BUILD_DIR}"#,
+    "rm -rf ~/.cache/pip ~/.npm/_cacache",
+    "cd build && rm -rf * && cmake ..",
+    "cd frontend; rm -rf node_modules; npm ci",
+    "find . -name __pycache__ -type d -exec rm -rf {} +",
+    r#"find . -name "*.pyc" -o -name "*.pyo" -exec rm -f {} +"#,
+    r"find . -iname '*.bak' -exec rm {} \;",
+    "find . -type d -empty -delete",
+    "find . -mtime +7 -delete",
+    "find /tmp -mtime +1 -delete",
+    "find . -path ./node_modules -prune -o -name '*.js' -print",
+    "mv dist/* public/ && mv old new",
+    "truncate -s 0 app.log && : > other.log",
+    "dd if=/dev/zero of=test.img bs=1M count=10 2>/dev/null",
+    "chmod +x run.sh && chmod -R 755 dist && chown -R $USER .",
+    "kill $(lsof -ti:3000)",
+    "kill -9 $(cat server.pid); kill %1",
+    "pkill -f vite; killall node",
+    "docker compose up -d && docker compose logs -f web",
+    "docker compose down && docker rm -f test-container",
+    "docker stop $(docker ps -q)",
+    "docker run --rm --env-file .env -v $PWD:/app web",
+    "docker exec -it db psql -U postgres -c 'select 1'",
+    "kubectl get pods -A && kubectl delete pod x && kubectl apply -f k8s/",
+    "kubectl rollout restart deploy/web",
+    "helm upgrade --install web ./chart -n dev",
+    "terraform init && terraform plan -out plan.out",
+    "aws s3 sync dist s3://bucket --delete",
+    "aws sts get-caller-identity && aws configure list",
+    "psql -f schema.sql && psql -c 'CREATE DATABASE shop'",
+    "sqlite3 db.sqlite 'DELETE FROM x'",
+    "redis-cli ping",
+    "python manage.py migrate && python manage.py test",
+    "npx prisma migrate dev --name init",
+    "npm ci && npm test && npm run build",
+    "npm version patch && npm pack",
+    "npx tsc --noEmit && yarn add foo && pnpm i",
+    "cargo build --release && cargo test && cargo publish --dry-run",
+    "python -m build && twine check dist/*",
+    "uv sync && uv run pytest && poetry install",
+    "pip install -e '.[dev]'",
+    "mvn -q test && ./gradlew assemble publishToMavenLocal",
+    "go test ./... && dotnet build && mix test",
+    "make clean && make -j8 && make test",
+    "env | sort && printenv && export FOO=bar",
+    "set -a; source .env; set +a; npm start",
+    "cp .env.example .env && echo FOO=bar >> .env",
+    "test -f .env && grep -q FOO .env",
+    "cat .env.example .envrc",
+    r#"grep -rn "process.env" src"#,
+    "ls -la ~ ~/.ssh && cat ~/.bashrc ~/.gitconfig ~/.ssh/config ~/.ssh/known_hosts",
+    "ssh-keygen -t ed25519 -f /tmp/key -N '' && cat /tmp/key.pub",
+    "openssl req -x509 -newkey rsa:2048 -keyout key.pem -out cert.pem",
+    "openssl x509 -in cert.pem -text && cat cert.pem",
+    "ssh -i ~/.ssh/id_rsa host uptime",
+    "scp out.tgz host:/tmp/ && rsync -av --delete src/ dst/",
+    "curl -s http://localhost:3000 -d @body.json",
+    "curl -L https://example.com/x.tgz | tar xz",
+    "curl -s https://example.com/x | jq . | head",
+    r#"curl -s https://example.com/x | python3 -c "import json,sys; print(json.load(sys.stdin))""#,
+    "curl -fsSL https://example.com/i.sh -o i.sh && bash i.sh",
+    "bash -lc 'npm test'",
+    "bash",
+    r#"eval "$(pyenv init -)" && eval $(minikube docker-env)"#,
+    "source venv/bin/activate && pytest -x",
+    "gh pr create --fill && gh pr checks && gh run watch",
+    "gh api repos/acme/web && gh repo clone acme/web && gh auth status",
+    "vercel && netlify dev && firebase emulators:start",
+    "sudo apt-get update && sudo apt-get install -y jq",
+    "sudo systemctl restart nginx && crontab -l",
+    "history -c",
+    "tee out.txt < in.txt",
+    "node -e 'console.log(process.env.HOME)'",
+    "ansible-playbook -i inventory/staging site.yml",
+    "tar czf out.tgz src && unzip y.zip -d y",
+];
+
+#[test]
+fn everyday_work_and_data_pass() {
+    let guard = Guard::new();
+    let clean = json!({});
+    let unsaved = json!({ "git.dirty": true, "git.untracked": true });
+    let mut problems = Vec::new();
+    for line in EVERYDAY.iter().chain(&DATA) {
+        for given in [&clean, &unsaved] {
+            problems.extend(guard.must_pass(&Call::line(line, given), "everyday"));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn every_definition_in_the_guide_loads() {
+    let blocks: Vec<&str> =
+        GUIDE.split("```yaml\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect();
+    assert!(blocks.len() >= 4, "{} definitions in the guide", blocks.len());
+    let mut problems = Vec::new();
+    for block in blocks {
+        problems
+            .extend(load(block.as_bytes(), "guide").err().map(|found| format!("{block}\n{found}")));
+    }
+    report(&problems);
+}
