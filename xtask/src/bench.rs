@@ -9,6 +9,12 @@ use crate::shell::{self, cargo, root};
 const BUILD_SECONDS_MAX: u64 = 180;
 
 pub(crate) fn run(parts: &[String]) -> Result<(), String> {
+    if parts.first().is_some_and(|part| part == "corpus") {
+        shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline-bench"]))?;
+        let release = target_directory()?.join("release");
+        let mut bench = std::process::Command::new(release.join("jackline-bench"));
+        return shell::run(bench.arg(release.join("jackline")).args(parts));
+    }
     if let Some(unknown) =
         parts.iter().find(|part| !["engine", "process", "replay", "build"].contains(&part.as_str()))
     {

@@ -20,7 +20,9 @@ usage: cargo xtask COMMAND
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema
   bench [PART…]    measure ratios side by side: engine, process, replay, build
-                   (all but build unless told)";
+                   (all but build unless told)
+  bench corpus F…  decide recorded runs (.jsonl.gz) again, and count what would
+                   have been in the way";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

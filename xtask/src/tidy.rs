@@ -29,7 +29,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("runtime", &["definition", "engine", "journal"]),
     ("cli", &["definition", "engine", "journal", "runtime"]),
     ("conformance", &["definition", "engine"]),
-    ("bench", &["definition", "engine", "journal", "runtime"]),
+    ("bench", &["definition", "engine", "journal", "runtime", "shell"]),
 ];
 
 pub(crate) fn run() -> Result<(), String> {

@@ -11,6 +11,7 @@
 )]
 
 mod cedar;
+mod corpus;
 mod engine;
 mod mix;
 mod process;
@@ -27,10 +28,21 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let Some(jackline) = words.next().map(PathBuf::from) else {
-        println!("usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay]…");
+        println!("usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay]… | corpus FILE…");
         return ExitCode::from(2);
     };
     let wanted: Vec<String> = words.collect();
+    if let [part, files @ ..] = wanted.as_slice()
+        && part == "corpus"
+    {
+        return match files.iter().try_for_each(|file| corpus::run(file)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                println!("the corpus can't be played: {failure}");
+                ExitCode::from(3)
+            }
+        };
+    }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let mut report = Report::default();
     let run = || -> Result<(), Failure> {

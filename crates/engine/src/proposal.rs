@@ -247,6 +247,13 @@ fn argument_touches(tool: Resolved<'_>, args: &Value, place: &Place, cwd: &str) 
     if !read.is_empty() || !write.is_empty() {
         return touches;
     }
+    if tool.kind == Kind::Search {
+        let path = texts(args, "/path").next().unwrap_or(".");
+        let target = Target::At(place.locate(path, cwd));
+        let access = Access::Read(Lines::Some);
+        touches.push(Touch { access, target, recursive: true, command: None });
+        return touches;
+    }
     let access = match tool.kind {
         Kind::Read => Access::Read(lines),
         Kind::Write | Kind::Edit | Kind::Delete => access,

@@ -42,7 +42,9 @@ impl Guard for ReadGuard {
             && let Some(call) = look.state.in_flight.find(look.key())
         {
             let shown = seen.iter().map(|seen| look.place.locate(&seen.path, "."));
-            for path in call.files.iter().map(|noted| noted.path.clone()).chain(shown) {
+            let searches = |noted: &&Noted| matches!(noted.did, Did::Searched { .. });
+            let named = call.files.iter().filter(|noted| !searches(noted));
+            for path in named.map(|noted| noted.path.clone()).chain(shown) {
                 ask_contents(look, path, queries);
             }
             if call.changes != Changes::Nothing {
@@ -144,8 +146,9 @@ enum Need {
 }
 
 fn need(proposal: &Proposal<'_>, touch: &Touch, deletes: bool) -> Option<Need> {
-    if proposal.program(touch.command) == "git" {
-        // What git brings back it has, and what it would lose is another rule's.
+    if matches!(proposal.program(touch.command), "git" | "sqlite3") {
+        // What git brings back it has, and what it would lose is another rule's;
+        // and a database is not read as a text.
         return None;
     }
     match touch.access {
@@ -319,6 +322,7 @@ pub(crate) fn noted(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Not
     for touch in &proposal.touches {
         let Target::At(path) = &touch.target else { continue };
         let did = match touch.access {
+            Access::Read(_) if touch.recursive => Did::Searched { sure: is_sure(proposal, touch) },
             Access::Read(lines) => Did::Saw { part: part(lines), sure: is_sure(proposal, touch) },
             Access::Write | Access::Edit => Did::Wrote,
             Access::Append => Did::Appended,
@@ -376,6 +380,11 @@ fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
         })
         .collect();
     for Noted { path, did } in &call.files {
+        if let Did::Searched { sure } = did
+            && sure.is_some_and(|sure| sure || succeeded)
+        {
+            state.reads.searched(&call.actor, path, state.clock.now(), record.seq);
+        }
         let Some((real, fact)) = look(path) else { continue };
         match did {
             Did::Saw { part, sure } => {
@@ -386,6 +395,7 @@ fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
                     state.reads.saw(&call.actor, &real, part, fact, record.seq);
                 }
             }
+            Did::Searched { .. } => {}
             Did::Wrote => wrote(state, &call.actor, &real, fact, record.seq),
             Did::Appended => state.reads.appended(&call.actor, &real, fact, record.seq),
             Did::Removed if fact.kind == FileKind::Missing => state.reads.gone(&real),

@@ -76,6 +76,10 @@ pub(crate) enum Did {
         part: Part,
         sure: Option<bool>,
     },
+    /// Searches it with everything below it.
+    Searched {
+        sure: Option<bool>,
+    },
     Wrote,
     Appended,
     Removed,

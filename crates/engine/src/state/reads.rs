@@ -13,12 +13,18 @@ use super::short;
 use crate::digest::Digest128;
 use crate::facts::{FileFact, FileKind, Tracked};
 use crate::id::ActorId;
+use crate::path::is_within;
+use crate::time::Timestamp;
 
 /// How many records are kept.
 const RECORDS_MAX: usize = 1024;
 
 /// How much room their paths may take.
 const PATH_BYTES_MAX: usize = 28 * 1024;
+
+/// How many searched directories are kept, and how long their names may be.
+const SEARCHED_MAX: usize = 16;
+const DIRECTORY_BYTES_MAX: usize = 256;
 
 /// How many separate ranges of lines are kept of one file.
 const RANGES_MAX: usize = 4;
@@ -28,6 +34,18 @@ const RANGES_MAX: usize = 4;
 pub(crate) struct Reads {
     records: Vec<ReadRecord>,
     path_bytes: u32,
+    /// Directories that were searched, the latest at the end.
+    searched: Vec<Searched>,
+}
+
+/// A directory that an actor searched: it has seen something of every file that
+/// was not changed since.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Searched {
+    actor: u64,
+    directory: String,
+    at: Timestamp,
+    seq: u64,
 }
 
 /// What one actor has seen of one file.
@@ -81,9 +99,12 @@ pub(crate) enum Knows {
 impl Reads {
     /// How well an actor knows a file that looks like `fact`.
     pub(crate) fn knows(&self, actor: &ActorId, path: &str, fact: &FileFact) -> Knows {
-        let Some(record) = self.find(actor, path) else { return Knows::Nothing };
+        let searched = self.was_searched(actor, path, fact);
+        let Some(record) = self.find(actor, path) else {
+            return if searched { Knows::Part { seen: 0, of: 0 } } else { Knows::Nothing };
+        };
         if !record.is_current(fact) {
-            return Knows::Stale;
+            return if searched { Knows::Part { seen: 0, of: 0 } } else { Knows::Stale };
         }
         match &record.seen {
             Seen::Whole => Knows::Whole,
@@ -93,6 +114,27 @@ impl Reads {
                 Knows::Part { seen, of: record.lines }
             }
         }
+    }
+
+    /// An actor searched a directory with everything below it.
+    pub(crate) fn searched(&mut self, actor: &ActorId, directory: &str, at: Timestamp, seq: u64) {
+        let actor = short(actor.as_str());
+        self.searched.retain(|known| (known.actor, known.directory.as_str()) != (actor, directory));
+        if self.searched.len() >= SEARCHED_MAX {
+            self.searched.remove(0);
+        }
+        if directory.len() <= DIRECTORY_BYTES_MAX {
+            self.searched.push(Searched { actor, directory: directory.to_string(), at, seq });
+        }
+    }
+
+    fn was_searched(&self, actor: &ActorId, path: &str, fact: &FileFact) -> bool {
+        let actor = short(actor.as_str());
+        self.searched.iter().any(|known| {
+            known.actor == actor
+                && is_within(path, &known.directory)
+                && fact.modified.is_some_and(|modified| modified < known.at)
+        })
     }
 
     /// Whether the contents must be looked at to say how well a file is known.
@@ -149,11 +191,13 @@ impl Reads {
     /// An actor's context was compacted: it may have forgotten what it saw.
     pub(crate) fn forget(&mut self, actor: &ActorId) {
         let actor = short(actor.as_str());
+        self.searched.retain(|known| known.actor != actor);
         self.retain(|record| record.actor != actor);
     }
 
     /// Undoing an attempt changes files back: what was seen since is not there.
     pub(crate) fn forget_since(&mut self, seq: u64) {
+        self.searched.retain(|known| known.seq < seq);
         self.retain(|record| record.used < seq);
     }
 
