@@ -184,10 +184,20 @@ impl Drop for Running {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::path::{Path, PathBuf};
     use std::process::Stdio;
 
     use super::*;
+
+    /// Writes a program. Another process does, so that no thread that starts a
+    /// program in the same moment holds it open: the system runs no such file.
+    pub(crate) fn write_script(path: &Path, text: &str) -> PathBuf {
+        let mut writer = Command::new("sh");
+        writer.args(["-c", r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod +x "$0""#]);
+        assert!(writer.arg(path).arg(text).status().unwrap().success());
+        path.to_owned()
+    }
 
     const LONG: Duration = Duration::from_mins(1);
 

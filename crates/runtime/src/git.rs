@@ -210,6 +210,12 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::child::tests::write_script;
+
+    /// Nobody minds here how long it takes.
+    fn git() -> Git<'static> {
+        Git { allowed_ms: 60_000, ..Git::default() }
+    }
 
     struct Repository {
         root: TempDir,
@@ -255,14 +261,14 @@ mod tests {
         }
 
         fn status(&self) -> GitFact {
-            Git::default().status(&self.path())
+            git().status(&self.path())
         }
 
         fn ignored(&self, names: &[&str]) -> Vec<String> {
             let root = self.path();
             let paths: Vec<PathBuf> = names.iter().map(|name| root.join(name)).collect();
             let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-            let ignored = Git::default().ignored(&paths);
+            let ignored = git().ignored(&paths);
             let name = |path: &&Path| path.strip_prefix(&root).unwrap().display().to_string();
             ignored.iter().map(name).collect()
         }
@@ -301,7 +307,7 @@ mod tests {
     #[test]
     fn a_directory_that_is_not_there_yet_belongs_to_the_repository_around_it() {
         let repository = Repository::with_commit();
-        let git = Git::default();
+        let git = git();
         assert_eq!(git.status(&repository.path().join("a/b")), fact(false, false, "main"));
         assert_eq!(git.status(&repository.path().join("kept")), fact(false, false, "main"));
     }
@@ -309,14 +315,14 @@ mod tests {
     #[test]
     fn without_a_repository_there_is_none() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!(Git::default().status(root.path()), GitFact::default());
+        assert_eq!(git().status(root.path()), GitFact::default());
     }
 
     #[test]
     fn a_repository_that_git_cannot_read_is_unsaved() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join(".git"), "gitdir: /nowhere/at/all\n").unwrap();
-        assert_eq!(Git::default().status(root.path()), unsaved());
+        assert_eq!(git().status(root.path()), unsaved());
     }
 
     #[test]
@@ -342,12 +348,8 @@ mod tests {
     #[test]
     fn a_git_that_is_missing_hangs_or_rambles_leaves_everything_unsaved() {
         let root = tempfile::tempdir().unwrap();
-        let script = |name: &str, text: &str| {
-            let path = root.path().join(name);
-            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-            path.into_os_string()
-        };
+        let script =
+            |name: &str, text: &str| write_script(&root.path().join(name), text).into_os_string();
         for program in [
             OsString::from("/nowhere/git"),
             script("hangs", "sleep 1000"),
@@ -398,6 +400,6 @@ mod tests {
     #[test]
     fn without_a_repository_nothing_is_ignored() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!(Git::default().ignored(&[&root.path().join("x")]).len(), 0);
+        assert_eq!(git().ignored(&[&root.path().join("x")]).len(), 0);
     }
 }
