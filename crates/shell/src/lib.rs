@@ -22,6 +22,7 @@ extern crate std;
 mod ansi;
 mod braces;
 mod compound;
+mod continued;
 mod dollar;
 mod expand;
 mod limits;
@@ -76,7 +77,13 @@ pub fn is_valid(line: &str) -> Option<bool> {
     if line.len() > LINE_BYTES_MAX || line.as_bytes().contains(&0) {
         return None;
     }
-    match parse::parse(line) {
+    let mut parsed = parse::parse(line);
+    if parsed.is_err()
+        && let Some(joined) = continued::joined(line)
+    {
+        parsed = parse::parse(&joined);
+    }
+    match parsed {
         Ok(_) => Some(true),
         Err(parse::Halt::Syntax(_)) => Some(false),
         Err(parse::Halt::Continued(_) | parse::Halt::Deep | parse::Halt::Many) => None,

@@ -20,6 +20,39 @@ pub(crate) struct Scene<'w, 'a> {
     pub(crate) span: Span,
 }
 
+/// The options of a program that runs another: they end at its first operand,
+/// and what stands behind that belongs to the command it runs.
+pub(crate) struct Leading<'w, 'a> {
+    options: Vec<(&'w str, Option<Word<'a>>)>,
+    /// Operands that were passed over, such as the `A=b` of `sudo A=b cmd`.
+    pub(crate) passed: Vec<usize>,
+    /// Where the first operand stands.
+    pub(crate) first: Option<usize>,
+}
+
+impl<'a> Leading<'_, 'a> {
+    /// Whether any of these options is given.
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
+        self.options.iter().any(|(given, _)| names.iter().any(|name| is_short_for(given, name)))
+    }
+
+    /// The value of the last of these options that is given.
+    pub(crate) fn value(&self, names: &[&str]) -> Option<Word<'a>> {
+        let given = self.options.iter().filter(|(given, _)| names.contains(given));
+        given.filter_map(|(_, value)| value.clone()).next_back()
+    }
+
+    /// Whether every option that is given has a value.
+    pub(crate) fn all_have_values(&self) -> bool {
+        self.options.iter().all(|(_, value)| value.is_some())
+    }
+}
+
+/// Whether an option is another one, or a long one that is not written out.
+fn is_short_for(given: &str, name: &str) -> bool {
+    given == name || (given.len() > 1 && name.starts_with(given))
+}
+
 /// An argument, as programs that follow `getopt` read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Arg<'w, 'a> {
@@ -50,9 +83,25 @@ impl<'w, 'a> Args<'w, 'a> {
         self.at
     }
 
-    /// Whether an option takes a value: `options` lists those that do.
+    /// Whether an option takes the next word as its value: `options` lists
+    /// those that do.
     fn takes_value(&self, name: &str) -> bool {
         self.options.split(' ').any(|option| option == name)
+    }
+
+    /// Whether a short option takes the rest of its own word: marked by a `?`.
+    fn takes_rest(&self, name: &str) -> bool {
+        self.options.split(' ').any(|option| option.strip_suffix('?') == Some(name))
+    }
+
+    /// The long option that is meant: any start of its name that is not the
+    /// name of another one will do.
+    fn meant(&self, given: &'w str) -> &'w str {
+        if given.len() < 2 || self.takes_value(given) || self.takes_rest(given) {
+            return given;
+        }
+        let mut options = self.options.split(' ').map(|option| option.trim_end_matches('?'));
+        options.find(|option| option.starts_with(given)).unwrap_or(given)
     }
 
     fn short(&mut self, index: usize, from: usize) -> Option<Arg<'w, 'a>> {
@@ -69,6 +118,10 @@ impl<'w, 'a> Args<'w, 'a> {
                 self.at += 1;
                 self.words.get(self.at - 1).cloned()
             };
+            return Some(Arg::Option(name, value));
+        }
+        if self.takes_rest(name) {
+            let value = (after < word.text.len()).then(|| tail(word, after));
             return Some(Arg::Option(name, value));
         }
         if after < word.text.len() {
@@ -98,8 +151,10 @@ impl<'w, 'a> Iterator for Args<'w, 'a> {
         }
         let Some(long) = text.strip_prefix("--") else { return self.short(index, 1) };
         if let Some((name, value)) = long.split_once('=') {
-            return Some(Arg::Option(name, Some(tail(word, text.len() - value.len()))));
+            let value = tail(word, text.len() - value.len());
+            return Some(Arg::Option(self.meant(name), Some(value)));
         }
+        let long = self.meant(long);
         let value = self.takes_value(long).then(|| {
             self.at += 1;
             self.words.get(self.at - 1).cloned()
@@ -163,9 +218,38 @@ impl<'w, 'a> Scene<'w, 'a> {
             .collect()
     }
 
+    /// The options of a program that runs another, and where its command starts.
+    pub(crate) fn leading(&self) -> Leading<'w, 'a> {
+        self.leading_past(|_| false)
+    }
+
+    /// The same for a program that passes over some operands.
+    pub(crate) fn leading_past(&self, passes: fn(&Word<'a>) -> bool) -> Leading<'w, 'a> {
+        let mut leading = Leading { options: Vec::new(), passed: Vec::new(), first: None };
+        for arg in self.args() {
+            match arg {
+                Arg::Option(name, value) => leading.options.push((name, value)),
+                Arg::Operand(index) if self.word(index).is_some_and(passes) => {
+                    leading.passed.push(index);
+                }
+                Arg::Operand(index) => {
+                    leading.first = Some(index);
+                    break;
+                }
+            }
+        }
+        leading
+    }
+
     /// Whether any of these options is given.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
-        self.args().any(|arg| matches!(arg, Arg::Option(name, _) if names.contains(&name)))
+        let mut args = self.args();
+        let own = args.clone();
+        args.any(|arg| match arg {
+            Arg::Option(given, _) if own.takes_value(given) => names.contains(&given),
+            Arg::Option(given, _) => names.iter().any(|name| is_short_for(given, name)),
+            Arg::Operand(_) => false,
+        })
     }
 
     /// The value of the last of these options that is given.

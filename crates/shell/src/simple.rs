@@ -200,9 +200,10 @@ impl<'a> Walk<'a> {
         let Some(sure) = named.last().map(|function| function.sure) else { return false };
         if named.iter().any(|function| self.is_calling(function)) {
             // One round of a recursion is seen, further ones are not.
+            let index = self.push(words.to_vec(), effects.to_vec(), Status::LOST, span);
             self.state.forget_variables();
             self.state.dir = Dir::Unknown;
-            self.add_opaque(Reason::TooDeep, Cow::Owned(path.into()), None);
+            self.add_opaque(Reason::TooDeep, Cow::Owned(path.into()), Some(index));
             return sure;
         }
         if !effects.is_empty() {

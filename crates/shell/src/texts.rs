@@ -4,6 +4,7 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
+use crate::continued;
 use crate::expand::Expander;
 use crate::limits::{LINE_BYTES_MAX, TEXTS_MAX};
 use crate::line::{Known, Reason, Span, Word};
@@ -34,7 +35,13 @@ impl<'a> Walk<'a> {
                 self.node(&tree, root, exit);
                 self.source = outer;
             }
-            Err(halt) => self.add_opaque(reason(halt), Cow::Borrowed(text), None),
+            Err(halt) => match continued::joined(text).filter(|text| parse(text).is_ok()) {
+                Some(joined) => {
+                    let around = self.span_of(text).unwrap_or(self.around);
+                    self.written_text(&joined, None, around, exit);
+                }
+                None => self.add_opaque(reason(halt), Cow::Borrowed(text), None),
+            },
         }
         self.shared.texts -= 1;
     }

@@ -5,105 +5,155 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::limits::ITEMS_MAX;
-use crate::line::{Known, Lines, Word};
-use crate::scene::{Arg, Scene};
+use crate::line::{Dir, Known, Lines, Word};
+use crate::scene::{Arg, Scene, tail};
 use crate::walk::Stdin;
 
-/// What `find` may come across: a pattern below each place it starts from.
-fn matches_below<'a>(scene: &Scene<'_, 'a>) -> (Vec<Word<'a>>, bool) {
+/// The tests and actions of `find` that have one argument.
+const WITH_ARGUMENT: &str = "-amin -anewer -atime -cmin -cnewer -context -ctime -files0-from -flags \
+    -fls -fprint -fprint0 -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename \
+    -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -path -perm -printf -regex \
+    -regextype -samefile -size -type -uid -used -user -wholename -xattr -xtype";
+
+/// Words that let everything pass that is there.
+const LETS_PASS: &str = "-P -H -L -E -X -d -s -x -depth -xdev -mount -noleaf -daystart -follow \
+    -ignore_readdir_race -noignore_readdir_race -warn -nowarn -regextype -true -print -print0 -ls \
+    -printf -fprint -fprint0 -fls -fprintf -delete -exec -execdir -ok -okdir -files0-from";
+
+/// What the expression of `find` lets pass, as far as it was read.
+struct Tests<'w, 'a> {
+    name: Option<&'w Word<'a>>,
+    /// Something may be kept out.
+    any: bool,
+    /// One test or another, or none: what passes is not known.
+    either: bool,
+}
+
+impl<'a> Tests<'_, 'a> {
+    /// Takes one word of the expression into account.
+    fn read(&mut self, text: &str, argument: Option<&Word<'_>>) {
+        match text {
+            "-o" | "-or" | "!" | "-not" | "," => self.either = true,
+            "-maxdepth" | "-mindepth" if argument.is_some_and(|depth| depth.text == "0") => {}
+            text if !text.starts_with('-') => {}
+            text if LETS_PASS.split(' ').any(|word| word == text) => {}
+            _ => self.any = true,
+        }
+    }
+
+    /// What a command is given for `{}`.
+    fn names(&self, roots: &[Word<'a>]) -> Vec<Word<'a>> {
+        let name = self.name.filter(|name| !self.either && name.known != Known::Unknown);
+        let mut found = Vec::new();
+        for root in roots {
+            if root.known == Known::Unknown || !self.any {
+                found.push(root.clone());
+            }
+            let base = root.text.trim_end_matches('/');
+            match name {
+                _ if root.known == Known::Unknown => {}
+                Some(name) => found.push(Word::glob(format!("{base}/**/{}", name.text))),
+                None => found.push(Word::glob(format!("{base}/**"))),
+            }
+        }
+        found
+    }
+}
+
+/// The places `find` starts from, and where its expression starts.
+fn roots<'a>(scene: &Scene<'_, 'a>) -> (Vec<Word<'a>>, usize) {
     let mut roots: Vec<Word<'a>> = Vec::new();
     let mut at = 1;
-    while matches!(scene.exact(at), Some("-H" | "-L" | "-P")) {
+    while let Some(text) = scene.exact(at) {
+        match text {
+            "-H" | "-L" | "-P" | "-E" | "-X" | "-d" | "-s" | "-x" | "--" => {}
+            "-D" => at += 1,
+            "-f" => {
+                at += 1;
+                roots.extend(scene.word(at).cloned());
+            }
+            text if text.starts_with("-O") => {}
+            _ => break,
+        }
         at += 1;
     }
     while let Some(word) = scene.word(at)
         && !word.text.starts_with('-')
-        && !matches!(&*word.text, "(" | "!" | ")")
+        && !matches!(&*word.text, "(" | "!" | ")" | ",")
     {
         roots.push(word.clone());
         at += 1;
     }
+    if roots.len() > ITEMS_MAX || scene.words.iter().any(|word| word.text == "-files0-from") {
+        roots = alloc::vec![Word::unknown("{}")];
+    }
     if roots.is_empty() {
         roots.push(Word::literal("."));
     }
-    if roots.len() > ITEMS_MAX {
-        roots = alloc::vec![Word::unknown("{}")];
-    }
-    let mut name = None;
-    let mut tests = false;
-    let mut either = false;
-    for (index, word) in scene.words.iter().enumerate().skip(at) {
-        match &*word.text {
-            "-name" => {
-                tests = true;
-                name = scene.word(index + 1);
-            }
-            "-o" | "-or" | "!" | "-not" => either = true,
-            "-delete" | "-exec" | "-execdir" | "-ok" | "-okdir" | "-print" | "-depth" | ";" => {}
-            text if text.starts_with('-') => tests = true,
-            _ => {}
-        }
-    }
-    let name = name.filter(|name| !either && name.known != Known::Unknown);
-    let found = roots
-        .into_iter()
-        .map(|root| {
-            if root.known == Known::Unknown {
-                return root;
-            }
-            let base = root.text.trim_end_matches('/');
-            Word::glob(match name {
-                Some(name) => format!("{base}/**/{}", name.text),
-                None => format!("{base}/**"),
-            })
-        })
-        .collect();
-    (found, tests)
+    (roots, at)
 }
 
 pub(super) fn find(scene: &mut Scene<'_, '_>) {
     scene.unknown_options();
-    let (found, tests) = matches_below(scene);
-    let mut at = 1;
+    let (roots, mut at) = roots(scene);
+    // Only what stands before an action keeps something from it.
+    let mut tests = Tests { name: None, any: false, either: false };
     while let Some(word) = scene.word(at) {
         let text = word.exact().unwrap_or_default();
+        let argument = scene.word(at + 1);
+        tests.read(text, argument);
+        at += 1;
         match text {
+            "-name" => tests.name = argument,
             "-delete" => {
-                for path in &found {
-                    if tests || path.known == Known::Unknown {
-                        scene.delete(path.clone(), false);
-                    } else {
-                        let root = String::from(path.text.trim_end_matches("/**"));
-                        scene.delete(Word::literal(root), true);
+                if tests.any || tests.either {
+                    for path in tests.names(&roots) {
+                        scene.delete(path, false);
+                    }
+                } else {
+                    for root in &roots {
+                        scene.delete(root.clone(), true);
                     }
                 }
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-                if let Some(path) = scene.word(at + 1) {
+                if let Some(path) = argument {
                     scene.write(path.clone());
                 }
+                at += usize::from(text == "-fprintf") * 2;
             }
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                let inner: Vec<_> = scene
-                    .words
-                    .get(at + 1..)
-                    .unwrap_or_default()
-                    .iter()
-                    .take_while(|word| !matches!(&*word.text, ";" | "+"))
-                    .cloned()
-                    .collect();
+                let inner = command(scene, at);
                 at += inner.len() + 1;
-                run_with_names(scene, &inner, &found);
+                let outer = scene.walk.state.dir.clone();
+                if text.ends_with("dir") {
+                    scene.walk.state.dir = Dir::Unknown;
+                }
+                run_with_names(scene, inner, &tests.names(&roots));
+                scene.walk.state.dir = outer;
             }
             "-files0-from" => {
-                if let Some(path) = scene.word(at + 1) {
+                if let Some(path) = argument {
                     scene.read(path.clone(), Lines::Some);
                 }
             }
             _ => {}
         }
-        at += 1;
+        let has_argument =
+            text.starts_with("-newer") || WITH_ARGUMENT.split(' ').any(|word| word == text);
+        at += usize::from(has_argument);
     }
+}
+
+/// The command behind `-exec`: a `+` ends it only right behind `{}`.
+fn command<'w, 'a>(scene: &Scene<'w, 'a>, from: usize) -> &'w [Word<'a>] {
+    let words = scene.words.get(from..).unwrap_or_default();
+    let end = words.iter().enumerate().position(|(at, word)| match &*word.text {
+        ";" => true,
+        "+" => at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|w| w.text == "{}"),
+        _ => false,
+    });
+    words.get(..end.unwrap_or(words.len())).unwrap_or_default()
 }
 
 /// Runs a command with `{}` in place of the names.
@@ -121,14 +171,31 @@ fn run_with_names<'a>(scene: &mut Scene<'_, 'a>, inner: &[Word<'a>], found: &[Wo
     scene.run_each(words);
 }
 
+/// Where a program starts that is written into the word of its option.
+fn program_from(word: &Word<'_>) -> Option<usize> {
+    let text = &*word.text;
+    match text.split_once('=') {
+        Some((option, _)) if text.starts_with("--") => Some(option.len() + 1),
+        _ => (!text.starts_with("--") && text.len() > 2).then_some(2),
+    }
+}
+
 /// `fd pattern dir -x cmd`.
 pub(super) fn fd(scene: &mut Scene<'_, '_>) {
     let at = scene
         .words
         .iter()
         .position(|word| matches!(&*word.text, "-x" | "-X" | "--exec" | "--exec-batch"));
-    if let Some(at) = at {
+    let attached = scene.words.iter().position(|word| {
+        ["-x", "-X", "--exec=", "--exec-batch="].iter().any(|start| word.text.starts_with(start))
+    });
+    if let Some(at) = at.or(attached) {
         let mut words = scene.words.get(at + 1..).unwrap_or_default().to_vec();
+        if let Some((word, start)) =
+            scene.word(at).and_then(|word| Some((word, program_from(word)?)))
+        {
+            words.insert(0, tail(word, start));
+        }
         for word in &mut words {
             if word.text.contains('{') {
                 word.known = Known::Unknown;
@@ -149,10 +216,9 @@ pub(super) fn xargs(scene: &mut Scene<'_, '_>) {
                 first = Some(index);
                 break;
             }
-            Arg::Option("I" | "replace", value) => {
+            Arg::Option("I" | "i" | "replace", value) => {
                 replace = Some(value.map_or_else(|| String::from("{}"), |word| word.text.into()));
             }
-            Arg::Option("i", _) => replace = Some(String::from("{}")),
             Arg::Option("a" | "arg-file", Some(path)) => scene.read(path, Lines::Some),
             Arg::Option(..) => {}
         }

@@ -298,14 +298,20 @@ pub(super) fn editor(scene: &mut Scene<'_, '_>) {
     scene.opaque(Reason::InlineScript, text);
 }
 
-/// `watch cmd` runs its words as shell text, over and over.
+/// `watch cmd` runs its words as shell text, over and over; `watch -x` as they are.
 pub(super) fn watch(scene: &mut Scene<'_, '_>) {
-    let at = scene.args().find_map(|arg| match arg {
-        Arg::Operand(index) => Some(index),
-        Arg::Option(..) => None,
-    });
-    let Some(at) = at else { return };
+    let own = scene.leading();
+    let Some(at) = own.first else { return };
     let words = scene.words.get(at..).unwrap_or_default();
+    if own.has(&["x", "exec"]) {
+        scene.run_each(words.to_vec());
+        return;
+    }
+    again_and_again(scene, words);
+}
+
+/// Runs words as shell text, any number of times.
+fn again_and_again<'a>(scene: &mut Scene<'_, 'a>, words: &[Word<'a>]) {
     let literal = words.iter().all(|word| word.known == Known::Literal);
     let known = if literal { Known::Literal } else { Known::Unknown };
     let exit = core::mem::replace(&mut scene.exit, Status::LOST);
@@ -313,23 +319,27 @@ pub(super) fn watch(scene: &mut Scene<'_, '_>) {
     scene.exit = exit;
 }
 
-/// `parallel` builds commands from its input.
+/// `parallel` builds commands from its input, and has a shell run them.
 pub(super) fn parallel(scene: &mut Scene<'_, '_>) {
     let text = joined(scene.words.get(1..).unwrap_or_default());
     scene.opaque(Reason::UnknownScript, text);
-    let at = scene.args().find_map(|arg| match arg {
-        Arg::Operand(index) => Some(index),
-        Arg::Option(..) => None,
-    });
-    if let Some(at) = at {
-        let mut words: Vec<_> = scene
-            .words
-            .get(at..)
-            .unwrap_or_default()
-            .iter()
-            .take_while(|word| !word.text.starts_with(":::"))
-            .cloned()
-            .collect();
+    let own = scene.leading();
+    if let Some(path) = own.value(&["joblog"]) {
+        scene.write(path);
+    }
+    let words = own.first.and_then(|at| scene.words.get(at..)).unwrap_or_default();
+    let given = words.iter().position(|word| word.text.starts_with(":::"));
+    let mut words = words.get(..given.unwrap_or(words.len())).unwrap_or_default().to_vec();
+    if words.is_empty() {
+        return;
+    }
+    for word in words.iter_mut().filter(|word| word.text.contains('{')) {
+        word.known = Known::Unknown;
+    }
+    let is_text = |word: &Word<'_>| word.text.contains([' ', ';', '|', '&', '<', '>', '$', '`']);
+    if words.iter().any(is_text) {
+        again_and_again(scene, &words);
+    } else {
         words.push(Word::unknown("{}"));
         scene.run_each(words);
     }

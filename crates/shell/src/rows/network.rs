@@ -13,7 +13,7 @@ use crate::walk::Stdin;
 pub(super) const CURL: &str = "o X H d F T K A b c e u m x w C D E r y Y z output request header \
     data data-raw data-binary data-urlencode form upload-file config user-agent cookie cookie-jar \
     referer user max-time proxy write-out continue-at dump-header cert range url output-dir \
-    connect-timeout retry retry-delay json cacert capath key stderr trace trace-ascii";
+    head? connect-timeout retry retry-delay json cacert capath key stderr trace trace-ascii";
 
 pub(super) fn curl(scene: &mut Scene<'_, '_>) {
     scene.unknown_options();
@@ -179,13 +179,13 @@ pub(super) fn socket(scene: &mut Scene<'_, '_>) {
 
 /// Containers and clusters: what runs there is not here, but may be mounted.
 pub(super) fn container(scene: &mut Scene<'_, '_>) {
-    let idle = matches!(
-        scene.args().find_map(|arg| match arg {
-            Arg::Operand(index) => scene.exact(index),
-            Arg::Option(..) => None,
-        }),
-        Some("ps" | "images" | "version" | "info" | "logs" | "inspect" | "get" | "describe")
-    );
+    // Behind an option that we do not know, the first operand may be its value.
+    let own = scene.leading();
+    let idle = own.all_have_values()
+        && matches!(
+            own.first.and_then(|at| scene.exact(at)),
+            Some("ps" | "images" | "version" | "info" | "logs" | "inspect" | "get" | "describe")
+        );
     if !idle {
         scene.opaque(Reason::Elsewhere, joined(scene.words.get(1..).unwrap_or_default()));
     }

@@ -17,3 +17,4 @@ mod lines;
 mod mutations;
 mod render;
 mod runs;
+mod wrapped;
