@@ -208,3 +208,68 @@ fn covers(listed: &[String], path: &str) -> bool {
         path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Diagnostics;
+    use crate::extends::gather;
+    use crate::lower::lower;
+
+    /// What is wrong with the examples of a definition that is right otherwise.
+    fn complaints(source: &str) -> String {
+        let mut diagnostics = Diagnostics::new("f");
+        let file = std::path::Path::new("f");
+        let gathered = gather(source.as_bytes(), file, None, &mut diagnostics);
+        let root = gathered.root.unwrap();
+        let lowered = lower(&root, gathered.closed, &gathered.sources, &mut diagnostics);
+        assert!(diagnostics.is_empty(), "{diagnostics}");
+        check(&lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
+        diagnostics.sorted().to_string()
+    }
+
+    #[test]
+    fn an_example_that_shows_something_else_is_found_at_its_place() {
+        let source = "\
+tools: { run: { kind: exec, command: /a/line } }
+rules:
+  - name: push
+    command: git push
+    deny: No.
+    instead: git fetch
+    examples:
+      deny: [ls]
+      allow: [git pull, { run: ls, given: { git.dirty: true, exists: [a] } }]
+  - name: mine
+    tool: run
+    deny: No.
+    examples: { deny: [{ run: { path: a }, tool: view }], allow: [] }
+";
+        assert_eq!(
+            complaints(source),
+            "f:8:14: `push` has nothing to say about this example\n\
+             f:13:24: `mine` has nothing to say about this example"
+        );
+    }
+
+    #[test]
+    fn what_is_given_answers_what_is_asked() {
+        let given = Given {
+            dirty: true,
+            exists: vec!["a/b".to_owned(), "d/".to_owned()],
+            ignored: vec!["target/".to_owned()],
+            ..Given::default()
+        };
+        assert_eq!(kind_at("a/b", &given), FileKind::File);
+        assert_eq!(kind_at("a", &given), FileKind::Directory);
+        assert_eq!(kind_at("d", &given), FileKind::Directory);
+        assert_eq!(kind_at("a/bc", &given), FileKind::Missing);
+        let mut facts = Facts::at(Now::wall(START));
+        answer(&Query::Git { dir: ".".to_owned() }, &given, &mut facts);
+        answer(&Query::Ignored { path: "target/x".to_owned() }, &given, &mut facts);
+        answer(&Query::Ignored { path: "targets".to_owned() }, &given, &mut facts);
+        let git = facts.git.values().next().unwrap();
+        assert_eq!((git.repository, git.dirty, git.branch.as_str()), (true, true, "work"));
+        assert_eq!(facts.ignored.into_values().collect::<Vec<_>>(), [true, false]);
+    }
+}

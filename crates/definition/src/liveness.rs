@@ -11,7 +11,7 @@ use jackline_engine::{Kind, Mode};
 
 use crate::cel;
 use crate::lower::{Lowered, LoweredRule};
-use crate::reader::{Reader, meant};
+use crate::reader::Reader;
 use crate::source::Origin;
 use crate::well_known;
 
@@ -56,7 +56,7 @@ fn check_tool(rule: &LoweredRule, lowered: &Lowered, reader: &mut Reader<'_>) {
         let common: Vec<&str> = well_known::names().collect();
         let all = lowered.tools.names().chain(common);
         let message = format!("nothing declares a tool `{tool}`");
-        let hint = meant(tool, all, || "add it to `tools` if an agent has it".to_owned());
+        let hint = reader.meant(tool, all, || "add it to `tools` if an agent has it".to_owned());
         reader.complain_hint(at, message, hint);
     }
 }

@@ -13,7 +13,7 @@ use crate::builtin;
 use crate::cel;
 use crate::diagnostic::At;
 use crate::keys;
-use crate::reader::{Reader, meant};
+use crate::reader::Reader;
 use crate::source::Origin;
 use crate::well_known;
 use crate::yaml::{Node, NodeValue};
@@ -225,8 +225,8 @@ fn scope(
             let common: Vec<&str> = well_known::names().collect();
             let all = tools.names().chain(common);
             let message = format!("this rule can never see `{text}`: no such tool is declared");
-            let hint =
-                meant(text, all, || "name a tool or a kind, or add it to `tools`".to_owned());
+            let hint = reader
+                .meant(text, all, || "name a tool or a kind, or add it to `tools`".to_owned());
             reader.complain_hint(node.at, message, hint);
             return None;
         }
@@ -467,7 +467,7 @@ fn unknown_rule(name: &str, at: At, rules: &[LoweredRule], reader: &mut Reader<'
         )
     } else {
         let known = builtin::pack_rules();
-        let hint = meant(name, known.iter().map(String::as_str), || {
+        let hint = reader.meant(name, known.iter().map(String::as_str), || {
             "rules of packs are named pack/rule, such as `git/force-push`".to_owned()
         });
         (format!("no pack has a rule `{name}`"), hint)
