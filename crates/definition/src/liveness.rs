@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use jackline_engine::definition::{PolicyRule, Rule, RuleScope, Tool, UnknownTools};
 use jackline_engine::{Kind, Mode};
 
-use crate::cel;
 use crate::lower::{Lowered, LoweredRule};
 use crate::reader::Reader;
 use crate::source::Origin;
@@ -20,11 +19,7 @@ pub(crate) fn liveness(lowered: &Lowered, reader: &mut Reader<'_>) {
     let written = |rule: &&LoweredRule| matches!(reader.origin(rule.at), Origin::File(_));
     let rules: Vec<&LoweredRule> = lowered.rules.iter().filter(written).collect();
     let covers = Covers::new(&lowered.rules, lowered);
-    let never = cel::lower("false").ok();
     for rule in rules {
-        if rule.rule.when.is_some() && rule.rule.when == never {
-            reader.complain(rule.at, format!("`{}` can never match", rule.rule.name));
-        }
         check_tool(rule, lowered, reader);
         if let Some(by) = covers.shadow(&rule.rule) {
             let message = format!("`{by}` already says what `{}` would say", rule.rule.name);
@@ -133,7 +128,8 @@ impl<'a> Covers<'a> {
     fn new(rules: &'a [LoweredRule], lowered: &'a Lowered) -> Self {
         let mut strongest: BTreeMap<(Reach<'a>, &'a str), &'a Rule> = BTreeMap::new();
         for LoweredRule { rule, .. } in rules {
-            if rule.when.is_some() || rule.mode != Mode::Enforce {
+            let always = rule.when.as_ref().is_none_or(|when| when.constant() == Some(true));
+            if !always || rule.mode != Mode::Enforce {
                 continue;
             }
             for command in commands(rule) {

@@ -288,10 +288,16 @@ impl Called<'_> {
     fn takes_lines(&self) -> bool {
         match self.scope {
             Some(RuleScope::Kind(kind)) => *kind == Kind::Exec,
-            Some(RuleScope::Tool(tool)) => self.tools.kind(tool) == Kind::Exec,
+            Some(RuleScope::Tool(tool)) => runs_lines(self.tools, tool),
             Some(RuleScope::Any) | None => true,
         }
     }
+}
+
+/// Whether a tool takes command lines, or is recognised in them.
+fn runs_lines(tools: &Tools, name: &str) -> bool {
+    let recognised = tools.get(name).is_some_and(|tool| !tool.commands.is_empty());
+    recognised || tools.kind(name) == Kind::Exec
 }
 
 fn examples(
@@ -345,7 +351,7 @@ fn example(
             "run" => calls = Some(node),
             "tool" => {
                 let name = reader.text(node, "`tool`")?;
-                lines = called.tools.kind(name) == Kind::Exec;
+                lines = runs_lines(called.tools, name);
                 example.tool = Some(check_name(name, node.at, reader));
             }
             _ => example.given = given(node, reader),

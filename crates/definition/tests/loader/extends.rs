@@ -296,6 +296,35 @@ fn presets_build_on_each_other() {
 }
 
 #[test]
+fn rules_of_packs_are_switched_by_name() {
+    let all = loaded("extends: coding-agent", &[]).definition.rules;
+    let all: Vec<_> = all.iter().map(|rule| (rule.name.as_str(), rule.mode)).collect();
+    let (first, _) = all[0];
+    let (second, _) = all[1];
+    let some = format!("extends: coding-agent\npacks: {{ off: [{first}], observe: [{second}] }}");
+    let some = loaded(&some, &[]).definition.rules;
+    let some: Vec<_> = some.iter().map(|rule| (rule.name.as_str(), rule.mode)).collect();
+    let mut expected = all[1..].to_vec();
+    expected[0].1 = jackline_engine::Mode::Observe;
+    assert_eq!(some, expected);
+    // What is switched off below stays off above.
+    let base = format!("extends: coding-agent\npacks: {{ off: [{first}] }}");
+    let own = format!("extends: base.yaml\npacks: {{ off: [{second}] }}");
+    let left = loaded(&own, &[("base.yaml", &base)]).definition.rules;
+    assert_eq!(left.iter().count(), all.len() - 2);
+    // A pack that is not extended has nothing to switch off.
+    let idle = loaded(&format!("packs: {{ off: [{first}] }}"), &[]).warnings;
+    let said: Vec<String> = idle.iter().map(ToString::to_string).collect();
+    let (pack, _) = first.split_once('/').unwrap();
+    assert_eq!(
+        said,
+        [format!(
+            "w/jackline.yaml:1:16: `{first}` is not in force here; nothing extends `pack/{pack}`"
+        )]
+    );
+}
+
+#[test]
 fn only_rules_of_packs_are_switched_off_by_name() {
     check(&[
         (

@@ -195,8 +195,8 @@ fn a_rule_of_another_shape_is_refused_where_it_stands() {
             "f:2:37: no example shows what this rule is for; list one under `deny`",
         ),
         (
-            &rule("deny: No., examples: { allow: [git x] }"),
-            "f:2:37: no example shows what this rule is for; list one under `deny`",
+            &rule("command: hg, deny: No., examples: { allow: [git x] }"),
+            "f:2:50: no example shows what this rule is for; list one under `deny`",
         ),
         (
             &rule("deny: No., examples: { deny: git x }"),
@@ -237,7 +237,7 @@ fn a_rule_says_which_calls_it_looks_at() {
         let source = format!("{tools}\n{}", rule(&format!("{rest}, deny: No.")));
         loaded(&source).rules.iter().next().map(|rule| rule.scope.clone())
     };
-    let line = "examples: { deny: [x] }";
+    let line = "examples: { deny: [git x] }";
     let args = "examples: { deny: [{ a: 1 }] }";
     let tool = |name: &str| Some(RuleScope::Tool(name.to_owned()));
     assert_eq!(of("", line), Some(RuleScope::Any));
@@ -320,6 +320,31 @@ fn an_example_has_the_form_of_a_call() {
             "f:2:81: unknown key `git.drity` in `given`; did you mean `git.dirty`?\n\
              f:2:113: `git.untracked` must be true or false, not a number\n\
              f:2:125: `../a` leads out of the workspace",
+        ),
+    ]);
+}
+
+#[test]
+fn an_example_must_show_what_the_rule_does() {
+    let exec = |rest: &str| rule(&format!("command: git push, deny: No., {rest}"));
+    check(&[
+        (
+            &exec("examples: { deny: [git push, git pull], allow: [sudo git push, ls] }"),
+            "f:2:75: `x` has nothing to say about this example\nf:2:94: `x` objects to this example",
+        ),
+        (
+            &exec("when: '1 > 2', examples: { deny: [git push] }"),
+            "f:2:80: `x` has nothing to say about this example; its condition is always false",
+        ),
+        (
+            &exec("instead: git -C x push, examples: { deny: [git push] }"),
+            "f:2:55: `x` itself objects to what it says to do instead",
+        ),
+        // Everything at once: other mistakes do not hide these.
+        (
+            &format!("mode: x\n{}", exec("examples: { deny: [git pull] }")),
+            "f:1:7: `mode` can't be `x`; one of `enforce`, `observe`\n\
+             f:3:65: `x` has nothing to say about this example",
         ),
     ]);
 }
