@@ -1,6 +1,6 @@
 //! Rules: what each looks at, what it says, and the examples that show it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jackline_engine::definition::{Effect, Rule, RuleScope};
 use jackline_engine::expr::Expr;
@@ -445,6 +445,7 @@ pub(crate) fn switch(
             .filter(|(_, lowered)| is_of_pack(lowered, reader))
             .map(|(number, lowered)| (lowered.rule.name.as_str(), number))
             .collect();
+        let own: BTreeSet<&str> = rules.iter().map(|lowered| lowered.rule.name.as_str()).collect();
         let mut hit = Vec::new();
         for (name, at) in named {
             match in_force.get(name) {
@@ -452,7 +453,7 @@ pub(crate) fn switch(
                 None if builtin::pack_rules().iter().any(|known| known == name) => {
                     idle.push((name.to_owned(), at));
                 }
-                None => unknown_rule(name, at, rules, reader),
+                None => unknown_rule(name, at, own.contains(name), reader),
             }
         }
         apply(key, &hit, rules);
@@ -464,8 +465,7 @@ fn is_of_pack(lowered: &LoweredRule, reader: &Reader<'_>) -> bool {
     matches!(reader.origin(lowered.at), Origin::Pack(_))
 }
 
-fn unknown_rule(name: &str, at: At, rules: &[LoweredRule], reader: &mut Reader<'_>) {
-    let own = rules.iter().any(|lowered| lowered.rule.name == name);
+fn unknown_rule(name: &str, at: At, own: bool, reader: &mut Reader<'_>) {
     let (message, hint) = if own {
         (
             format!("`{name}` is no rule of a pack"),
@@ -491,7 +491,7 @@ fn apply(key: &str, numbers: &[usize], rules: &mut Vec<LoweredRule>) {
         return;
     }
     let mut number = 0;
-    let off: std::collections::BTreeSet<usize> = numbers.iter().copied().collect();
+    let off: BTreeSet<usize> = numbers.iter().copied().collect();
     rules.retain(|_| {
         number += 1;
         !off.contains(&(number - 1))

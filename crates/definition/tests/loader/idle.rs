@@ -104,6 +104,12 @@ fn a_rule_that_can_never_match() {
         )),
         "f:3:22: `a` can never match: `Write` is not declared, so it is denied; add it to `tools`"
     );
+    assert_eq!(
+        warnings(
+            "tools: { t: {} }\nrules: [ { name: a, command: x, deny: No., examples: { deny: [x] } } ]"
+        ),
+        "f:2:10: `a` can never match: no tool of its kind is declared; add one to `tools`"
+    );
     // Where commands are recognised, the tools that run them are known.
     let tools = "tools: { t: {}, d: { commands: [make d] } }\npolicies: [ sequential_dependency: { d: [t] } ]";
     assert_eq!(
