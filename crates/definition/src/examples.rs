@@ -1,9 +1,11 @@
 //! Plays the examples of rules on the engine itself, so that a rule that does
 //! not do what its author thinks is found when it is written.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jackline_engine::definition::{Rule, RuleScope, Rules, UnknownTools};
+use jackline_engine::expr::Expr;
 use jackline_engine::{
     ActorId, Arguments, Definition, Event, EventKind, Facts, FileFact, FileKind, GitFact, Kind,
     Mode, Now, Place, Query, ROUNDS_MAX, Session, SessionId, Timestamp, ToolName, observe,
@@ -26,10 +28,15 @@ pub(crate) fn check(lowered: &Lowered, reader: &mut Reader<'_>) {
     for rule in &lowered.rules {
         stage.set(&rule.rule);
         for example in &rule.examples {
-            match stage.play(rule, example) {
-                Some(matched) if matched == example.matches => {}
-                Some(_) => reader.complain(example.at, wrong(rule, example)),
-                None => reader.complain(example.at, "this example can't be played"),
+            let Some(wrong) = wrong(&rule.rule.name, example, stage.play(rule, example)) else {
+                continue;
+            };
+            match rule.rule.when.as_ref().and_then(Expr::constant) {
+                Some(truth) if truth != example.matches => {
+                    let hint = format!("its condition is always {truth}");
+                    reader.complain_hint(example.at, wrong, hint);
+                }
+                _ => reader.complain(example.at, wrong),
             }
         }
         check_instead(&stage, rule, reader);
@@ -49,18 +56,32 @@ fn check_instead(stage: &Stage, rule: &LoweredRule, reader: &mut Reader<'_>) {
         run: Run::Line(line.clone()),
         given: Given::default(),
     };
-    if stage.play(rule, &example) == Some(true) {
+    if stage.play(rule, &example) == Outcome::Matches {
         let name = &rule.rule.name;
         reader.complain(at, format!("`{name}` itself objects to what it says to do instead"));
     }
 }
 
-fn wrong(rule: &LoweredRule, example: &Example) -> String {
-    let name = &rule.rule.name;
-    if example.matches {
-        format!("`{name}` has nothing to say about this example")
-    } else {
-        format!("`{name}` objects to this example")
+/// What a rule said about an example.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It objected.
+    Matches,
+    /// Nothing.
+    Silent,
+    /// Its condition can't be answered, for this reason.
+    Broken(String),
+}
+
+/// What is wrong with what came of an example, if anything is.
+fn wrong(name: &str, example: &Example, outcome: Outcome) -> Option<String> {
+    match (outcome, example.matches) {
+        (Outcome::Matches, true) | (Outcome::Silent, false) => None,
+        (Outcome::Matches, false) => Some(format!("`{name}` objects to this example")),
+        (Outcome::Silent, true) => Some(format!("`{name}` has nothing to say about this example")),
+        (Outcome::Broken(reason), _) => {
+            Some(format!("the condition of `{name}` can't be answered for this example: {reason}"))
+        }
     }
 }
 
@@ -107,9 +128,9 @@ impl Stage {
             .map_or_else(|| Kind::well_known(name).unwrap_or(Kind::Other), |declared| declared.kind)
     }
 
-    /// Whether the rule has something to say about the example.
-    fn play(&self, rule: &LoweredRule, example: &Example) -> Option<bool> {
-        let event = self.event(&rule.rule, example)?;
+    /// What the rule says about the example.
+    fn play(&self, rule: &LoweredRule, example: &Example) -> Outcome {
+        let Some(event) = self.event(&rule.rule, example) else { return Outcome::Silent };
         let session = Session::new(Arc::clone(&self.definition), Arc::clone(&self.place));
         let mut facts = Facts::at(Now::wall(START));
         facts.observed = observe(&event);
@@ -118,14 +139,19 @@ impl Stage {
             queries.iter().for_each(|query| answer(query, &example.given, &mut facts));
         }
         let verdict = session.decide(&event, &facts);
-        let matched = |name: &str| {
-            verdict.violations.iter().any(|found| found.guard == "rules" && found.subtype == name)
-        };
-        Some(matched(&rule.rule.name))
+        let mut said = verdict.violations.iter().filter(|found| found.guard == "rules");
+        match said.find(|found| found.subtype == rule.rule.name) {
+            None => Outcome::Silent,
+            Some(found) if found.kind == "rule_violation" => Outcome::Matches,
+            Some(found) => {
+                let reason = found.message.split_once("can't be answered: ");
+                Outcome::Broken(reason.map_or(&*found.message, |(_, reason)| reason).to_owned())
+            }
+        }
     }
 
     fn event(&self, rule: &Rule, example: &Example) -> Option<Event> {
-        let tool = called(rule, example);
+        let tool = self.called(rule, example);
         let args = match &example.run {
             Run::Args(args) => args.clone(),
             Run::Line(line) => self.with_line(&tool, line),
@@ -140,6 +166,23 @@ impl Stage {
         Some(Event { session, id: None, at: None, actor: ActorId::main(), kind, meta: None })
     }
 
+    /// The tool that an example calls. A kind is itself the name of a tool of
+    /// that kind, and a tool that is recognised from a line comes in one.
+    fn called(&self, rule: &Rule, example: &Example) -> String {
+        if let Some(tool) = &example.tool {
+            return tool.clone();
+        }
+        let kind = match (&rule.scope, &example.run) {
+            (RuleScope::Tool(tool), Run::Line(_)) if self.kind_of(tool) != Kind::Exec => Kind::Exec,
+            (RuleScope::Tool(tool), _) => return tool.clone(),
+            (RuleScope::Kind(kind), _) => *kind,
+            (RuleScope::Any, Run::Line(_)) => Kind::Exec,
+            (RuleScope::Any, Run::Args(_)) => Kind::Other,
+        };
+        let name = Kind::ALL.iter().find(|(_, known)| *known == kind);
+        name.map_or("other", |(name, _)| *name).to_owned()
+    }
+
     /// Arguments that hold a command line where the tool looks for one.
     fn with_line(&self, tool: &str, line: &str) -> Value {
         let declared = self.definition.tools.iter().find(|known| known.name == tool);
@@ -150,19 +193,6 @@ impl Stage {
             Value::Object(Map::from_iter([(name, inner)]))
         })
     }
-}
-
-/// The tool that an example calls. A kind is itself the name of a tool of that
-/// kind.
-fn called(rule: &Rule, example: &Example) -> String {
-    let kind = match (&example.tool, &rule.scope, &example.run) {
-        (Some(tool), ..) | (None, RuleScope::Tool(tool), _) => return tool.clone(),
-        (None, RuleScope::Kind(kind), _) => *kind,
-        (None, RuleScope::Any, Run::Line(_)) => Kind::Exec,
-        (None, RuleScope::Any, Run::Args(_)) => Kind::Other,
-    };
-    let name = Kind::ALL.iter().find(|(_, known)| *known == kind);
-    name.map_or("other", |(name, _)| *name).to_owned()
 }
 
 /// Answers a question from what an example says is given.
@@ -183,7 +213,8 @@ fn answer(query: &Query, given: &Given, facts: &mut Facts) {
         Query::Ignored { path } => {
             facts.ignored.insert(path.clone(), covers(&given.ignored, path));
         }
-        Query::Changed { .. } => facts.changed = Some(std::collections::BTreeMap::new()),
+        Query::Changed { .. } => facts.changed = Some(BTreeMap::new()),
+        Query::Watched { .. } => facts.watched = Some(BTreeMap::new()),
         // A definition with nothing but a rule asks for nothing else.
         _ => {}
     }
@@ -207,4 +238,91 @@ fn covers(listed: &[String], path: &str) -> bool {
         let known = known.trim_end_matches('/');
         path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Diagnostics;
+    use crate::extends::gather;
+    use crate::lower::lower;
+
+    /// What is wrong with the examples of a definition that is right otherwise.
+    fn complaints(source: &str) -> String {
+        let mut diagnostics = Diagnostics::new("f");
+        let file = std::path::Path::new("f");
+        let gathered = gather(source.as_bytes(), file, None, &mut diagnostics);
+        let root = gathered.root.unwrap();
+        let lowered = lower(&root, gathered.closed, &gathered.sources, &mut diagnostics);
+        assert!(diagnostics.is_empty(), "{diagnostics}");
+        check(&lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
+        diagnostics.sorted().to_string()
+    }
+
+    #[test]
+    fn an_example_that_shows_something_else_is_found_at_its_place() {
+        let source = "\
+tools: { run: { kind: exec, command: /a/line }, deploy: { commands: [make deploy] } }
+rules:
+  - name: push
+    command: git push
+    when: 'git.dirty'
+    deny: No.
+    instead: git push
+    examples:
+      deny: [{ run: git push, given: { git.dirty: true } }, ls, git push]
+      allow: [git pull, git push, { run: git push, given: { git.dirty: true } }]
+  - name: mine
+    tool: run
+    when: 'args.a.line.contains(\"x\")'
+    deny: No.
+    instead: echo x
+    examples: { deny: [echo x, { run: { path: a }, tool: view }, echo y], allow: [echo y, { a: 1 }] }
+  - name: paths
+    tool: write
+    when: 'path.startsWith(\"src/\") && !exists(path)'
+    warn: Hm.
+    examples:
+      warn: [{ path: src/a }, { path: lib/a }]
+      allow: [{ run: { path: src/a }, given: { exists: [src/a] } }, { path: src/b }]
+  - { name: recognised, tool: deploy, ask: Hm., examples: { ask: [make -s deploy, make x], allow: [make x] } }
+  - { name: watching, observe: Hm., mode: observe, examples: { observe: [ls, { a: 1 }], allow: [ls] } }
+";
+        assert_eq!(
+            complaints(source),
+            "\
+f:9:61: `push` has nothing to say about this example
+f:9:65: `push` has nothing to say about this example
+f:10:35: `push` objects to this example
+f:15:14: `mine` itself objects to what it says to do instead
+f:16:32: `mine` has nothing to say about this example
+f:16:66: `mine` has nothing to say about this example
+f:16:91: the condition of `mine` can't be answered for this example: a number has no key `line`
+f:22:31: `paths` has nothing to say about this example
+f:23:69: `paths` objects to this example
+f:24:83: `recognised` has nothing to say about this example
+f:25:97: `watching` objects to this example"
+        );
+    }
+
+    #[test]
+    fn what_is_given_answers_what_is_asked() {
+        let given = Given {
+            dirty: true,
+            exists: vec!["a/b".to_owned(), "d/".to_owned()],
+            ignored: vec!["target/".to_owned()],
+            ..Given::default()
+        };
+        assert_eq!(kind_at("a/b", &given), FileKind::File);
+        assert_eq!(kind_at("a", &given), FileKind::Directory);
+        assert_eq!(kind_at("d", &given), FileKind::Directory);
+        assert_eq!(kind_at("a/bc", &given), FileKind::Missing);
+        let mut facts = Facts::at(Now::wall(START));
+        answer(&Query::Git { dir: ".".to_owned() }, &given, &mut facts);
+        answer(&Query::Ignored { path: "target/x".to_owned() }, &given, &mut facts);
+        answer(&Query::Ignored { path: "targets".to_owned() }, &given, &mut facts);
+        let git = facts.git.values().next().unwrap();
+        assert_eq!((git.repository, git.dirty, git.branch.as_str()), (true, true, "work"));
+        assert_eq!(facts.ignored.into_values().collect::<Vec<_>>(), [true, false]);
+    }
 }

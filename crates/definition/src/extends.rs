@@ -14,7 +14,7 @@ use jackline_engine::canonical;
 use crate::builtin::{BuiltIn, PACKS, PRESETS};
 use crate::diagnostic::{At, Diagnostics};
 use crate::merge::merge_files;
-use crate::reader::{Reader, meant};
+use crate::reader::Reader;
 use crate::source::{Origin, Sources};
 use crate::yaml::{self, Key, Node, NodeValue};
 
@@ -236,7 +236,8 @@ impl Gathering<'_, '_> {
         let presets = || PRESETS.iter().map(|preset| preset.name.to_owned());
         let all: Vec<String> =
             presets().chain(PACKS.iter().map(|pack| format!("pack/{}", pack.name))).collect();
-        let hint = meant(name, all.iter().map(String::as_str), || {
+        let reader = Reader::new(&self.sources, self.diagnostics);
+        let hint = reader.meant(name, all.iter().map(String::as_str), || {
             format!("there are {}; a file is written as ./base.yaml", all.join(", "))
         });
         self.complain_hint(at, format!("nothing named `{name}` can be extended"), hint);

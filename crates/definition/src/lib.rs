@@ -36,10 +36,6 @@ use crate::reader::Reader;
 /// The name of a definition file.
 pub const FILE_NAME: &str = "jackline.yaml";
 
-/// Whether the examples of rules are played. They need the guard that decides
-/// on rules.
-const EXAMPLES_ARE_PLAYED: bool = false;
-
 /// A definition and what it was made of.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -73,9 +69,7 @@ fn load_from(
     let lowered = gathered
         .root
         .map(|root| lower::lower(&root, gathered.closed, &gathered.sources, &mut diagnostics));
-    if let Some(lowered) = &lowered
-        && EXAMPLES_ARE_PLAYED
-    {
+    if let Some(lowered) = &lowered {
         examples::check(lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
     }
     match lowered {

@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jackline_engine::definition::{PolicyRule, Rule, RuleScope, Tool, UnknownTools};
 use jackline_engine::{Kind, Mode};
 
-use crate::cel;
 use crate::lower::{Lowered, LoweredRule};
-use crate::reader::{Reader, meant};
+use crate::reader::Reader;
 use crate::source::Origin;
 use crate::well_known;
 
@@ -20,12 +19,9 @@ pub(crate) fn liveness(lowered: &Lowered, reader: &mut Reader<'_>) {
     let written = |rule: &&LoweredRule| matches!(reader.origin(rule.at), Origin::File(_));
     let rules: Vec<&LoweredRule> = lowered.rules.iter().filter(written).collect();
     let covers = Covers::new(&lowered.rules, lowered);
-    let never = cel::lower("false").ok();
+    let known = KnownKinds::new(lowered);
     for rule in rules {
-        if rule.rule.when.is_some() && rule.rule.when == never {
-            reader.complain(rule.at, format!("`{}` can never match", rule.rule.name));
-        }
-        check_tool(rule, lowered, reader);
+        check_tool(rule, &known, lowered, reader);
         if let Some(by) = covers.shadow(&rule.rule) {
             let message = format!("`{by}` already says what `{}` would say", rule.rule.name);
             reader.complain_hint(rule.at, message, "remove one of them, or make it say more");
@@ -40,29 +36,55 @@ pub(crate) fn liveness(lowered: &Lowered, reader: &mut Reader<'_>) {
 }
 
 /// A rule on a tool that never comes.
-fn check_tool(rule: &LoweredRule, lowered: &Lowered, reader: &mut Reader<'_>) {
-    let (RuleScope::Tool(tool), Some(at)) = (&rule.rule.scope, rule.tool_at) else { return };
-    if lowered.tools.get(tool).is_some() {
-        return;
-    }
-    let kind = Kind::well_known(tool);
+fn check_tool(rule: &LoweredRule, known: &KnownKinds, lowered: &Lowered, reader: &mut Reader<'_>) {
+    let (name, at) = (&rule.rule.name, rule.tool_at.unwrap_or(rule.at));
     let denied = lowered.definition.unknown_tools == UnknownTools::Deny;
-    if denied && !(kind == Some(Kind::Exec) && recognises_commands(lowered)) {
-        let name = &rule.rule.name;
-        let message =
-            format!("`{name}` can never match: `{tool}` is not declared, so it is denied");
-        reader.complain_hint(at, message, "add it to `tools`");
-    } else if kind.is_none() {
-        let common: Vec<&str> = well_known::names().collect();
-        let all = lowered.tools.names().chain(common);
-        let message = format!("nothing declares a tool `{tool}`");
-        let hint = meant(tool, all, || "add it to `tools` if an agent has it".to_owned());
-        reader.complain_hint(at, message, hint);
+    match &rule.rule.scope {
+        RuleScope::Any => {}
+        RuleScope::Kind(kind) => {
+            if denied && !known.declared.contains(kind) && !known.comes(*kind) {
+                let message = format!("`{name}` can never match: no tool of its kind is declared");
+                reader.complain_hint(at, message, "add one to `tools`");
+            }
+        }
+        RuleScope::Tool(tool) if lowered.tools.get(tool).is_some() => {}
+        RuleScope::Tool(tool) => {
+            let kind = Kind::well_known(tool);
+            if denied && !kind.is_some_and(|kind| known.comes(kind)) {
+                let message =
+                    format!("`{name}` can never match: `{tool}` is not declared, so it is denied");
+                reader.complain_hint(at, message, "add it to `tools`");
+            } else if kind.is_none() {
+                let common: Vec<&str> = well_known::names().collect();
+                let all = lowered.tools.names().chain(common);
+                let message = format!("nothing declares a tool `{tool}`");
+                let hint = || "add it to `tools` if an agent has it".to_owned();
+                let hint = reader.meant(tool, all, hint);
+                reader.complain_hint(at, message, hint);
+            }
+        }
     }
 }
 
-fn recognises_commands(lowered: &Lowered) -> bool {
-    lowered.tools.iter().any(|(tool, _)| !tool.commands.is_empty())
+/// The kinds of tools that there are.
+struct KnownKinds {
+    declared: BTreeSet<Kind>,
+    /// Whether commands are recognised, and so the tools that run them known.
+    recognising: bool,
+}
+
+impl KnownKinds {
+    fn new(lowered: &Lowered) -> Self {
+        Self {
+            declared: lowered.tools.iter().map(|(tool, _)| tool.kind).collect(),
+            recognising: lowered.tools.iter().any(|(tool, _)| !tool.commands.is_empty()),
+        }
+    }
+
+    /// Whether well-known tools of a kind come without being declared.
+    fn comes(&self, kind: Kind) -> bool {
+        kind == Kind::Exec && self.recognising
+    }
 }
 
 /// Tools that are recognised from command lines, and then nobody cares.
@@ -133,7 +155,8 @@ impl<'a> Covers<'a> {
     fn new(rules: &'a [LoweredRule], lowered: &'a Lowered) -> Self {
         let mut strongest: BTreeMap<(Reach<'a>, &'a str), &'a Rule> = BTreeMap::new();
         for LoweredRule { rule, .. } in rules {
-            if rule.when.is_some() || rule.mode != Mode::Enforce {
+            let always = rule.when.as_ref().is_none_or(|when| when.constant() == Some(true));
+            if !always || rule.mode != Mode::Enforce {
                 continue;
             }
             for command in commands(rule) {

@@ -42,6 +42,20 @@ impl<'a> Reader<'a> {
         self.diagnostics.push(at, message, Some(hint.into()));
     }
 
+    /// "did you mean `b`?", or another hint where nothing is near.
+    pub(crate) fn meant<'k>(
+        &self,
+        name: &str,
+        known: impl IntoIterator<Item = &'k str>,
+        otherwise: impl FnOnce() -> String,
+    ) -> String {
+        // Looking takes its time, and what is only counted needs no hint.
+        if self.diagnostics.is_full() {
+            return String::new();
+        }
+        nearest(name, known).map_or_else(otherwise, |meant| format!("did you mean `{meant}`?"))
+    }
+
     fn wrong(&mut self, node: &Node, what: &str, expected: &str) {
         self.complain(node.at, format!("{what} must be {expected}, not {}", node.describe()));
     }
@@ -79,7 +93,7 @@ impl<'a> Reader<'a> {
             } else {
                 let message = format!("unknown key `{name}` in {}", keys.of);
                 let all = keys.names().chain(keys.later.iter().copied());
-                let hint = meant(name, all, || format!("known are {}", quoted(keys.names())));
+                let hint = self.meant(name, all, || format!("known are {}", quoted(keys.names())));
                 self.complain_hint(key.at, message, hint);
             }
         }
@@ -173,7 +187,7 @@ impl<'a> Reader<'a> {
         if found.is_none() {
             let known = words.iter().map(|(word, _)| *word);
             let message = format!("{what} can't be `{text}`");
-            let hint = meant(text, known.clone(), || format!("one of {}", quoted(known)));
+            let hint = self.meant(text, known.clone(), || format!("one of {}", quoted(known)));
             self.complain_hint(node.at, message, hint);
         }
         found
@@ -183,13 +197,4 @@ impl<'a> Reader<'a> {
 /// "`a`, `b`", for messages.
 pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// "did you mean `b`?", or another hint where nothing is near.
-pub(crate) fn meant<'a>(
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    otherwise: impl FnOnce() -> String,
-) -> String {
-    nearest(name, known).map_or_else(otherwise, |meant| format!("did you mean `{meant}`?"))
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use jackline_engine::Kind;
+use jackline_engine::expr::{FUNCTIONS, Variable};
 use serde_json::Value;
 
 use crate::builtin::{BuiltIn, PACKS, PRESETS};
@@ -34,22 +35,6 @@ A file is named from the file that extends it and lies in the directory of the d
 definition may be made of 32.
 ";
 
-/// The variables of conditions: name, type, meaning. The engine has the last
-/// word on them.
-const VARIABLES: &[(&str, &str, &str)] = &[
-    ("tool", "text", "The tool by its declared name."),
-    ("kind", "text", "What it does."),
-    ("args", "mapping", "The arguments of the call."),
-    ("path", "text", "The first path of the call, canonical and from the workspace."),
-    ("paths", "list of texts", "All of them."),
-    ("program", "text", "The program that a command line runs, one command at a time."),
-    ("argv", "list of texts", "Its words, the program first."),
-    ("cwd", "text", "The directory it works in."),
-    ("session.steps", "number", "Steps so far."),
-    ("session.calls", "number", "Calls so far."),
-    ("actor", "text", "Who acts: `main`, or the name of a sub-agent."),
-];
-
 /// The reference page of the definition file, in Markdown.
 pub fn reference() -> String {
     let mut page = INTRODUCTION.to_owned();
@@ -61,7 +46,7 @@ pub fn reference() -> String {
         }
     }
     kinds(&mut page);
-    variables(&mut page);
+    conditions(&mut page);
     packs(&mut page);
     page
 }
@@ -111,7 +96,7 @@ fn words(takes: &Takes) -> String {
         Takes::List(_, of) => format!("a list, each {}", self::words(of)),
         Takes::Map(keys) => format!("[{}](#{})", keys.of, anchor(keys)),
         Takes::Names(_, of, to) => format!("a mapping, each {of} to {}", self::words(to)),
-        Takes::OneOf(choices) => choices.iter().map(self::words).collect::<Vec<_>>().join(", or "),
+        Takes::OneOf(choices) => choices.iter().map(self::words).collect::<Vec<_>>().join(" or "),
         Takes::Pointer => "a JSON pointer".to_owned(),
         Takes::Path => "a path".to_owned(),
         Takes::Arguments => "the arguments of the tool".to_owned(),
@@ -158,10 +143,19 @@ fn kinds(page: &mut String) {
     }
 }
 
-fn variables(page: &mut String) {
-    page.push_str("\n## Variables of conditions\n\n| variable | type | |\n|---|---|---|\n");
-    for (name, kind, doc) in VARIABLES {
-        let _ = writeln!(page, "| `{name}` | {kind} | {doc} |");
+fn conditions(page: &mut String) {
+    page.push_str(
+        "\n## Conditions\n\nThe `when` of a rule is written in a part of CEL: `&&`, `||`, `!`, `? :`, comparisons, `in`, whole \
+         numbers with `+ - * / %`, texts, lists, maps, and what is listed here. In a command line a condition is held against \
+         each simple command. A condition that can't be answered denies.\n\n| variable | is | |\n|---|---|---|\n",
+    );
+    for variable in Variable::ALL {
+        let (name, shape) = (variable.name(), variable.shape().words());
+        let _ = writeln!(page, "| `{name}` | {shape} | {} |", cell(variable.about()));
+    }
+    page.push_str("\n| function | |\n|---|---|\n");
+    for (function, about) in FUNCTIONS {
+        let _ = writeln!(page, "| `{}` | {} |", cell(function), cell(about));
     }
 }
 

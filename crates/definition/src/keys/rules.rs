@@ -30,7 +30,7 @@ pub(crate) static RULE: Keys = Keys {
             "any",
             "The program and subcommand words it looks for in command lines, such as `git push`. Options before them are skipped.",
         ),
-        key("when", Text, "always", "A condition in CEL; the variables are below."),
+        key("when", Text, "always", "A [condition](#conditions) in CEL."),
         key("deny", Text, "", "The call does not run."),
         key("ask", Text, "", "A person has to say."),
         key("warn", Text, "", "The call runs, and the agent is told."),

@@ -7,7 +7,7 @@ use jackline_engine::definition::{Dependency, Need, Policy, PolicyRule, Sequenti
 use super::tools::{Tools, check_name};
 use crate::diagnostic::At;
 use crate::keys;
-use crate::reader::{Reader, meant};
+use crate::reader::Reader;
 use crate::yaml::{Node, NodeValue};
 
 /// How many prerequisites a definition may name in all.
@@ -242,7 +242,7 @@ fn visible(
                 let message = format!(
                     "this policy can never see `{name}`: it is not among the tools of section `{section}`"
                 );
-                let hint = meant(name, members.iter().map(String::as_str), || {
+                let hint = reader.meant(name, members.iter().map(String::as_str), || {
                     "add it to the section's `tools`, or move the policy to the top level"
                         .to_owned()
                 });
@@ -252,7 +252,7 @@ fn visible(
         }
         Scope::TopLevel if known.is_none() && tools.is_closed() => {
             let message = format!("this policy can never see `{name}`: no such tool is declared");
-            let hint = meant(name, tools.names(), || "add it to `tools`".to_owned());
+            let hint = reader.meant(name, tools.names(), || "add it to `tools`".to_owned());
             reader.complain_hint(at, message, hint);
             None
         }

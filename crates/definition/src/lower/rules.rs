@@ -1,6 +1,6 @@
 //! Rules: what each looks at, what it says, and the examples that show it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jackline_engine::definition::{Effect, Rule, RuleScope};
 use jackline_engine::expr::Expr;
@@ -13,7 +13,7 @@ use crate::builtin;
 use crate::cel;
 use crate::diagnostic::At;
 use crate::keys;
-use crate::reader::{Reader, meant};
+use crate::reader::Reader;
 use crate::source::Origin;
 use crate::well_known;
 use crate::yaml::{Node, NodeValue};
@@ -225,8 +225,8 @@ fn scope(
             let common: Vec<&str> = well_known::names().collect();
             let all = tools.names().chain(common);
             let message = format!("this rule can never see `{text}`: no such tool is declared");
-            let hint =
-                meant(text, all, || "name a tool or a kind, or add it to `tools`".to_owned());
+            let hint = reader
+                .meant(text, all, || "name a tool or a kind, or add it to `tools`".to_owned());
             reader.complain_hint(node.at, message, hint);
             return None;
         }
@@ -288,10 +288,16 @@ impl Called<'_> {
     fn takes_lines(&self) -> bool {
         match self.scope {
             Some(RuleScope::Kind(kind)) => *kind == Kind::Exec,
-            Some(RuleScope::Tool(tool)) => self.tools.kind(tool) == Kind::Exec,
+            Some(RuleScope::Tool(tool)) => runs_lines(self.tools, tool),
             Some(RuleScope::Any) | None => true,
         }
     }
+}
+
+/// Whether a tool takes command lines, or is recognised in them.
+fn runs_lines(tools: &Tools, name: &str) -> bool {
+    let recognised = tools.get(name).is_some_and(|tool| !tool.commands.is_empty());
+    recognised || tools.kind(name) == Kind::Exec
 }
 
 fn examples(
@@ -345,7 +351,7 @@ fn example(
             "run" => calls = Some(node),
             "tool" => {
                 let name = reader.text(node, "`tool`")?;
-                lines = called.tools.kind(name) == Kind::Exec;
+                lines = runs_lines(called.tools, name);
                 example.tool = Some(check_name(name, node.at, reader));
             }
             _ => example.given = given(node, reader),
@@ -439,6 +445,7 @@ pub(crate) fn switch(
             .filter(|(_, lowered)| is_of_pack(lowered, reader))
             .map(|(number, lowered)| (lowered.rule.name.as_str(), number))
             .collect();
+        let own: BTreeSet<&str> = rules.iter().map(|lowered| lowered.rule.name.as_str()).collect();
         let mut hit = Vec::new();
         for (name, at) in named {
             match in_force.get(name) {
@@ -446,7 +453,7 @@ pub(crate) fn switch(
                 None if builtin::pack_rules().iter().any(|known| known == name) => {
                     idle.push((name.to_owned(), at));
                 }
-                None => unknown_rule(name, at, rules, reader),
+                None => unknown_rule(name, at, own.contains(name), reader),
             }
         }
         apply(key, &hit, rules);
@@ -458,8 +465,7 @@ fn is_of_pack(lowered: &LoweredRule, reader: &Reader<'_>) -> bool {
     matches!(reader.origin(lowered.at), Origin::Pack(_))
 }
 
-fn unknown_rule(name: &str, at: At, rules: &[LoweredRule], reader: &mut Reader<'_>) {
-    let own = rules.iter().any(|lowered| lowered.rule.name == name);
+fn unknown_rule(name: &str, at: At, own: bool, reader: &mut Reader<'_>) {
     let (message, hint) = if own {
         (
             format!("`{name}` is no rule of a pack"),
@@ -467,7 +473,7 @@ fn unknown_rule(name: &str, at: At, rules: &[LoweredRule], reader: &mut Reader<'
         )
     } else {
         let known = builtin::pack_rules();
-        let hint = meant(name, known.iter().map(String::as_str), || {
+        let hint = reader.meant(name, known.iter().map(String::as_str), || {
             "rules of packs are named pack/rule, such as `git/force-push`".to_owned()
         });
         (format!("no pack has a rule `{name}`"), hint)
@@ -485,7 +491,7 @@ fn apply(key: &str, numbers: &[usize], rules: &mut Vec<LoweredRule>) {
         return;
     }
     let mut number = 0;
-    let off: std::collections::BTreeSet<usize> = numbers.iter().copied().collect();
+    let off: BTreeSet<usize> = numbers.iter().copied().collect();
     rules.retain(|_| {
         number += 1;
         !off.contains(&(number - 1))

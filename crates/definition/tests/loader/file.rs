@@ -9,7 +9,7 @@ use jackline_engine::definition::{
 use jackline_engine::{Definition, Digest, Kind, Mode};
 use proptest::prelude::*;
 
-use crate::{check, check_shapes, complaints, complaints_of_bytes};
+use crate::{check, check_shapes, complaints, complaints_of_bytes, fits};
 
 /// A definition that uses every key that is built, conditions and what is
 /// extended aside.
@@ -835,7 +835,11 @@ proptest! {
             }
         }
         match load(&source, "f") {
-            Ok(definition) => prop_assert_eq!(decode(&encode(&definition, &Digest::ZERO), &Digest::ZERO), Some(definition)),
+            Ok(definition) => {
+                prop_assert_eq!(fits(&source), Some(true));
+                let kept = encode(&definition, &Digest::ZERO);
+                prop_assert_eq!(decode(&kept, &Digest::ZERO), Some(definition));
+            }
             Err(problems) => {
                 let lines = source.split(|byte| *byte == b'\n').count();
                 prop_assert!(!problems.is_empty());

@@ -2,8 +2,12 @@
 //! and no file, however odd, that breaks it. What loads also passes the JSON
 //! Schema, and what has the wrong shape does not.
 
+mod extends;
 mod file;
 mod generated;
+mod idle;
+mod rules;
+mod size;
 
 use std::sync::LazyLock;
 
