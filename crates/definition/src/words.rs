@@ -108,15 +108,6 @@ pub fn checker(checker: &Checker) -> String {
     }
 }
 
-/// The command lines that a check would run.
-pub fn commands(checker: &Checker) -> Vec<&str> {
-    match checker {
-        Checker::Command { line, .. } => vec![line],
-        Checker::All(parts) | Checker::Any(parts) => parts.iter().flat_map(commands).collect(),
-        Checker::Files(_) | Checker::Custom { .. } => Vec::new(),
-    }
-}
-
 /// How often a stop may be blocked.
 pub fn cap(cap: Cap) -> String {
     format!("blocked at most {} times a turn, {} times alike", cap.blocks, cap.same)

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackline_definition::{
-    Combined, Diagnostic, Diagnostics, FILE_NAME, Layer, Layered, combine, encode, load_with,
+    Combined, Diagnostic, Diagnostics, FILE_NAME, Layer, Layered, Loaded, combine, encode,
+    load_with,
 };
 use jackline_engine::definition::{Policy, PolicyRule};
 use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest};
@@ -430,6 +431,16 @@ impl Definitions {
             None => opened().map(|opened| self.kept.borrow_mut().keep(*checksum, opened.lowered)),
         }
     }
+}
+
+/// One file by itself and its checksum, whatever other layers there are.
+pub fn load_file(file: &Path) -> Result<(Loaded, Digest), DefinitionError> {
+    let source = std::fs::read(file)
+        .map_err(|source| DefinitionError::Unreadable { path: file.to_owned(), source })?;
+    let loaded =
+        load_with(&source, file, &mut Reading::default()).map_err(DefinitionError::Invalid)?;
+    let checksum = survey::checksum(&source, &loaded.extended);
+    Ok((loaded, checksum))
 }
 
 /// `jackline.yaml` here or in a parent.

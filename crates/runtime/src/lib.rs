@@ -23,7 +23,7 @@ mod trust;
 mod verification;
 
 pub use clock::{boot_number, now};
-pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file};
+pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
 pub use door::{Answer, Outcome};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,

@@ -202,7 +202,7 @@ impl Joining {
             text(&low),
             low.by,
             high.by,
-            "has one that it does not replace",
+            "has one that this does not tighten",
         );
         Some(high)
     }

@@ -147,7 +147,7 @@ fn a_setting_is_the_stricter_one_unless_trusted() {
             high: "limits: { steps: 5 }",
             low: "limits: { steps: 9 }",
             is: "limits: { steps: 5 }",
-            ignored: "at most 9 steps a session ignored: the user layer has one that it does not replace; trust would let it",
+            ignored: "at most 9 steps a session ignored: the user layer has one that this does not tighten; trust would let it",
             trusted: "limits: { steps: 9 }",
         },
         // A smaller limit that only warns, or begins anew each turn, is no stricter one.
@@ -155,14 +155,14 @@ fn a_setting_is_the_stricter_one_unless_trusted() {
             high: "limits: { steps: 9 }",
             low: "limits: { steps: { max: 5, soft: true } }",
             is: "limits: { steps: 9 }",
-            ignored: "at most 5 steps a session, soft ignored: the user layer has one that it does not replace; trust would let it",
+            ignored: "at most 5 steps a session, soft ignored: the user layer has one that this does not tighten; trust would let it",
             trusted: "limits: { steps: { max: 5, soft: true } }",
         },
         Row {
             high: "limits: { steps: 9 }",
             low: "limits: { steps: { max: 5, per: turn } }",
             is: "limits: { steps: 9 }",
-            ignored: "at most 5 steps a turn ignored: the user layer has one that it does not replace; trust would let it",
+            ignored: "at most 5 steps a turn ignored: the user layer has one that this does not tighten; trust would let it",
             trusted: "limits: { steps: { max: 5, per: turn } }",
         },
         Row {
@@ -310,7 +310,7 @@ fn trust_outweighs_the_person_and_not_the_owner_of_the_machine() {
             "`mode: enforce` ignored: the repository layer says otherwise, and its file is trusted",
             "at most 20 steps a session ignored: the repository layer says otherwise, and its file is trusted",
             "`mode: observe` ignored: the managed layer enforces",
-            "at most 90 steps a session ignored: the managed layer has one that it does not replace",
+            "at most 90 steps a session ignored: the managed layer has one that this does not tighten",
         ]
     );
     // A person can't loosen what the owner of the machine demands.

@@ -100,14 +100,7 @@ pub(crate) struct Source {
 impl Source {
     /// The checksum of the file and what it extends, which a person may trust.
     pub(crate) fn checksum(&self) -> Option<Digest> {
-        let extended = self.extended.as_ref()?;
-        if extended.is_empty() {
-            return Some(Digest::of(&self.bytes));
-        }
-        let mut bytes = b"jackline definition and what it extends\n".to_vec();
-        add(&mut bytes, &self.bytes);
-        extended.iter().for_each(|(_, source)| add(&mut bytes, source));
-        Some(Digest::of(&bytes))
+        self.extended.as_deref().map(|extended| checksum(&self.bytes, extended))
     }
 }
 
@@ -156,6 +149,17 @@ impl Survey {
         }
         files
     }
+}
+
+/// The checksum of a file and what it extends. One plain file has its own.
+pub(crate) fn checksum(source: &[u8], extended: &[(PathBuf, Vec<u8>)]) -> Digest {
+    if extended.is_empty() {
+        return Digest::of(source);
+    }
+    let mut bytes = b"jackline definition and what it extends\n".to_vec();
+    add(&mut bytes, source);
+    extended.iter().for_each(|(_, source)| add(&mut bytes, source));
+    Digest::of(&bytes)
 }
 
 fn add(bytes: &mut Vec<u8>, source: &[u8]) {
