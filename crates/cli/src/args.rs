@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Stdio(StdioArgs),
     /// Check a definition and say everything that is wrong with it
     Check(CheckArgs),
+    /// Let a repository's definition run commands and loosen your own
+    Trust(TrustArgs),
     /// Show where a session stands
     Status(StatusArgs),
     /// List what happened in a session
@@ -80,8 +82,30 @@ pub(crate) struct CheckArgs {
     /// The same, as other commands take it
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     pub(crate) definition: Option<PathBuf>,
+    /// Show what is in force in this workspace: every layer, whose each demand is, what is ignored
+    #[arg(long)]
+    pub(crate) effective: bool,
     /// Print JSON
     #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct TrustArgs {
+    /// The definition [default: jackline.yaml here or in a parent]
+    pub(crate) file: Option<PathBuf>,
+    /// List what is trusted
+    #[arg(long, conflicts_with_all = ["file", "revoke", "yes"])]
+    pub(crate) list: bool,
+    /// Trust it no longer
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) revoke: bool,
+    /// Trust it without being asked
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print JSON, one object a trusted file
+    #[arg(long, requires = "list")]
     pub(crate) json: bool,
 }
 

@@ -27,6 +27,12 @@ pub(crate) fn complain(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{red}error:{red:#} {text}");
 }
 
+/// Says what a person should know although nothing failed.
+pub(crate) fn warn(text: impl Display) {
+    let yellow = AnsiColor::Yellow.on_default().bold();
+    let _ = writeln!(anstream::stderr().lock(), "{yellow}warning:{yellow:#} {text}");
+}
+
 /// Complains and says how to end.
 pub(crate) fn fail(exit: Exit, text: impl Display) -> Exit {
     complain(text);

@@ -11,6 +11,7 @@ mod diagnostic;
 mod examples;
 mod extends;
 mod keys;
+mod layers;
 mod liveness;
 mod lower;
 mod merge;
@@ -19,11 +20,13 @@ mod reference;
 mod schema;
 mod source;
 mod well_known;
+pub mod words;
 pub mod yaml;
 
 pub use compiled::{decode, encode};
 pub use diagnostic::{At, Diagnostic, Diagnostics};
 pub use extends::Files;
+pub use layers::{Combined, EffectiveLine, Layer, Layered, Standing, Subject, combine};
 pub use reference::reference;
 pub use schema::schema;
 

@@ -1,8 +1,8 @@
 //! From the tree to the definition that the engine runs on.
 
-mod completion;
-mod feedback;
-mod policies;
+pub(crate) mod completion;
+pub(crate) mod feedback;
+pub(crate) mod policies;
 mod rules;
 mod tools;
 

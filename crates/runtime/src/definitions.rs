@@ -1,13 +1,30 @@
 //! Definitions by checksum: read once, compiled once, pinned for a session.
+//!
+//! The definition of a workspace is made of layers: the managed one, the
+//! person's, the repository's. Where they no longer load, the last one that
+//! did stays in force.
 
+mod kept;
+mod survey;
+
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jackline_definition::{Diagnostics, FILE_NAME, decode, encode, load};
+use jackline_definition::{
+    Combined, Diagnostic, Diagnostics, FILE_NAME, Layer, Layered, Loaded, combine, encode,
+    load_with,
+};
 use jackline_engine::definition::{Policy, PolicyRule};
-use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, Digest};
-use jackline_journal::{FileStore, OpenedDefinition, write_private};
+use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest};
+use jackline_journal::{FileStore, OpenedDefinition};
+
+use crate::clock;
+use crate::home::LayerFiles;
+use crate::trust::Trust;
+use kept::{Kept, LastGood};
+use survey::{Extended, Found, Reading, Survey, real};
 
 /// Why there is no definition.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +43,9 @@ pub enum DefinitionError {
     /// The file is wrong.
     #[error("{0}")]
     Invalid(Diagnostics),
+    /// Each file is right, and together they are not.
+    #[error("the layers of the definition can't be obeyed together: {}", .0.join("; "))]
+    Contradictory(Vec<String>),
     /// A policy that is never asked looks like a guard and is none.
     #[error("`{0}` is registered, and the definition does not name it")]
     NeverAsked(String),
@@ -34,40 +54,100 @@ pub enum DefinitionError {
     TooManyPolicies,
 }
 
+impl DefinitionError {
+    /// What is wrong in one line: the first problem, and how many more.
+    pub fn brief(&self) -> String {
+        let problems: Vec<String> = match self {
+            Self::Invalid(diagnostics) => diagnostics.iter().map(ToString::to_string).collect(),
+            other => return other.to_string(),
+        };
+        match problems.as_slice() {
+            [] => self.to_string(),
+            [only] => only.clone(),
+            [first, _] => format!("{first} (and 1 more problem)"),
+            [first, more @ ..] => format!("{first} (and {} more problems)", more.len()),
+        }
+    }
+}
+
 /// A definition and where it came from.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     /// What the engine runs on.
     pub definition: Arc<Definition>,
-    /// The sha256 of its source.
+    /// The sha256 of what it was made of.
     pub checksum: Digest,
-    /// The file, unless it was made in Rust.
-    pub file: Option<PathBuf>,
+    /// Its files without symbolic links, the repository's first; none if it
+    /// was made in Rust.
+    pub files: Vec<PathBuf>,
+    /// Why the files don't load, where this is the last one that did.
+    pub broken: Option<String>,
+}
+
+/// The definition of a workspace as its layers make it.
+#[derive(Debug, Clone)]
+pub struct Effective {
+    /// The layers with their checksums, from the highest down.
+    pub layers: Vec<(Layer, PathBuf, Digest)>,
+    /// Whether the repository's file is trusted.
+    pub trusted: bool,
+    /// The checksum of the whole.
+    pub checksum: Digest,
+    /// What is in force and what is ignored.
+    pub combined: Combined,
+    /// What is not wrong and yet worth knowing.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Effective {
+    /// The repository's file, without symbolic links, and what can be trusted of it.
+    pub fn repository(&self) -> Option<(PathBuf, Digest)> {
+        let found = self.layers.iter().find(|(layer, ..)| *layer == Layer::Repository);
+        found.map(|(_, file, checksum)| (real(file), *checksum))
+    }
 }
 
 /// Finds and keeps definitions.
 pub struct Definitions {
     source: Source,
-    cache: Option<PathBuf>,
-    known: BTreeMap<Digest, Arc<Definition>>,
+    layers: LayerFiles,
+    trust: Option<Trust>,
+    state_home: Option<PathBuf>,
+    kept: RefCell<Kept>,
+    /// What became of files that were looked at after a session was opened.
+    looked: RefCell<BTreeMap<Digest, Looked>>,
 }
+
+/// What became of files: what they extend, and their checksum or what is
+/// wrong with them.
+type Looked = (Reading, Result<Digest, String>);
+
+/// How many states of files are remembered.
+const LOOKED_MAX: usize = 64;
 
 /// Where the definition of a new session comes from.
 enum Source {
     /// `jackline.yaml` in the workspace or above it.
     Workspace,
-    /// One file.
+    /// One file that a person named: their own word.
     File(PathBuf),
     /// One that was made in Rust.
     Made(Resolved),
 }
 
+/// A definition that was parsed just now.
+struct Parsed {
+    survey: Survey,
+    layers: Vec<Layered>,
+    warnings: Vec<Diagnostic>,
+}
+
 impl Definitions {
-    /// Definitions from `flag`, or else from the workspace; compiled ones are
-    /// kept in the state home of `store`.
+    /// Definitions from `flag`, or else from the workspace, below the layers of
+    /// this machine; compiled ones are kept in the state home of `store`.
     pub fn new(flag: Option<PathBuf>, store: Option<&FileStore>) -> Self {
         let source = flag.map_or(Source::Workspace, Source::File);
-        Self { source, cache: cache_of(store), known: BTreeMap::new() }
+        Self::of(source, LayerFiles::of_machine(), store)
     }
 
     /// One definition that was made in Rust, for every session.
@@ -80,81 +160,287 @@ impl Definitions {
             return Err(DefinitionError::TooManyPolicies);
         }
         let checksum = Digest::of(&encode(&definition, &Digest::ZERO));
-        let made = Resolved { definition: Arc::new(definition), checksum, file: None };
-        Ok(Self { source: Source::Made(made), cache: cache_of(store), known: BTreeMap::new() })
+        let definition = Arc::new(definition);
+        let made = Resolved { definition, checksum, files: Vec::new(), broken: None };
+        Ok(Self::of(Source::Made(made), LayerFiles::default(), store))
     }
 
-    /// The definition for a new session in a directory.
-    pub fn resolve(&mut self, directory: &Path) -> Result<Resolved, DefinitionError> {
-        let file = match &self.source {
-            Source::Made(made) => return Ok(made.clone()),
-            Source::File(file) => file.clone(),
-            Source::Workspace => find_file(directory)
-                .ok_or_else(|| DefinitionError::NotFound(directory.to_owned()))?,
-        };
-        let source = std::fs::read(&file)
-            .map_err(|source| DefinitionError::Unreadable { path: file.clone(), source })?;
-        let checksum = Digest::of(&source);
-        let definition = match self.cached(&checksum) {
-            Some(definition) => definition,
-            None => {
-                let loaded =
-                    load(&source, &file.display().to_string()).map_err(DefinitionError::Invalid)?;
-                self.keep(checksum, loaded)
-            }
-        };
-        let file = std::fs::canonicalize(&file).unwrap_or(file);
-        Ok(Resolved { definition, checksum, file: Some(file) })
-    }
-
-    /// The file that was named for all sessions.
-    pub(crate) fn named(&self) -> Option<&Path> {
-        match &self.source {
-            Source::File(file) => Some(file),
-            Source::Workspace | Source::Made(_) => None,
+    fn of(source: Source, layers: LayerFiles, store: Option<&FileStore>) -> Self {
+        Self {
+            source,
+            layers,
+            trust: store.map(Trust::of),
+            state_home: store.map(|store| store.home().to_owned()),
+            kept: RefCell::new(Kept::new(store)),
+            looked: RefCell::default(),
         }
+    }
+
+    /// Takes other layers than those of this machine.
+    #[must_use]
+    pub fn with_layers(mut self, layers: LayerFiles) -> Self {
+        self.layers = layers;
+        self
+    }
+
+    /// Where the guard keeps its state.
+    pub(crate) fn state_home(&self) -> Option<PathBuf> {
+        self.state_home.as_deref().map(real)
+    }
+
+    /// The definition for a new session in a directory. Where the files don't
+    /// load, the last one that did stays in force.
+    pub fn resolve(&self, directory: &Path) -> Result<Resolved, DefinitionError> {
+        let repository = match &self.source {
+            Source::Made(made) => return Ok(made.clone()),
+            Source::File(file) => Some(file.clone()),
+            Source::Workspace => find_file(directory),
+        };
+        let found = self.found(repository);
+        if found.is_empty() {
+            return Err(DefinitionError::NotFound(directory.to_owned()));
+        }
+        let place = self.place(&found, directory);
+        self.load(&found, &place).or_else(|error| self.last_good(&found, &place, error))
+    }
+
+    /// The layers of a workspace, or of `file` in it, as they are now. A file
+    /// is trusted here where a person has said so, and not for being named.
+    pub fn effective(
+        &self,
+        file: Option<&Path>,
+        directory: &Path,
+    ) -> Result<Effective, DefinitionError> {
+        let found = self.found(file.map(ToOwned::to_owned).or_else(|| find_file(directory)));
+        if found.is_empty() {
+            return Err(DefinitionError::NotFound(directory.to_owned()));
+        }
+        let parsed = self.parse(self.survey(&found)?, &mut Reading::default())?;
+        let trusted = self.is_granted(&parsed.survey);
+        let checksum = parsed.survey.checksum(trusted).unwrap_or(Digest::ZERO);
+        let layers = parsed.survey.layers.iter().filter_map(|source| {
+            source.checksum().map(|checksum| (source.layer, source.file.clone(), checksum))
+        });
+        Ok(Effective {
+            layers: layers.collect(),
+            trusted,
+            checksum,
+            combined: combine(parsed.layers, trusted),
+            warnings: parsed.warnings,
+        })
+    }
+
+    /// The checksum that stays in force in a workspace while its files, or
+    /// `file` in it, don't load.
+    pub fn in_force_instead(&self, file: Option<&Path>, directory: &Path) -> Option<Digest> {
+        let found = self.found(file.map(ToOwned::to_owned).or_else(|| find_file(directory)));
+        self.usable(&self.place(&found, directory)).map(|good| good.checksum)
+    }
+
+    /// What became of the files of a session's definition.
+    pub(crate) fn look(
+        &self,
+        files: &[String],
+        directory: Option<&Path>,
+        checksum: Digest,
+    ) -> DefinitionFact {
+        let (Some(first), false) = (files.first(), matches!(self.source, Source::Made(_))) else {
+            // A session without a file can't lose it.
+            return DefinitionFact::Same;
+        };
+        let first = Path::new(first);
+        let is_first = |file: &Option<PathBuf>| file.as_deref().is_some_and(|f| real(f) == first);
+        let repository = match &self.source {
+            Source::File(file) => Some(file.clone()),
+            _ if is_first(&self.layers.user) || is_first(&self.layers.managed) => {
+                directory.and_then(find_file)
+            }
+            _ => Some(first.to_owned()),
+        };
+        if !repository.as_deref().unwrap_or(first).try_exists().unwrap_or(true) {
+            return DefinitionFact::Missing;
+        }
+        match self.checksum_now(&self.found(repository), checksum) {
+            Ok(now) if now == checksum => DefinitionFact::Same,
+            Ok(checksum) => DefinitionFact::Changed { checksum },
+            Err(reason) => DefinitionFact::Broken { reason },
+        }
+    }
+
+    /// The checksum of files that load, or what is wrong with them. Nothing is
+    /// parsed that was parsed before.
+    fn checksum_now(&self, found: &Found, pinned: Digest) -> Result<Digest, String> {
+        let survey = self.survey(found).map_err(|error| error.brief())?;
+        if let Some(now) = survey.checksum(self.trusted(&survey))
+            && (now == pinned || self.kept.borrow().has(&now))
+        {
+            return Ok(now);
+        }
+        let key = survey.key();
+        if let Some((reading, outcome)) = self.looked.borrow().get(&key)
+            && reading.is_current()
+        {
+            return outcome.clone();
+        }
+        let mut reading = Reading::default();
+        let outcome = self
+            .compile(survey, &mut reading)
+            .map(|(_, _, checksum)| checksum)
+            .map_err(|error| error.brief());
+        let mut looked = self.looked.borrow_mut();
+        if looked.len() >= LOOKED_MAX {
+            looked.clear();
+        }
+        looked.insert(key, (reading, outcome.clone()));
+        outcome
+    }
+
+    fn load(&self, found: &Found, place: &Digest) -> Result<Resolved, DefinitionError> {
+        let survey = self.survey(found)?;
+        let known = survey.checksum(self.trusted(&survey)).and_then(|checksum| {
+            let definition = self.kept.borrow_mut().definition(&checksum)?;
+            Some((definition, checksum))
+        });
+        let (survey, definition, checksum) = match known {
+            Some((definition, checksum)) => (survey, definition, checksum),
+            None => self.compile(survey, &mut Reading::default())?,
+        };
+        let files = survey.files();
+        let granted = self.is_granted(&survey);
+        let good = LastGood {
+            checksum,
+            at: clock::now().wall,
+            trusted: survey.repository().filter(|_| granted).and_then(survey::Source::checksum),
+            files: files.clone(),
+        };
+        self.kept.borrow().keep_last_good(place, &good);
+        Ok(Resolved { definition, checksum, files, broken: None })
+    }
+
+    /// The definition that last loaded at a place, for the reason that what is
+    /// there now does not.
+    fn last_good(
+        &self,
+        found: &Found,
+        place: &Digest,
+        error: DefinitionError,
+    ) -> Result<Resolved, DefinitionError> {
+        let Some(good) = self.usable(place) else { return Err(error) };
+        let Some(definition) = self.kept.borrow_mut().definition(&good.checksum) else {
+            return Err(error);
+        };
+        let mut files = found.all();
+        files.extend(good.files.into_iter().filter(|file| !found.all().contains(file)));
+        let broken = Some(error.brief());
+        Ok(Resolved { definition, checksum: good.checksum, files, broken })
+    }
+
+    /// The last good definition, unless it rests on trust that was taken back.
+    fn usable(&self, place: &Digest) -> Option<LastGood> {
+        let good = self.kept.borrow().last_good(place)?;
+        let holds = |checksum: Digest| {
+            let file = good.files.first();
+            self.trust.as_ref().zip(file).is_some_and(|(trust, file)| trust.holds(file, &checksum))
+        };
+        let usable = good.trusted.is_none_or(holds) && self.kept.borrow().has(&good.checksum);
+        usable.then_some(good)
+    }
+
+    fn compile(
+        &self,
+        survey: Survey,
+        reading: &mut Reading,
+    ) -> Result<(Survey, Arc<Definition>, Digest), DefinitionError> {
+        let Parsed { survey, layers, .. } = self.parse(survey, reading)?;
+        let trusted = self.trusted(&survey);
+        let combined = combine(layers, trusted);
+        if !combined.problems.is_empty() {
+            return Err(DefinitionError::Contradictory(combined.problems));
+        }
+        // What was parsed says what it extends, so there is a checksum.
+        let checksum = survey.checksum(trusted).unwrap_or(Digest::ZERO);
+        let definition = self.kept.borrow_mut().keep(checksum, combined.definition);
+        Ok((survey, definition, checksum))
+    }
+
+    fn parse(&self, mut survey: Survey, reading: &mut Reading) -> Result<Parsed, DefinitionError> {
+        let (mut layers, mut warnings) = (Vec::new(), Vec::new());
+        for source in &mut survey.layers {
+            let loaded = load_with(&source.bytes, &source.file, reading)
+                .map_err(DefinitionError::Invalid)?;
+            let extended: Extended =
+                loaded.extended.into_iter().map(|(path, bytes)| (real(&path), bytes)).collect();
+            let paths = extended.iter().map(|(path, _)| path.clone()).collect();
+            self.kept.borrow_mut().keep_extended(source.key, paths);
+            source.extended = Some(extended);
+            warnings.extend(loaded.warnings);
+            layers.push(Layered {
+                layer: source.layer,
+                file: source.file.display().to_string(),
+                definition: loaded.definition,
+            });
+        }
+        Ok(Parsed { survey, layers, warnings })
+    }
+
+    fn found(&self, repository: Option<PathBuf>) -> Found {
+        Found::new(self.layers.managed.as_deref(), self.layers.user.as_deref(), repository)
+    }
+
+    fn survey(&self, found: &Found) -> Result<Survey, DefinitionError> {
+        found.survey(|key| self.kept.borrow().extended(key))
+    }
+
+    /// Whether the repository's file may loosen things and run commands.
+    fn trusted(&self, survey: &Survey) -> bool {
+        let named = matches!(self.source, Source::File(_)) && survey.repository().is_some();
+        named || self.is_granted(survey)
+    }
+
+    /// Whether a person has trusted the repository's file as it is.
+    fn is_granted(&self, survey: &Survey) -> bool {
+        let repository = survey.repository();
+        let checksum = repository.and_then(survey::Source::checksum);
+        match (&self.trust, repository, checksum) {
+            (Some(trust), Some(source), Some(checksum)) => trust.holds(&source.path, &checksum),
+            _ => false,
+        }
+    }
+
+    /// Where a definition is in force. One that a person names is another than
+    /// the same file where it is merely found: it is trusted.
+    fn place(&self, found: &Found, directory: &Path) -> Digest {
+        let file = found.repository().map(real).unwrap_or_default();
+        let mut bytes = file.as_os_str().as_encoded_bytes().to_vec();
+        bytes.push(0);
+        bytes.extend_from_slice(real(directory).as_os_str().as_encoded_bytes());
+        bytes.push(u8::from(matches!(self.source, Source::File(_))));
+        Digest::of(&bytes)
     }
 
     /// The definition a session was opened with; `opened` is read only where
     /// the compiled one is gone.
     pub(crate) fn pinned<E>(
-        &mut self,
+        &self,
         checksum: &Digest,
         opened: impl FnOnce() -> Result<OpenedDefinition, E>,
     ) -> Result<Arc<Definition>, E> {
-        match self.cached(checksum) {
+        let known = self.kept.borrow_mut().definition(checksum);
+        match known {
             Some(definition) => Ok(definition),
-            None => opened().map(|opened| self.keep(*checksum, opened.lowered)),
+            None => opened().map(|opened| self.kept.borrow_mut().keep(*checksum, opened.lowered)),
         }
-    }
-
-    fn cached(&mut self, checksum: &Digest) -> Option<Arc<Definition>> {
-        if let Some(known) = self.known.get(checksum) {
-            return Some(Arc::clone(known));
-        }
-        let bytes = std::fs::read(self.compiled_path(checksum)?).ok()?;
-        let definition = Arc::new(decode(&bytes, checksum)?);
-        self.known.insert(*checksum, Arc::clone(&definition));
-        Some(definition)
-    }
-
-    fn keep(&mut self, checksum: Digest, definition: Definition) -> Arc<Definition> {
-        if let Some(path) = self.compiled_path(&checksum) {
-            // A cache that can't be written costs time, nothing else.
-            let _ = write_private(&path, &encode(&definition, &checksum));
-        }
-        let definition = Arc::new(definition);
-        self.known.insert(checksum, Arc::clone(&definition));
-        definition
-    }
-
-    fn compiled_path(&self, checksum: &Digest) -> Option<PathBuf> {
-        self.cache.as_ref().map(|cache| cache.join(format!("{checksum}.compiled")))
     }
 }
 
-fn cache_of(store: Option<&FileStore>) -> Option<PathBuf> {
-    store.map(|store| store.home().join("definitions"))
+/// One file by itself and its checksum, whatever other layers there are.
+pub fn load_file(file: &Path) -> Result<(Loaded, Digest), DefinitionError> {
+    let source = std::fs::read(file)
+        .map_err(|source| DefinitionError::Unreadable { path: file.to_owned(), source })?;
+    let loaded =
+        load_with(&source, file, &mut Reading::default()).map_err(DefinitionError::Invalid)?;
+    let checksum = survey::checksum(&source, &loaded.extended);
+    Ok((loaded, checksum))
 }
 
 /// `jackline.yaml` here or in a parent.

@@ -4,7 +4,6 @@ mod files;
 mod links;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use jackline_engine::{
@@ -14,6 +13,7 @@ use jackline_engine::{
 
 use jackline_journal::Store;
 
+use crate::definitions::Definitions;
 use crate::extensions::Extensions;
 use crate::git::{self, Git};
 use crate::restore;
@@ -23,7 +23,8 @@ use files::Files;
 /// Where to look.
 pub(crate) struct World<'a> {
     pub(crate) workspace: Option<&'a Path>,
-    pub(crate) definition_file: Option<&'a Path>,
+    pub(crate) definitions: &'a Definitions,
+    pub(crate) definition_files: &'a [String],
     pub(crate) definition_checksum: Digest,
     pub(crate) extensions: &'a Extensions,
     /// Where protected files are kept.
@@ -166,15 +167,8 @@ impl World<'_> {
     }
 
     fn definition(&self) -> DefinitionFact {
-        match self.definition_file.map(fs::read) {
-            // A session without a file can't lose it.
-            None => DefinitionFact::Same,
-            Some(Err(_)) => DefinitionFact::Missing,
-            Some(Ok(source)) => match Digest::of(&source) {
-                checksum if checksum == self.definition_checksum => DefinitionFact::Same,
-                checksum => DefinitionFact::Changed { checksum },
-            },
-        }
+        let (files, checksum) = (self.definition_files, self.definition_checksum);
+        self.definitions.look(files, self.workspace, checksum)
     }
 }
 
@@ -194,10 +188,13 @@ fn wanted(fact: &FileFact) -> Wants {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use jackline_engine::{Digest128, Now, Timestamp};
     use jackline_journal::MemoryStore;
 
     use super::*;
+    use crate::home::LayerFiles;
 
     const CONTENTS: Wants = Wants { json: false, contents: true };
     const JSON: Wants = Wants { json: true, contents: false };
@@ -215,7 +212,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let world = World {
             workspace: Some(root.path()),
-            definition_file: None,
+            definitions: &Definitions::new(None, None).with_layers(LayerFiles::default()),
+            definition_files: &[],
             definition_checksum: Digest::ZERO,
             extensions: &Extensions::default(),
             store: &MemoryStore::default(),

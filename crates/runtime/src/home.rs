@@ -1,6 +1,11 @@
-//! The one place that reads the environment: where state lives.
+//! The one place that reads the environment: where state and definitions live.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use jackline_definition::FILE_NAME;
+
+/// Where the owner of a machine puts a definition.
+const MANAGED: &str = "/etc/jackline/jackline.yaml";
 
 /// Why there is no state home.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,10 +31,7 @@ pub fn state_home() -> Result<PathBuf, HomeError> {
         ("HOME", &[".local", "state", "jackline"]),
     ];
     for (variable, below) in tries {
-        #[expect(clippy::disallowed_methods, reason = "this is the lawful caller")]
-        let value = std::env::var_os(variable).filter(|value| !value.is_empty());
-        if let Some(value) = value {
-            let path = PathBuf::from(value);
+        if let Some(path) = variable_path(variable) {
             if !path.is_absolute() {
                 let value = path.display().to_string();
                 return Err(HomeError::Relative { variable, value });
@@ -38,4 +40,48 @@ pub fn state_home() -> Result<PathBuf, HomeError> {
         }
     }
     Err(HomeError::Unknown)
+}
+
+/// The definitions of a machine and its person, above every repository's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LayerFiles {
+    /// The owner of the machine's; it must be there.
+    pub managed: Option<PathBuf>,
+    /// The person's; it may be there.
+    pub user: Option<PathBuf>,
+}
+
+impl LayerFiles {
+    /// Where they are on this machine.
+    pub fn of_machine() -> Self {
+        // Who can't look into the directory must not take it for empty.
+        let installed = Path::new(MANAGED).try_exists().unwrap_or(true);
+        let managed = if installed {
+            Some(PathBuf::from(MANAGED))
+        } else {
+            // For whoever packages or tests it, and no way around the real one.
+            variable_path("JACKLINE_MANAGED")
+        };
+        let configuration = variable_path("XDG_CONFIG_HOME")
+            .filter(|path| path.is_absolute())
+            .or_else(|| home().map(|home| home.join(".config")));
+        Self { managed, user: configuration.map(|path| path.join("jackline").join(FILE_NAME)) }
+    }
+}
+
+/// The home directory of the person.
+pub fn home() -> Option<PathBuf> {
+    variable_path("HOME").filter(|path| path.is_absolute())
+}
+
+/// What the person is called on this machine.
+pub fn person() -> String {
+    let named = ["USER", "LOGNAME"].into_iter().find_map(variable_path);
+    named.map_or_else(|| "somebody".to_owned(), |name| name.display().to_string())
+}
+
+fn variable_path(name: &str) -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "this is the lawful caller")]
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
 }

@@ -19,19 +19,21 @@ mod replay;
 pub mod restore;
 mod runtime;
 mod sessions;
+mod trust;
 mod verification;
 
 pub use clock::{boot_number, now};
-pub use definitions::{DefinitionError, Definitions, Resolved, find_file};
+pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
 pub use door::{Answer, Outcome};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
-pub use home::{HomeError, state_home};
+pub use home::{HomeError, LayerFiles, home, person, state_home};
 pub use inspect::inspect;
 pub use live::Saved;
 pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use runtime::{Fault, Runtime};
 pub use sessions::{Found, SelectError, Sessions};
+pub use trust::{Grant, Trust};
 pub use verification::supervise;

@@ -40,7 +40,7 @@ impl Live {
     pub(crate) fn load(
         mut log: Box<dyn Log>,
         id: &SessionId,
-        definitions: &mut Definitions,
+        definitions: &Definitions,
     ) -> Result<Option<Self>, StoreError> {
         if let Some((head, bytes)) = log.load_state()?
             && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::definitions::{DefinitionError, Definitions, Resolved};
 use crate::extensions::Extensions;
 use crate::facts::{World, gather};
+use crate::home::home;
 use crate::live::Live;
 use crate::redact::{redact, redact_text};
 use crate::restore::{self, Was};
@@ -64,6 +65,7 @@ pub struct Runtime {
     live: Vec<(SessionId, Live)>,
     notes: Vec<Note>,
     notes_dropped: u64,
+    warnings: Vec<String>,
     /// What to tidy up once the answer is out.
     untidy: Option<Retention>,
 }
@@ -81,6 +83,7 @@ impl Runtime {
             live: Vec::new(),
             notes: Vec::new(),
             notes_dropped: 0,
+            warnings: Vec::new(),
             untidy: None,
         }
     }
@@ -120,6 +123,11 @@ impl Runtime {
         } else {
             self.notes_dropped += 1;
         }
+    }
+
+    /// What a person should be told since this was last asked.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// Does what may wait until after an answer: makes room for new sessions.
@@ -178,12 +186,8 @@ impl Runtime {
     fn world<'a>(&'a self, live: &'a Live) -> World<'a> {
         World {
             workspace: live.workspace(),
-            definition_file: self.definitions.named().or(live
-                .session
-                .place()
-                .definition
-                .first()
-                .map(Path::new)),
+            definitions: &self.definitions,
+            definition_files: &live.session.place().definition,
             definition_checksum: live.checksum,
             extensions: &self.extensions,
             store: self.store.as_ref(),
@@ -319,25 +323,30 @@ impl Runtime {
 
     fn open_once(&mut self, event: &Event) -> Result<Live, Fault> {
         let log = self.store.open(&event.session)?;
-        if let Some(live) = Live::load(log, &event.session, &mut self.definitions)? {
+        if let Some(live) = Live::load(log, &event.session, &self.definitions)? {
             return Ok(live);
         }
         let workspace = self.workspace_of(event);
         if workspace.to_str().is_none() {
             return Err(Fault::Workspace(workspace));
         }
-        let Resolved { definition, checksum, file } = self.definitions.resolve(&workspace)?;
+        let Resolved { definition, checksum, files, broken } =
+            self.definitions.resolve(&workspace)?;
         if let Some(name) = self.extensions.unnamed(&definition) {
             return Err(DefinitionError::NeverAsked(name.to_owned()).into());
         }
+        if let Some(reason) = broken {
+            self.warn_broken(&event.session, &checksum, &reason);
+        }
+        let shown = |path: PathBuf| path.display().to_string();
         let opening = Opened {
             session: event.session.clone(),
             at: event.at.unwrap_or_else(|| clock::now().wall),
             place: Place {
                 workspace: Some(workspace.display().to_string()),
-                home: None,
-                state_home: None,
-                definition: file.iter().map(|file| file.display().to_string()).collect(),
+                home: home().map(shown),
+                state_home: self.definitions.state_home().map(shown),
+                definition: files.into_iter().map(shown).collect(),
             },
             definition: OpenedDefinition { checksum, lowered: (*definition).clone() },
         };
@@ -349,6 +358,18 @@ impl Runtime {
             checksum,
             opening: Some(opening),
         })
+    }
+
+    /// Says loudly that what is in force is not what the files say.
+    fn warn_broken(&mut self, session: &SessionId, checksum: &Digest, reason: &str) {
+        let warning = format!(
+            "the definition does not load, and the last good one ({checksum}) stays in force in \
+             session `{session}`: {reason}; mend it (`jackline check`)"
+        );
+        self.note(Note::Fault { kind: "definition".to_owned(), reason: warning.clone() });
+        if self.warnings.len() < NOTES_MAX {
+            self.warnings.push(warning);
+        }
     }
 
     fn workspace_of(&self, event: &Event) -> PathBuf {

@@ -1,160 +1,246 @@
-//! `jackline check`: everything that is wrong with a definition.
+//! `jackline check`: everything that is wrong with a definition, and what is
+//! in force.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
-use jackline_definition::load;
-use jackline_engine::definition::{Checker, PolicyRule, Speech};
+use jackline_definition::{Diagnostic, Diagnostics, EffectiveLine, Layer, Loaded, Standing, words};
 use jackline_engine::{Definition, Digest, Mode};
-use jackline_runtime::{DefinitionError, find_file};
-use serde_json::json;
+use jackline_runtime::{DefinitionError, Definitions, Effective, find_file, load_file};
+use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, here, plain, say, say_json, styled};
+use crate::terminal::{bold, dim, fail, here, plain, say, say_json, store, styled, table};
+
+/// How much of a line from a file is shown.
+const LINE_MAX: usize = 400;
 
 pub(crate) fn run(args: &CheckArgs) -> Exit {
     let named = args.file.clone().or_else(|| args.definition.clone());
-    let Some(file) = named.or_else(|| find_file(&here()).map(relative)) else {
+    let named = named.or_else(|| find_file(&here()).map(relative));
+    if args.effective {
+        return effective(named.as_deref(), args.json);
+    }
+    let Some(file) = named else {
         return fail(Exit::Usage, DefinitionError::NotFound(here()));
     };
-    let source = match std::fs::read(&file) {
-        Ok(source) => source,
-        Err(source) => {
-            return fail(Exit::Usage, DefinitionError::Unreadable { path: file, source });
-        }
-    };
-    let name = file.display().to_string();
-    match load(&source, &name) {
-        Ok(definition) if args.json => {
-            let checksum = Digest::of(&source);
-            say(
-                json!({ "file": name, "ok": true, "checksum": checksum, "definition": definition }),
-            );
+    match load_file(&file) {
+        Ok((loaded, checksum)) => {
+            show(&file, &loaded, &checksum, args.json);
             Exit::Fine
         }
-        Ok(definition) => {
-            let ok = styled(AnsiColor::Green.on_default().bold(), "ok");
-            say(format!("{}: {ok}", bold(&name)));
-            describe(&definition).iter().for_each(|line| say(format!("  {}", plain(line, 400))));
-            say(dim(format!("  checksum {}", Digest::of(&source))));
-            Exit::Fine
-        }
-        Err(diagnostics) if args.json => {
-            let problems: Vec<_> = diagnostics
-                .iter()
-                .map(|problem| {
-                    json!({
-                        "line": problem.line,
-                        "column": problem.column,
-                        "message": problem.message,
-                        "hint": problem.hint,
-                    })
-                })
-                .collect();
-            say_json(json!({ "file": name, "ok": false, "problems": problems }));
-            Exit::No
-        }
-        Err(diagnostics) => {
-            let count = diagnostics.iter().count();
-            let noun = if count == 1 { "problem" } else { "problems" };
-            say(&diagnostics);
-            fail(Exit::No, format!("{count} {noun} in `{name}`"))
-        }
+        Err(error) => complain_of(&error, Some(&file), args.json),
     }
+}
+
+/// What is wrong, and which definition is in force instead.
+fn complain_of(error: &DefinitionError, file: Option<&Path>, as_json: bool) -> Exit {
+    let DefinitionError::Invalid(diagnostics) = error else {
+        let exit = match error {
+            DefinitionError::Contradictory(_) => Exit::No,
+            _ => Exit::Usage,
+        };
+        return fail(exit, error);
+    };
+    let name = diagnostics.file();
+    let instead = file.and_then(in_force_instead);
+    if as_json {
+        let problems: Vec<Value> = diagnostics.iter().map(problem_json).collect();
+        say_json(json!({
+            "file": name, "ok": false, "problems": problems, "in_force": instead,
+        }));
+        return Exit::No;
+    }
+    say(diagnostics);
+    let count = diagnostics.iter().count();
+    let noun = if count == 1 { "problem" } else { "problems" };
+    let instead = instead.map_or_else(String::new, |checksum| {
+        format!("; until it is mended, the last good definition stays in force: {checksum}")
+    });
+    fail(Exit::No, format!("{count} {noun} in `{name}`{instead}"))
+}
+
+/// The last good definition of sessions here, or where the file lies.
+fn in_force_instead(file: &Path) -> Option<Digest> {
+    let store = store().ok()?;
+    let definitions = Definitions::new(None, Some(&store));
+    let beside = file.parent().map_or_else(here, |parent| here().join(parent));
+    [here(), beside].iter().find_map(|at| definitions.in_force_instead(Some(file), at))
+}
+
+fn show(file: &Path, loaded: &Loaded, checksum: &Digest, as_json: bool) {
+    let name = file.display().to_string();
+    let definition = &loaded.definition;
+    if as_json {
+        say_json(json!({
+            "file": name, "ok": true, "checksum": checksum, "definition": definition,
+            "extended": loaded.extended.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            "warnings": loaded.warnings.iter().map(problem_json).collect::<Vec<_>>(),
+        }));
+        return;
+    }
+    let ok = styled(AnsiColor::Green.on_default().bold(), "ok");
+    say(format!("{}: {ok}", bold(&name)));
+    describe(definition).iter().for_each(|line| say(format!("  {}", plain(line, LINE_MAX))));
+    for (path, _) in &loaded.extended {
+        say(format!("  extends {}", plain(&path.display().to_string(), LINE_MAX)));
+    }
+    say(dim(format!("  checksum {checksum}")));
+    show_warnings(&loaded.warnings);
+}
+
+fn show_warnings(warnings: &[Diagnostic]) {
+    for warning in warnings {
+        let word = styled(AnsiColor::Yellow.on_default().bold(), "warning:");
+        say(format!("{word} {warning}"));
+    }
+}
+
+fn problem_json(problem: &Diagnostic) -> Value {
+    json!({
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "message": problem.message,
+        "hint": problem.hint,
+    })
 }
 
 fn relative(file: PathBuf) -> PathBuf {
     file.strip_prefix(here()).map(ToOwned::to_owned).unwrap_or(file)
 }
 
-fn describe(definition: &Definition) -> Vec<String> {
-    let mode = match definition.mode {
+/// What is in force in this workspace, and whose each demand is.
+fn effective(file: Option<&Path>, as_json: bool) -> Exit {
+    let store = match store() {
+        Ok(store) => store,
+        Err(exit) => return exit,
+    };
+    let definitions = Definitions::new(None, Some(&store));
+    let effective = match definitions.effective(file, &here()) {
+        Ok(effective) => effective,
+        Err(error) => return complain_of(&error, file, as_json),
+    };
+    if as_json {
+        say_json(effective_json(&effective));
+    } else {
+        show_effective(&effective);
+    }
+    match effective.combined.problems.as_slice() {
+        [] => Exit::Fine,
+        problems => fail(Exit::No, DefinitionError::Contradictory(problems.to_vec())),
+    }
+}
+
+fn effective_json(effective: &Effective) -> Value {
+    let layers = effective.layers.iter().map(|(layer, file, checksum)| {
+        json!({ "layer": layer.word(), "file": file, "checksum": checksum })
+    });
+    let decisions = effective.combined.decisions.iter().map(|line| {
+        let (why, until_trusted) = match &line.standing {
+            Standing::InForce => (None, None),
+            Standing::Ignored { why, until_trusted } => (Some(why), Some(until_trusted)),
+        };
+        json!({
+            "subject": line.subject.word(),
+            "text": line.text,
+            "layer": line.layer.word(),
+            "file": line.file,
+            "origin": line.origin,
+            "in_force": why.is_none(),
+            "why": why,
+            "until_trusted": until_trusted,
+        })
+    });
+    json!({
+        "ok": effective.combined.problems.is_empty(),
+        "checksum": effective.checksum,
+        "trusted": effective.trusted,
+        "layers": layers.collect::<Vec<_>>(),
+        "decisions": decisions.collect::<Vec<_>>(),
+        "problems": effective.combined.problems,
+        "warnings": effective.warnings.iter().map(problem_json).collect::<Vec<_>>(),
+        "definition": effective.combined.definition,
+    })
+}
+
+fn show_effective(effective: &Effective) {
+    let definition = &effective.combined.definition;
+    say(format!("{} in mode {}", bold(&definition.name), mode(definition)));
+    for (layer, file, _) in &effective.layers {
+        let trust = match (layer, effective.trusted) {
+            (Layer::Repository, true) => ", trusted",
+            (Layer::Repository, false) => ", not trusted",
+            _ => "",
+        };
+        say(format!("  {} layer: {}{trust}", layer.word(), shown(file)));
+    }
+    say(dim(format!("  checksum {}", effective.checksum)));
+    let (in_force, ignored): (Vec<_>, Vec<_>) =
+        effective.combined.decisions.iter().partition(|line| line.standing == Standing::InForce);
+    let rows: Vec<Vec<String>> = in_force.into_iter().map(row).collect();
+    say(bold("in force"));
+    table(&rows);
+    if !ignored.is_empty() {
+        say(bold("ignored"));
+        ignored.iter().for_each(|line| say(ignored_line(line)));
+    }
+    show_warnings(&effective.warnings);
+}
+
+fn row(line: &EffectiveLine) -> Vec<String> {
+    let origin = line.origin.as_ref().map_or_else(String::new, |origin| format!("{origin} in "));
+    vec![
+        format!("  {}", line.subject.word()),
+        plain(&line.text, LINE_MAX),
+        dim(plain(&format!("{} layer, {origin}{}", line.layer.word(), line.file), LINE_MAX)),
+    ]
+}
+
+/// A demand that is not in force, why not, and what would change that.
+fn ignored_line(line: &EffectiveLine) -> String {
+    let (why, trust) = match &line.standing {
+        Standing::InForce => return String::new(),
+        Standing::Ignored { why, until_trusted: true } => (why, "; `jackline trust` would let it"),
+        Standing::Ignored { why, until_trusted: false } => (why, ""),
+    };
+    let whose = dim(format!("({} layer)", line.layer.word()));
+    format!("  {} {whose} ignored: {}{trust}", plain(&line.text, LINE_MAX), plain(why, LINE_MAX))
+}
+
+fn shown(file: &Path) -> String {
+    plain(&file.display().to_string(), LINE_MAX)
+}
+
+fn mode(definition: &Definition) -> &'static str {
+    match definition.mode {
         Mode::Enforce => "enforce",
         Mode::Observe => "observe (nothing is blocked)",
-    };
-    let mut lines = vec![format!("{} in mode {mode}", definition.name)];
+    }
+}
+
+fn describe(definition: &Definition) -> Vec<String> {
+    let mut lines = vec![format!("{} in mode {}", definition.name, mode(definition))];
     if !definition.tools.is_empty() {
         let tools: Vec<&str> = definition.tools.iter().map(|tool| tool.name.as_str()).collect();
         lines.push(format!("tools: {}", tools.join(", ")));
     }
-    for policy in &definition.policies {
-        let PolicyRule::SequentialDependency(rule) = &policy.rule else { continue };
-        for dependency in &rule.dependencies {
-            let needs: Vec<String> =
-                dependency
-                    .needs
-                    .iter()
-                    .map(|need| {
-                        if need.fresh {
-                            format!("{} (fresh)", need.tool)
-                        } else {
-                            need.tool.clone()
-                        }
-                    })
-                    .collect();
-            lines.push(format!("{} needs {}", dependency.tool, needs.join(", ")));
-        }
-    }
+    lines.extend(definition.policies.iter().flat_map(|policy| words::policy(&policy.rule)));
+    lines.extend(definition.rules.iter().map(|rule| format!("rule {}", words::rule(rule))));
     if let Some(checker) = &definition.completion {
-        let cap = definition.completion_cap;
-        lines.push(format!(
-            "to stop: {} (blocked at most {} times a turn, {} times alike)",
-            describe_checker(checker),
-            cap.blocks,
-            cap.same
-        ));
+        let cap = words::cap(definition.completion_cap);
+        lines.push(format!("to stop: {} ({cap})", words::checker(checker)));
     }
-    let limits = &definition.limits;
-    let dimensions = [
-        ("steps", limits.steps),
-        ("wall seconds", limits.wall_seconds),
-        ("input tokens", limits.input_tokens),
-        ("output tokens", limits.output_tokens),
-        ("total tokens", limits.total_tokens),
-    ];
-    for (name, limit) in dimensions {
-        if let Some(limit) = limit {
-            let soft = if limit.soft { ", soft" } else { "" };
-            let per = match limit.per {
-                jackline_engine::definition::Per::Session => "session",
-                jackline_engine::definition::Per::Turn => "turn",
-            };
-            lines.push(format!("at most {} {name} a {per}{soft}", limit.max));
-        }
+    for (key, limit) in words::limits(&definition.limits) {
+        lines.extend(limit.map(|limit| words::limit(key, limit)));
     }
-    for provider in &definition.feedback {
-        let said = match &provider.speech {
-            Speech::Deadline { .. } => "the time that is left".to_owned(),
-            Speech::Static { text } => format!("\"{}\"", plain(text, 60)),
-            Speech::Custom { name } => format!("what `{name}` says"),
-        };
-        let trigger = &provider.trigger;
-        let when: Vec<String> = [
-            trigger.every_n_calls.map(|n| format!("every {n} calls")),
-            trigger.every_n_seconds.map(|n| format!("every {n} seconds")),
-            trigger.on_file_created.as_ref().map(|file| format!("once {} is there", file.path)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        lines.push(format!("tells the agent {said} {}", when.join(" or ")));
-    }
+    lines.extend(definition.feedback.iter().map(words::feedback));
     lines
 }
 
-fn describe_checker(checker: &Checker) -> String {
-    let joined = |parts: &[Checker], word: &str| {
-        let parts: Vec<String> = parts.iter().map(describe_checker).collect();
-        format!("({})", parts.join(word))
-    };
-    match checker {
-        Checker::Files(files) => {
-            files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ")
-        }
-        Checker::All(parts) => joined(parts, " and "),
-        Checker::Any(parts) => joined(parts, " or "),
-        Checker::Custom { name } => name.clone(),
-        Checker::Command { line, .. } => format!("`{line}` succeeds"),
-    }
+/// Everything that is wrong, for a command that needs a file that loads.
+pub(super) fn refuse(diagnostics: &Diagnostics) -> Exit {
+    say(diagnostics);
+    fail(Exit::No, format!("`{}` does not load; mend it first", diagnostics.file()))
 }

@@ -8,10 +8,13 @@ use jackline_runtime::{Answer, Definitions, Outcome, Runtime, now};
 
 use crate::args::StdioArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here, store};
+use crate::terminal::{fail, here, plain, store, warn};
 
 /// The longest line that is read.
 const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// How much of a warning is shown: one line, however long the files are.
+const WARNING_MAX: usize = 2000;
 
 pub(crate) fn run(args: &StdioArgs) -> Exit {
     // A backtrace is nothing that a model should read; the answer says what broke.
@@ -73,6 +76,7 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
                 Ok(event) => {
                     session.clone_from(&event.session);
                     let answer = runtime.answer(event);
+                    runtime.take_warnings().iter().for_each(|text| warn(plain(text, WARNING_MAX)));
                     exit = exit.max(match answer.outcome {
                         Outcome::Decided => Exit::Fine,
                         Outcome::Refused => Exit::Usage,

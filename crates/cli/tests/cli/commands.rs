@@ -122,9 +122,9 @@ fn check_says_everything_that_is_wrong() {
     assert_eq!(run.code, Some(1));
     assert_eq!(
         serde_json::from_str::<Value>(&run.stdout).unwrap(),
-        json!({"file": "jackline.yaml", "ok": false, "problems": [
-            {"line": 1, "column": 1, "message": "unknown key `toolz` in the definition", "hint": "did you mean `tools`?"},
-            {"line": 2, "column": 7, "message": "`mode` can't be `obsrve`", "hint": "did you mean `observe`?"},
+        json!({"file": "jackline.yaml", "ok": false, "in_force": null, "problems": [
+            {"file": "jackline.yaml", "line": 1, "column": 1, "message": "unknown key `toolz` in the definition", "hint": "did you mean `tools`?"},
+            {"file": "jackline.yaml", "line": 2, "column": 7, "message": "`mode` can't be `obsrve`", "hint": "did you mean `observe`?"},
         ]})
     );
     let run = world.jackline(&["check", "gone.yaml"]);

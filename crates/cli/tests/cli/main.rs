@@ -8,5 +8,6 @@ mod commands;
 mod concurrency;
 mod crash;
 mod disk;
+mod layers;
 mod support;
 mod verification;

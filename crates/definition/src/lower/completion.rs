@@ -11,7 +11,7 @@ use crate::yaml::{Node, NodeValue};
 const DEPTH_MAX: usize = 8;
 
 /// How many commands a definition may ask for: each is a process.
-const COMMANDS_MAX: u16 = 64;
+pub(crate) const COMMANDS_MAX: u16 = 64;
 
 /// How long a command may take unless the definition says otherwise.
 const TIMEOUT_SECONDS: u32 = 600;

@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::yaml::{Node, NodeValue};
 
 /// How many providers a definition may have: each takes room in the state.
-const PROVIDERS_MAX: usize = 64;
+pub(crate) const PROVIDERS_MAX: usize = 64;
 
 /// From how many seconds left on a `deadline` warns.
 pub(crate) const THRESHOLD: u64 = 120;

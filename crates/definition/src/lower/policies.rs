@@ -11,7 +11,7 @@ use crate::reader::Reader;
 use crate::yaml::{Node, NodeValue};
 
 /// How many prerequisites a definition may name in all.
-const PREREQUISITES_MAX: usize = 256;
+pub(crate) const PREREQUISITES_MAX: usize = 256;
 
 /// Which tools a policy can see.
 enum Scope {
@@ -61,8 +61,8 @@ pub(crate) fn lower(
 /// Where each tool that needs others is first given.
 type Places = BTreeMap<String, At>;
 
-/// All policies must allow, so what they demand is checked together.
-fn check_whole(policies: &[Policy], places: &Places, reader: &mut Reader<'_>) {
+/// All policies must allow: what each tool needs by all of them.
+pub(crate) fn needs_of_all(policies: &[Policy]) -> Vec<(&str, Vec<&str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for policy in policies {
@@ -77,6 +77,12 @@ fn check_whole(policies: &[Policy], places: &Places, reader: &mut Reader<'_>) {
             }
         }
     }
+    all
+}
+
+/// What policies demand is checked together.
+fn check_whole(policies: &[Policy], places: &Places, reader: &mut Reader<'_>) {
+    let all = needs_of_all(policies);
     if let Some(cycle) = find_cycle(&all) {
         let at =
             cycle.first().and_then(|tool| places.get(tool)).copied().unwrap_or(At::start_of(0));
@@ -265,7 +271,7 @@ fn visible(
 }
 
 /// A tool that needs itself, directly or through others: the whole round.
-fn find_cycle(all: &[(&str, Vec<&str>)]) -> Option<Vec<String>> {
+pub(crate) fn find_cycle(all: &[(&str, Vec<&str>)]) -> Option<Vec<String>> {
     let needs: BTreeMap<&str, &[&str]> =
         all.iter().map(|(tool, needs)| (*tool, needs.as_slice())).collect();
     // Depth first with the way kept by hand: a definition may be long.

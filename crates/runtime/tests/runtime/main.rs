@@ -9,6 +9,7 @@
 
 mod extensions;
 mod faults;
+mod layers;
 mod meddling;
 mod rebuild;
 mod redaction;

@@ -9,7 +9,7 @@ use jackline_journal::{
     EventRecord, JournalFile, Line, Report, Store, StoreError, Verifier, parse_record,
 };
 use jackline_journal::{FileStore, read_first};
-use jackline_runtime::{Definitions, Replay, ReplayReport, Runtime, Sessions, inspect};
+use jackline_runtime::{Definitions, LayerFiles, Replay, ReplayReport, Runtime, Sessions, inspect};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -56,9 +56,20 @@ impl World {
     pub(crate) fn runtime_on(&self, store: impl Store + 'static) -> Runtime {
         let definitions = match &self.made {
             Some(made) => Definitions::made(made.clone(), Some(&self.store)).unwrap(),
-            None => Definitions::new(None, Some(&self.store)),
+            None => self.definitions(),
         };
         Runtime::new(Box::new(store), definitions, self.workspace())
+    }
+
+    /// Definitions as a new process would have them, on a machine of their own.
+    pub(crate) fn definitions(&self) -> Definitions {
+        let layers = LayerFiles { managed: None, user: Some(self.user_file()) };
+        Definitions::new(None, Some(&self.store)).with_layers(layers)
+    }
+
+    /// Where the person's own definition would be.
+    pub(crate) fn user_file(&self) -> PathBuf {
+        self.root.path().join("user.yaml")
     }
 
     /// The lines of a journal, without newlines.

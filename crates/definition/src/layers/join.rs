@@ -1,0 +1,289 @@
+//! Two layers as one.
+
+use jackline_engine::Mode;
+use jackline_engine::definition::{Checker, Limit, Per, Redact, Rule, UnknownTools};
+
+use super::parts::{Parts, Said, with_trust};
+use super::{EffectiveLine, Layer, Layered, Standing, Subject};
+use crate::words;
+
+/// What the lower of two layers may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// Demand more.
+    Tighten,
+    /// Demand less, too.
+    Override,
+}
+
+/// The work of putting layers together: who they are, and what was ignored.
+pub(super) struct Joining {
+    pub(super) sources: Vec<(Layer, String)>,
+    pub(super) ignored: Vec<EffectiveLine>,
+}
+
+impl Joining {
+    pub(super) fn new(layers: &[Layered]) -> Self {
+        let sources = layers.iter().map(|layered| (layered.layer, layered.file.clone()));
+        Self { sources: sources.collect(), ignored: Vec::new() }
+    }
+
+    /// The layer with a number.
+    pub(super) fn layer(&self, by: usize) -> Layer {
+        self.sources.get(by).map_or(Layer::Repository, |(layer, _)| *layer)
+    }
+
+    /// "the user layer".
+    pub(super) fn the_layer(&self, by: usize) -> String {
+        format!("the {} layer", self.layer(by).word())
+    }
+
+    /// A line about what a layer demands.
+    pub(super) fn line(&self, subject: Subject, text: String, by: usize) -> EffectiveLine {
+        let (layer, file) =
+            self.sources.get(by).cloned().unwrap_or((Layer::Repository, String::new()));
+        EffectiveLine { subject, text, layer, file, origin: None, standing: Standing::InForce }
+    }
+
+    /// Writes down that a demand gives way to another layer's.
+    pub(super) fn ignore(
+        &mut self,
+        subject: Subject,
+        text: String,
+        by: usize,
+        to: usize,
+        why: &str,
+    ) {
+        // A person's trust outweighs their own word, and nobody else's.
+        let until_trusted = self.layer(by) == Layer::Repository && self.layer(to) == Layer::User;
+        let why = format!("{} {why}", self.the_layer(to));
+        let standing = Standing::Ignored { why, until_trusted };
+        let line = EffectiveLine { standing, ..self.line(subject, text, by) };
+        self.ignored.push(line);
+    }
+
+    /// Writes down that a demand gives way to a trusted repository's.
+    fn replaced(&mut self, subject: Subject, text: String, by: usize, to: usize) {
+        self.ignore(subject, text, by, to, "says otherwise, and its file is trusted");
+    }
+
+    /// Puts a layer below another.
+    pub(super) fn join(&mut self, high: Parts, mut low: Parts, how: How) -> Parts {
+        let tools = self.join_tools(&high, &mut low, how);
+        let sections = high.sections.saturating_add(low.sections);
+        Parts {
+            name: if low.name.what.is_some() { low.name.clone() } else { high.name.clone() },
+            mode: self.join_mode(&high, &low, how),
+            governs: high.governs || low.governs,
+            tools,
+            sections,
+            unknown_tools: self.join_setting(
+                high.unknown_tools,
+                low.unknown_tools,
+                how,
+                |high, low| high == UnknownTools::Deny || low == UnknownTools::Allow,
+                |value| format!("unknown_tools: {}", words::unknown_tools(value)),
+                "denies them",
+            ),
+            opaque: self.join_setting(
+                high.opaque,
+                low.opaque,
+                how,
+                |high, low| high >= low,
+                |value| format!("shell.opaque: {}", words::opaque(value)),
+                "demands more",
+            ),
+            protected: union(high.protected, low.protected),
+            policies: union_if(high.policies, low.policies, |policy| policy.section.is_none()),
+            rules: self.join_rules(high.rules, low.rules, how),
+            completion: join_checks(high.completion, low.completion),
+            cap: match (high.cap, low.cap) {
+                (Some(high), Some(low)) => Some(self.join_setting(
+                    high,
+                    low,
+                    how,
+                    |_, _| true,
+                    |value| format!("completion_cap: {}", words::cap(value)),
+                    "has one of its own",
+                )),
+                (high, low) => high.or(low),
+            },
+            limits: high
+                .limits
+                .into_iter()
+                .zip(low.limits)
+                .map(|((key, high), (_, low))| (key, self.join_limit(key, high, low, how)))
+                .collect(),
+            feedback: union(high.feedback, low.feedback),
+            feedback_bytes_max: self.join_setting(
+                high.feedback_bytes_max,
+                low.feedback_bytes_max,
+                how,
+                |high, low| high <= low,
+                |value| format!("feedback_bytes_max: {value}"),
+                "has the smaller one",
+            ),
+            redact: self.join_setting(
+                high.redact,
+                low.redact,
+                How::Tighten,
+                |high, low| high == Redact::BuiltIn || low == Redact::Off,
+                |value| format!("journal.redact: {}", words::redact(value)),
+                "has secrets taken out",
+            ),
+            // A journal kept for longer takes nothing from anybody.
+            retain_days: greater(high.retain_days, low.retain_days),
+            retain_bytes: greater(high.retain_bytes, low.retain_bytes),
+        }
+    }
+
+    /// The mode of what has none of its own: the strictest of the layers that
+    /// have such a thing.
+    fn join_mode(&mut self, high: &Parts, low: &Parts, how: How) -> Said<Mode> {
+        let stricter = |high: Mode, low: Mode| high == Mode::Enforce || low == Mode::Observe;
+        match (high.governs, low.governs, how) {
+            (false, true, How::Tighten) => return low.mode.clone(),
+            (true, false, How::Tighten) if high.mode.what == Mode::Observe => {
+                return high.mode.clone();
+            }
+            _ => {}
+        }
+        let text = |mode| format!("mode: {}", words::mode(mode));
+        self.join_setting(high.mode.clone(), low.mode.clone(), how, stricter, text, "enforces")
+    }
+
+    /// A key with one value: the higher layer's where that `demands` at least
+    /// as much, or else the lower's.
+    fn join_setting<T: Copy + PartialEq>(
+        &mut self,
+        high: Said<T>,
+        low: Said<T>,
+        how: How,
+        demands: impl Fn(T, T) -> bool,
+        text: impl Fn(T) -> String,
+        why: &str,
+    ) -> Said<T> {
+        let quoted = |said: &Said<T>| format!("`{}`", text(said.what));
+        if high.what == low.what {
+            return high;
+        }
+        if how == How::Override {
+            self.replaced(Subject::Setting, quoted(&high), high.by, low.by);
+            return low;
+        }
+        if !demands(high.what, low.what) {
+            return low;
+        }
+        self.ignore(Subject::Setting, quoted(&low), low.by, high.by, why);
+        high
+    }
+
+    fn join_limit(
+        &mut self,
+        key: &str,
+        high: Option<Said<Limit>>,
+        low: Option<Said<Limit>>,
+        how: How,
+    ) -> Option<Said<Limit>> {
+        let (high, low) = match (high, low) {
+            (Some(high), Some(low)) if high.what != low.what => (high, low),
+            (high, low) => return high.or(low),
+        };
+        let text = |said: &Said<Limit>| words::limit(key, said.what);
+        if how == How::Override {
+            self.replaced(Subject::Limit, text(&high), high.by, low.by);
+            return Some(low);
+        }
+        if implies(low.what, high.what) {
+            return Some(low);
+        }
+        self.ignore(
+            Subject::Limit,
+            text(&low),
+            low.by,
+            high.by,
+            "has one that this does not tighten",
+        );
+        Some(high)
+    }
+
+    /// Every rule once by its name. A lower layer can't redefine a rule, only
+    /// have the same one hold where it is merely observed.
+    fn join_rules(
+        &mut self,
+        mut high: Vec<Said<Rule>>,
+        low: Vec<Said<Rule>>,
+        how: How,
+    ) -> Vec<Said<Rule>> {
+        for rule in low {
+            let Some(known) = high.iter_mut().find(|known| known.what.name == rule.what.name)
+            else {
+                high.push(rule);
+                continue;
+            };
+            if same_rule(&known.what, &rule.what) {
+                if rule.what.mode == Mode::Enforce && known.what.mode == Mode::Observe {
+                    *known = rule;
+                }
+            } else if how == How::Override {
+                let replaced = std::mem::replace(known, rule);
+                let to = known.by;
+                let text = words::rule(&replaced.what);
+                self.replaced(Subject::Rule, text, replaced.by, to);
+            } else {
+                let to = known.by;
+                let text = words::rule(&rule.what);
+                self.ignore(Subject::Rule, text, rule.by, to, "has another rule of that name");
+            }
+        }
+        high
+    }
+}
+
+/// Whether a session that keeps within `one` keeps within `other`, and is held to it as hard.
+fn implies(one: Limit, other: Limit) -> bool {
+    one.max <= other.max
+        && (!one.soft || other.soft)
+        && (one.per == other.per || one.per == Per::Session)
+}
+
+/// Whether two rules do the same, wherever they come from and whether they hold.
+fn same_rule(one: &Rule, other: &Rule) -> bool {
+    let plain = |rule: &Rule| Rule { origin: String::new(), mode: Mode::Enforce, ..rule.clone() };
+    plain(one) == plain(other)
+}
+
+/// All checks of both. One that both demand is the higher layer's, whose
+/// commands may run.
+fn join_checks(mut high: Vec<Said<Checker>>, low: Vec<Said<Checker>>) -> Vec<Said<Checker>> {
+    for check in low {
+        let plain = with_trust(check.what.clone(), false);
+        if !high.iter().any(|known| with_trust(known.what.clone(), false) == plain) {
+            high.push(check);
+        }
+    }
+    high
+}
+
+/// All of both, the same thing once.
+fn union<T: PartialEq>(high: Vec<Said<T>>, low: Vec<Said<T>>) -> Vec<Said<T>> {
+    union_if(high, low, |_| true)
+}
+
+/// All of both; the same thing once where `once` says so.
+fn union_if<T: PartialEq>(
+    mut high: Vec<Said<T>>,
+    low: Vec<Said<T>>,
+    once: impl Fn(&T) -> bool,
+) -> Vec<Said<T>> {
+    for said in low {
+        if !(once(&said.what) && high.iter().any(|known| known.what == said.what)) {
+            high.push(said);
+        }
+    }
+    high
+}
+
+fn greater<T: PartialOrd>(high: Said<T>, low: Said<T>) -> Said<T> {
+    if low.what > high.what { low } else { high }
+}

@@ -1,0 +1,269 @@
+//! Whatever a lower layer says, the higher ones lose nothing by it.
+
+use jackline_engine::definition::{
+    Cap, Checker, Dependency, Effect, FeedbackProvider, Journal, Limit, Limits, Need, Opaque,
+    Paths, Per, Policy, PolicyRule, Redact, Rule, RuleScope, Rules, SequentialDependency, Shell,
+    Speech, Tool, Trigger, UnknownTools,
+};
+use jackline_engine::{Definition, Kind, Mode};
+use proptest::prelude::*;
+
+use super::combine;
+use super::tests::{command, condition, managed, repository, rule, user};
+
+const NAMES: [&str; 6] = ["Bash", "Write", "run", "pay", "think", "mcp_x"];
+
+fn a_name() -> impl Strategy<Value = String> {
+    prop::sample::select(&NAMES[..]).prop_map(ToOwned::to_owned)
+}
+
+fn a_tool() -> impl Strategy<Value = Tool> {
+    let kinds = [Kind::Exec, Kind::Think, Kind::Write, Kind::Other];
+    (
+        a_name(),
+        prop::sample::select(kinds.to_vec()),
+        prop::option::of(a_name()),
+        any::<(bool, bool)>(),
+    )
+        .prop_map(|(name, kind, alias, (idempotent, pointer))| {
+            let paths = Paths { read: vec![], write: vec!["/nowhere".to_owned()] };
+            Tool {
+                kind,
+                aliases: alias.into_iter().filter(|alias| *alias != name).collect(),
+                idempotent,
+                paths: if pointer { paths } else { Paths::default() },
+                ..Tool::named(&name)
+            }
+        })
+}
+
+/// Tools of which no two go by one name, as the loader demands.
+fn some_tools() -> impl Strategy<Value = Vec<Tool>> {
+    prop::collection::vec(a_tool(), 0..4).prop_map(|list| {
+        let mut taken: Vec<String> = Vec::new();
+        let fits = |tool: &Tool| {
+            let all: Vec<String> =
+                std::iter::once(&tool.name).chain(&tool.aliases).cloned().collect();
+            let free = all.iter().all(|name| !taken.contains(name));
+            taken.extend(all);
+            free
+        };
+        let mut fits = fits;
+        list.into_iter().filter(|tool| fits(tool)).collect()
+    })
+}
+
+fn a_rule() -> impl Strategy<Value = Rule> {
+    let effects = [Effect::Observe, Effect::Warn, Effect::Ask, Effect::Deny];
+    let scope = prop_oneof![
+        Just(RuleScope::Any),
+        a_name().prop_map(RuleScope::Tool),
+        Just(RuleScope::Kind(Kind::Exec))
+    ];
+    let name = prop::sample::select(&["r1", "r2", "r3"][..]);
+    (name, prop::sample::select(effects.to_vec()), scope, any::<bool>(), any::<bool>()).prop_map(
+        |(name, effect, scope, enforce, always)| Rule {
+            scope,
+            mode: if enforce { Mode::Enforce } else { Mode::Observe },
+            when: always.then(|| condition("true")),
+            ..rule(name, effect)
+        },
+    )
+}
+
+fn some_rules() -> impl Strategy<Value = Rules> {
+    prop::collection::vec(a_rule(), 0..3).prop_map(|mut list| {
+        list.sort_by(|a, b| a.name.cmp(&b.name));
+        list.dedup_by(|a, b| a.name == b.name);
+        Rules::new(list)
+    })
+}
+
+fn a_limit() -> impl Strategy<Value = Option<Limit>> {
+    prop::option::of((1..5_u64, any::<bool>(), any::<bool>()).prop_map(|(max, soft, turn)| Limit {
+        max,
+        soft,
+        per: if turn { Per::Turn } else { Per::Session },
+    }))
+}
+
+fn a_checker() -> impl Strategy<Value = Option<Checker>> {
+    prop_oneof![
+        Just(None),
+        Just(Some(command("make", 0, true))),
+        Just(Some(Checker::Any(vec![command("make", 0, true), command("x", 1, true)]))),
+    ]
+}
+
+fn some_policies() -> impl Strategy<Value = Vec<Policy>> {
+    let policy =
+        (a_name(), a_name(), prop::option::of(0..2_u16)).prop_map(|(tool, need, section)| {
+            let needs = vec![Need { tool: need, fresh: false }];
+            let rule = SequentialDependency::new(vec![Dependency { tool, needs }]);
+            Policy { section, rule: PolicyRule::SequentialDependency(rule) }
+        });
+    prop::collection::vec(policy, 0..3)
+}
+
+fn a_definition() -> impl Strategy<Value = Definition> {
+    let opaque = prop::sample::select(&[Opaque::Allow, Opaque::Ask, Opaque::Deny][..]);
+    let lists = (some_tools(), some_rules(), some_policies(), a_checker());
+    let numbers = (a_limit(), a_limit(), 1..5_u32, 1..5_u32);
+    (lists, numbers, opaque, any::<[bool; 4]>()).prop_map(
+        |((tools, rules, policies, completion), (steps, turns, cap, bytes), opaque, flags)| {
+            let [observe, deny, off, speaks] = flags;
+            let hello = Speech::Static { text: "hello".to_owned() };
+            let hello = FeedbackProvider { speech: hello, trigger: Trigger::default() };
+            let mut definition = Definition {
+                mode: if observe { Mode::Observe } else { Mode::Enforce },
+                unknown_tools: if deny { UnknownTools::Deny } else { UnknownTools::Allow },
+                shell: Shell { opaque },
+                protected: vec![format!("p{cap}")],
+                rules,
+                completion,
+                completion_cap: Cap { blocks: cap, same: cap },
+                limits: Limits { steps, total_tokens: turns, ..Limits::default() },
+                feedback: speaks.then_some(hello).into_iter().collect(),
+                feedback_bytes_max: bytes,
+                journal: Journal {
+                    redact: if off { Redact::Off } else { Redact::BuiltIn },
+                    retain_days: bytes,
+                    ..Journal::default()
+                },
+                tools,
+                ..Definition::default()
+            };
+            // Policies name what is declared, as the loader sees to.
+            for policy in &policies {
+                if let PolicyRule::SequentialDependency(rule) = &policy.rule {
+                    let needs = rule.dependencies.iter().flat_map(|d| &d.needs);
+                    let named = needs.map(|need| &need.tool);
+                    for name in named.chain(rule.dependencies.iter().map(|d| &d.tool)) {
+                        if !resolves(&definition, name) {
+                            definition.tools.push(Tool::named(name));
+                        }
+                    }
+                }
+            }
+            definition.policies = policies;
+            definition
+        },
+    )
+}
+
+fn find<'a>(definition: &'a Definition, name: &str) -> Option<&'a Tool> {
+    let goes_by = |tool: &&Tool| tool.name == name || tool.aliases.iter().any(|a| a == name);
+    definition.tools.iter().find(goes_by)
+}
+
+fn resolves(definition: &Definition, name: &str) -> bool {
+    find(definition, name).is_some()
+}
+
+/// The check that holds for all of what layers are for.
+fn assert_no_looser(high: &Definition, combined: &Definition) {
+    for rule in &high.rules {
+        let kept = combined.rules.iter().find(|kept| kept.name == rule.name).unwrap();
+        let holds = high.mode == Mode::Enforce && rule.mode == Mode::Enforce;
+        assert!(!holds || kept.mode == Mode::Enforce);
+        assert_eq!(
+            Rule { mode: kept.mode, ..rule.clone() },
+            Rule { origin: rule.origin.clone(), ..kept.clone() }
+        );
+    }
+    let limits = [
+        (high.limits.steps, combined.limits.steps),
+        (high.limits.total_tokens, combined.limits.total_tokens),
+    ];
+    for (high, kept) in limits {
+        let Some(high) = high else { continue };
+        let kept = kept.unwrap();
+        assert!(kept.max <= high.max && (!kept.soft || high.soft));
+        assert!(kept.per == high.per || kept.per == Per::Session);
+    }
+    assert!(high.protected.iter().all(|path| combined.protected.contains(path)));
+    assert!(high.policies.iter().all(|policy| combined.policies.contains(policy)));
+    assert!(high.feedback.iter().all(|provider| combined.feedback.contains(provider)));
+    assert!(
+        high.unknown_tools == UnknownTools::Allow || combined.unknown_tools == UnknownTools::Deny
+    );
+    assert!(high.shell.opaque <= combined.shell.opaque);
+    assert!(high.journal.redact == Redact::Off || combined.journal.redact == Redact::BuiltIn);
+    assert!(high.journal.retain_days <= combined.journal.retain_days);
+    assert_eq!(high.completion_cap, combined.completion_cap);
+    if let Some(check) = &high.completion {
+        let kept = combined.completion.as_ref().unwrap();
+        assert!(kept == check || matches!(kept, Checker::All(all) if all.contains(check)));
+    }
+    let governs = !high.policies.is_empty()
+        || high.completion.is_some()
+        || limits.iter().any(|(high, _)| high.is_some())
+        || high.unknown_tools == UnknownTools::Deny
+        || high.shell.opaque > Opaque::Allow
+        || high.tools.iter().any(|tool| !tool.idempotent)
+        || high.rules.iter().any(|rule| rule.mode == Mode::Enforce);
+    assert!(!governs || high.mode == Mode::Observe || combined.mode == Mode::Enforce);
+    NAMES.iter().for_each(|name| assert_means_the_same(name, high, combined));
+}
+
+/// A name is the same tool to the rules of the higher layer as before.
+fn assert_means_the_same(name: &str, high: &Definition, combined: &Definition) {
+    let Some(kept) = find(combined, name) else {
+        assert!(!resolves(high, name));
+        return;
+    };
+    let Some(before) = find(high, name) else {
+        assert_eq!(high.unknown_tools, UnknownTools::Allow, "{name} became known");
+        let referred = high.rules.iter().any(|r| r.scope == RuleScope::Tool(name.to_owned()));
+        assert!(!referred || kept.name == name, "{name} became {}", kept.name);
+        if let Some(kind) = Kind::well_known(name) {
+            assert_eq!((kept.kind, &kept.paths), (kind, &Paths::default()), "{name}");
+        }
+        return;
+    };
+    let sections: Vec<u16> =
+        kept.sections.iter().copied().filter(|section| before.sections.contains(section)).collect();
+    let kept = Tool { sections, ..kept.clone() };
+    let idempotent = before.idempotent && kept.idempotent;
+    assert_eq!(kept, Tool { idempotent, ..before.clone() }, "{name}");
+}
+
+proptest! {
+    #[test]
+    fn an_untrusted_repository_never_loosens(high in a_definition(), low in a_definition()) {
+        let alone = combine(vec![user(high)], false).definition;
+        let combined = combine(vec![user(alone.clone()), repository(low)], false);
+        assert_no_looser(&alone, &combined.definition);
+    }
+
+    #[test]
+    fn nobody_loosens_what_the_owner_of_the_machine_demands(
+        high in a_definition(),
+        person in a_definition(),
+        low in a_definition(),
+        trust in any::<bool>(),
+    ) {
+        let alone = combine(vec![managed(high)], false).definition;
+        let layers = vec![managed(alone.clone()), user(person), repository(low)];
+        assert_no_looser(&alone, &combine(layers, trust).definition);
+    }
+
+    #[test]
+    fn an_untrusted_command_never_runs(high in a_definition(), low in a_definition()) {
+        fn untrusted_lines(checker: &Checker) -> Vec<(u16, bool)> {
+            match checker {
+                Checker::Command { number, trusted, .. } => vec![(*number, *trusted)],
+                Checker::All(parts) | Checker::Any(parts) => {
+                    parts.iter().flat_map(untrusted_lines).collect()
+                }
+                _ => vec![],
+            }
+        }
+        let own = high.completion.as_ref().map_or(0, |check| untrusted_lines(check).len());
+        let combined = combine(vec![user(high), repository(low)], false).definition;
+        let all = combined.completion.as_ref().map_or(vec![], untrusted_lines);
+        let numbers: Vec<u16> = all.iter().map(|(number, _)| *number).collect();
+        prop_assert_eq!(numbers, (0..).take(all.len()).collect::<Vec<u16>>());
+        prop_assert_eq!(all.iter().filter(|(_, trusted)| *trusted).count(), own);
+    }
+}

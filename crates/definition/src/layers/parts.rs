@@ -1,0 +1,141 @@
+//! A definition taken apart, so that of each demand it is known whose it is.
+
+use jackline_engine::Mode;
+use jackline_engine::definition::{
+    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Opaque, Policy, Redact, Rule,
+    Shell, Tool, UnknownTools,
+};
+
+use super::{Layer, Layered};
+use crate::words;
+
+/// Something, and the number of the layer that demands it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said<T> {
+    pub(super) what: T,
+    pub(super) by: usize,
+}
+
+/// A definition taken apart.
+pub(super) struct Parts {
+    /// None for a file that does not name itself.
+    pub(super) name: Said<Option<String>>,
+    pub(super) mode: Said<Mode>,
+    /// Whether it has anything that holds by `mode`, and not by a mode of its own.
+    pub(super) governs: bool,
+    pub(super) tools: Vec<Said<Tool>>,
+    /// How many sections there are.
+    pub(super) sections: u16,
+    pub(super) unknown_tools: Said<UnknownTools>,
+    pub(super) opaque: Said<Opaque>,
+    pub(super) protected: Vec<Said<String>>,
+    pub(super) policies: Vec<Said<Policy>>,
+    pub(super) rules: Vec<Said<Rule>>,
+    /// All of them must be satisfied.
+    pub(super) completion: Vec<Said<Checker>>,
+    /// None where there is nothing that it could be the cap of.
+    pub(super) cap: Option<Said<Cap>>,
+    /// By dimension.
+    pub(super) limits: Vec<(&'static str, Option<Said<Limit>>)>,
+    pub(super) feedback: Vec<Said<FeedbackProvider>>,
+    pub(super) feedback_bytes_max: Said<u32>,
+    pub(super) redact: Said<Redact>,
+    pub(super) retain_days: Said<u32>,
+    pub(super) retain_bytes: Said<u64>,
+}
+
+impl Parts {
+    /// Takes the definition of layer number `by` apart. Every field is named
+    /// here, so that a new one can't be forgotten between the layers.
+    pub(super) fn of(layered: Layered, by: usize, trusted: bool) -> Self {
+        let Layered { layer, file: _, definition } = layered;
+        let governs = governs(&definition);
+        let Definition {
+            name,
+            mode,
+            tools,
+            unknown_tools,
+            shell: Shell { opaque },
+            protected,
+            policies,
+            rules,
+            completion,
+            completion_cap,
+            limits,
+            feedback,
+            feedback_bytes_max,
+            journal: Journal { redact, retain_days, retain_bytes },
+        } = definition;
+        let runs = layer != Layer::Repository || trusted;
+        let completion: Vec<_> =
+            completion.into_iter().map(|checker| with_trust(checker, runs)).collect();
+        let has_cap = !completion.is_empty() || completion_cap != Cap::default();
+        // A rule takes its layer's mode along, so that no other layer can
+        // silence it.
+        let in_mode = |rule: &Rule| {
+            let mode = if mode == Mode::Observe { Mode::Observe } else { rule.mode };
+            Rule { mode, ..rule.clone() }
+        };
+        let said_limit = |limit: Option<Limit>| limit.map(|what| Said { what, by });
+        Self {
+            name: Said { what: (name != Definition::default().name).then_some(name), by },
+            mode: Said { what: mode, by },
+            governs,
+            sections: sections(&tools, &policies),
+            tools: all(tools, by),
+            unknown_tools: Said { what: unknown_tools, by },
+            opaque: Said { what: opaque, by },
+            protected: all(protected, by),
+            policies: all(policies, by),
+            rules: all(rules.iter().map(in_mode), by),
+            completion: all(completion, by),
+            cap: has_cap.then_some(Said { what: completion_cap, by }),
+            limits: words::limits(&limits).map(|(key, limit)| (key, said_limit(limit))).into(),
+            feedback: all(feedback, by),
+            feedback_bytes_max: Said { what: feedback_bytes_max, by },
+            redact: Said { what: redact, by },
+            retain_days: Said { what: retain_days, by },
+            retain_bytes: Said { what: retain_bytes, by },
+        }
+    }
+}
+
+fn all<T>(list: impl IntoIterator<Item = T>, by: usize) -> Vec<Said<T>> {
+    list.into_iter().map(|what| Said { what, by }).collect()
+}
+
+/// Whether anything in it holds by the definition's mode. A rule that is
+/// observed is so by a mode of its own; one that holds does only where the
+/// whole definition does.
+fn governs(definition: &Definition) -> bool {
+    let holds = |rule: &Rule| (definition.mode, rule.mode) == (Mode::Enforce, Mode::Enforce);
+    !definition.policies.is_empty()
+        || definition.completion.is_some()
+        || words::limits(&definition.limits).iter().any(|(_, limit)| limit.is_some())
+        || definition.unknown_tools == UnknownTools::Deny
+        || definition.shell.opaque != Opaque::Allow
+        || definition.tools.iter().any(|tool| !tool.idempotent)
+        || definition.rules.iter().any(holds)
+}
+
+fn sections(tools: &[Tool], policies: &[Policy]) -> u16 {
+    let of_tools = tools.iter().flat_map(|tool| tool.sections.iter().copied());
+    let of_policies = policies.iter().filter_map(|policy| policy.section);
+    of_tools.chain(of_policies).max().map_or(0, |last| last.saturating_add(1))
+}
+
+/// Says of every command in a check whether a person lets it run. Numbers are
+/// given once all layers are together.
+pub(super) fn with_trust(checker: Checker, runs: bool) -> Checker {
+    let each = |parts: Vec<Checker>| {
+        parts.into_iter().map(|part| with_trust(part, runs)).collect::<Vec<_>>()
+    };
+    match checker {
+        Checker::Command { number: _, line, timeout_seconds, trusted: _ } => {
+            Checker::Command { number: 0, line, timeout_seconds, trusted: runs }
+        }
+        Checker::All(parts) => Checker::All(each(parts)),
+        Checker::Any(parts) => Checker::Any(each(parts)),
+        Checker::Files(_) | Checker::Custom { .. } => checker,
+    }
+}

@@ -1,0 +1,520 @@
+//! What layers may do to each other.
+
+use jackline_engine::definition::{
+    Checker, Dependency, Effect, Need, Opaque, Policy, PolicyRule, Rule, RuleScope, Rules,
+    SequentialDependency, Shell, Tool, UnknownTools,
+};
+use jackline_engine::expr::Expr;
+use jackline_engine::{Definition, Kind, Mode};
+
+use super::*;
+
+pub(super) fn user(definition: Definition) -> Layered {
+    Layered { layer: Layer::User, file: "user.yaml".to_owned(), definition }
+}
+
+pub(super) fn managed(definition: Definition) -> Layered {
+    Layered { layer: Layer::Managed, file: "managed.yaml".to_owned(), definition }
+}
+
+pub(super) fn repository(definition: Definition) -> Layered {
+    Layered { layer: Layer::Repository, file: "jackline.yaml".to_owned(), definition }
+}
+
+fn untrusted(high: &Definition, low: &Definition) -> Combined {
+    combine(vec![user(high.clone()), repository(low.clone())], false)
+}
+
+fn trusted(high: &Definition, low: &Definition) -> Combined {
+    combine(vec![user(high.clone()), repository(low.clone())], true)
+}
+
+fn of_file(source: &str) -> Definition {
+    crate::load(source.as_bytes(), "f").unwrap()
+}
+
+pub(super) fn rule(name: &str, effect: Effect) -> Rule {
+    Rule {
+        name: name.to_owned(),
+        origin: "f".to_owned(),
+        scope: RuleScope::Kind(Kind::Exec),
+        commands: vec!["git push".to_owned()],
+        when: None,
+        effect,
+        mode: Mode::Enforce,
+        message: "no".to_owned(),
+        instead: None,
+    }
+}
+
+fn rules(mode: Mode, list: &[Rule]) -> Definition {
+    Definition { mode, rules: Rules::new(list.to_vec()), ..Definition::default() }
+}
+
+fn tools(list: &[Tool]) -> Definition {
+    Definition { tools: list.to_vec(), ..Definition::default() }
+}
+
+pub(super) fn condition(text: &str) -> Expr {
+    crate::cel::lower(text).unwrap()
+}
+
+pub(super) fn command(line: &str, number: u16, trusted: bool) -> Checker {
+    Checker::Command { number, line: line.to_owned(), timeout_seconds: 60, trusted }
+}
+
+fn completing(checker: Checker) -> Definition {
+    Definition { completion: Some(checker), ..Definition::default() }
+}
+
+/// What was ignored, as people read it.
+fn ignored(combined: &Combined) -> Vec<String> {
+    let line = |line: &EffectiveLine| match &line.standing {
+        Standing::InForce => None,
+        Standing::Ignored { why, until_trusted } => {
+            let trust = if *until_trusted { "; trust would let it" } else { "" };
+            Some(format!("{} ignored: {why}{trust}", line.text))
+        }
+    };
+    combined.decisions.iter().filter_map(line).collect()
+}
+
+fn in_force(combined: &Combined, subject: Subject) -> Vec<(String, Layer)> {
+    let lines = combined
+        .decisions
+        .iter()
+        .filter(|line| line.standing == Standing::InForce && line.subject == subject);
+    lines.map(|line| (line.text.clone(), line.layer)).collect()
+}
+
+#[test]
+fn one_layer_is_itself() {
+    let definition = of_file(
+        "name: acme/coder\nmode: observe\nlimits: { steps: 3 }\nfeedback_bytes_max: 9\n\
+         sections: [ { name: a, tools: [x, y], policies: [ sequential_dependency: { x: [y] } ] } ]\n\
+         completion: { files: [a] }\njournal: { redact: off, retain_days: 2 }\n",
+    );
+    for layer in [user, managed, repository] {
+        for trust in [false, true] {
+            let combined = combine(vec![layer(definition.clone())], trust);
+            assert_eq!(combined.definition, definition);
+            assert_eq!((ignored(&combined), combined.problems), (vec![], vec![]));
+        }
+    }
+    assert_eq!(combine(Vec::new(), false).definition, Definition::default());
+}
+
+#[test]
+fn a_setting_is_the_stricter_one_unless_trusted() {
+    struct Row {
+        high: &'static str,
+        low: &'static str,
+        is: &'static str,
+        ignored: &'static str,
+        trusted: &'static str,
+    }
+    let rows = [
+        Row {
+            high: "limits: { steps: 9 }",
+            low: "mode: observe\nlimits: { wall_seconds: 9 }",
+            is: "limits: { steps: 9, wall_seconds: 9 }",
+            ignored: "`mode: observe` ignored: the user layer enforces; trust would let it",
+            trusted: "mode: observe\nlimits: { steps: 9, wall_seconds: 9 }",
+        },
+        Row {
+            high: "limits: { steps: 9 }",
+            low: "mode: observe",
+            is: "limits: { steps: 9 }",
+            ignored: "`mode: observe` ignored: the user layer enforces; trust would let it",
+            trusted: "mode: observe\nlimits: { steps: 9 }",
+        },
+        // What only the lower layer has is in the lower layer's mode.
+        Row {
+            high: "",
+            low: "mode: observe\nlimits: { steps: 9 }",
+            is: "mode: observe\nlimits: { steps: 9 }",
+            ignored: "",
+            trusted: "mode: observe\nlimits: { steps: 9 }",
+        },
+        Row {
+            high: "mode: observe\nlimits: { steps: 9 }",
+            low: "limits: { steps: 5 }",
+            is: "limits: { steps: 5 }",
+            ignored: "",
+            trusted: "limits: { steps: 5 }",
+        },
+        Row {
+            high: "limits: { steps: 5 }",
+            low: "limits: { steps: 9 }",
+            is: "limits: { steps: 5 }",
+            ignored: "at most 9 steps a session ignored: the user layer has one that this does not tighten; trust would let it",
+            trusted: "limits: { steps: 9 }",
+        },
+        // A smaller limit that only warns, or begins anew each turn, is no stricter one.
+        Row {
+            high: "limits: { steps: 9 }",
+            low: "limits: { steps: { max: 5, soft: true } }",
+            is: "limits: { steps: 9 }",
+            ignored: "at most 5 steps a session, soft ignored: the user layer has one that this does not tighten; trust would let it",
+            trusted: "limits: { steps: { max: 5, soft: true } }",
+        },
+        Row {
+            high: "limits: { steps: 9 }",
+            low: "limits: { steps: { max: 5, per: turn } }",
+            is: "limits: { steps: 9 }",
+            ignored: "at most 5 steps a turn ignored: the user layer has one that this does not tighten; trust would let it",
+            trusted: "limits: { steps: { max: 5, per: turn } }",
+        },
+        Row {
+            high: "completion: { files: [a] }\ncompletion_cap: { blocks: 9, same: 9 }",
+            low: "completion: { files: [b] }\ncompletion_cap: { blocks: 1, same: 1 }",
+            is: "completion: { all: [ files: [a], files: [b] ] }\ncompletion_cap: { blocks: 9, same: 9 }",
+            ignored: "`completion_cap: blocked at most 1 times a turn, 1 times alike` ignored: the user layer has one of its own; trust would let it",
+            trusted: "completion: { all: [ files: [a], files: [b] ] }\ncompletion_cap: { blocks: 1, same: 1 }",
+        },
+        // Nobody's default is somebody's word.
+        Row {
+            high: "name: dana/all",
+            low: "completion: { files: [b] }\ncompletion_cap: { blocks: 1, same: 1 }",
+            is: "name: dana/all\ncompletion: { files: [b] }\ncompletion_cap: { blocks: 1, same: 1 }",
+            ignored: "",
+            trusted: "name: dana/all\ncompletion: { files: [b] }\ncompletion_cap: { blocks: 1, same: 1 }",
+        },
+        Row {
+            high: "name: dana/all\nfeedback_bytes_max: 10",
+            low: "name: acme/coder\nfeedback_bytes_max: 20",
+            is: "name: acme/coder\nfeedback_bytes_max: 10",
+            ignored: "`feedback_bytes_max: 20` ignored: the user layer has the smaller one; trust would let it",
+            trusted: "name: acme/coder\nfeedback_bytes_max: 20",
+        },
+        Row {
+            high: "journal: { retain_days: 2 }",
+            low: "journal: { redact: off, retain_days: 5, retain_bytes: 1 }",
+            is: "journal: { retain_days: 5 }",
+            ignored: "`journal.redact: off` ignored: the user layer has secrets taken out; trust would let it",
+            trusted: "journal: { retain_days: 5 }",
+        },
+        Row {
+            high: "feedback: [ { static: hello, every_n_calls: 2 } ]",
+            low: "feedback: [ { static: hello, every_n_calls: 2 }, { static: bye, every_n_calls: 3 } ]",
+            is: "feedback: [ { static: hello, every_n_calls: 2 }, { static: bye, every_n_calls: 3 } ]",
+            ignored: "",
+            trusted: "feedback: [ { static: hello, every_n_calls: 2 }, { static: bye, every_n_calls: 3 } ]",
+        },
+    ];
+    for Row { high, low, is, ignored: expected, trusted: then } in rows {
+        let (high, low) = (of_file(high), of_file(low));
+        let combined = untrusted(&high, &low);
+        assert_eq!(combined.definition, of_file(is), "{is}");
+        assert_eq!(ignored(&combined).join("\n"), expected, "{is}");
+        assert_eq!(trusted(&high, &low).definition, of_file(then), "trusted {then}");
+    }
+}
+
+#[test]
+fn the_strongest_answer_to_unknown_tools_and_opaque_lines_wins() {
+    let strict = Definition {
+        unknown_tools: UnknownTools::Deny,
+        shell: Shell { opaque: Opaque::Ask },
+        ..Definition::default()
+    };
+    let lax = Definition::default();
+    let both =
+        |combined: Combined| (combined.definition.unknown_tools, combined.definition.shell.opaque);
+    assert_eq!(both(untrusted(&strict, &lax)), (UnknownTools::Deny, Opaque::Ask));
+    assert_eq!(both(untrusted(&lax, &strict)), (UnknownTools::Deny, Opaque::Ask));
+    assert_eq!(both(trusted(&strict, &lax)), (UnknownTools::Allow, Opaque::Allow));
+    assert_eq!(
+        ignored(&untrusted(&strict, &lax)),
+        [
+            "`unknown_tools: allow` ignored: the user layer denies them; trust would let it",
+            "`shell.opaque: allow` ignored: the user layer demands more; trust would let it"
+        ]
+    );
+}
+
+#[test]
+fn a_rule_keeps_the_mode_of_its_layer() {
+    let high = rules(Mode::Enforce, &[rule("a", Effect::Deny)]);
+    let low = rules(Mode::Observe, &[rule("b", Effect::Deny)]);
+    for combined in [untrusted(&high, &low), trusted(&high, &low)] {
+        let modes: Vec<_> =
+            combined.definition.rules.iter().map(|rule| (rule.name.as_str(), rule.mode)).collect();
+        assert_eq!(modes, [("a", Mode::Enforce), ("b", Mode::Observe)]);
+    }
+}
+
+/// A rule holds only where the whole definition does.
+#[test]
+fn a_repository_that_observes_does_not_silence_a_rule() {
+    let high = rules(Mode::Enforce, &[rule("a", Effect::Deny)]);
+    let low = of_file("mode: observe\nlimits: { steps: 9 }");
+    let combined = untrusted(&high, &low);
+    assert_eq!(combined.definition.mode, Mode::Enforce);
+    assert_eq!(
+        ignored(&combined),
+        ["`mode: observe` ignored: the user layer enforces; trust would let it"]
+    );
+    assert_eq!(trusted(&high, &low).definition.mode, Mode::Observe);
+}
+
+#[test]
+fn a_rule_is_there_once_and_is_the_higher_layers() {
+    let theirs = rule("pack/a", Effect::Deny);
+    let same = Rule { origin: "elsewhere".to_owned(), ..theirs.clone() };
+    let high = rules(Mode::Enforce, std::slice::from_ref(&theirs));
+    assert_eq!(untrusted(&high, &rules(Mode::Observe, &[same])).definition.rules, high.rules);
+    // A layer that left it out does not take it from the others.
+    assert_eq!(untrusted(&high, &rules(Mode::Enforce, &[])).definition.rules, high.rules);
+
+    let weaker = rules(Mode::Enforce, &[rule("pack/a", Effect::Warn)]);
+    let combined = untrusted(&high, &weaker);
+    assert_eq!(combined.definition.rules, high.rules);
+    assert_eq!(
+        ignored(&combined),
+        [
+            "`pack/a` warns of `git push` ignored: the user layer has another rule of that name; trust would let it"
+        ]
+    );
+    let combined = trusted(&high, &weaker);
+    assert_eq!(combined.definition.rules, weaker.rules);
+    assert_eq!(
+        ignored(&combined),
+        [
+            "`pack/a` denies `git push` ignored: the repository layer says otherwise, and its file is trusted"
+        ]
+    );
+}
+
+#[test]
+fn the_same_rule_holds_where_either_layer_has_it_hold() {
+    let one = rule("a", Effect::Deny);
+    let combined = untrusted(
+        &rules(Mode::Observe, std::slice::from_ref(&one)),
+        &rules(Mode::Enforce, std::slice::from_ref(&one)),
+    );
+    assert_eq!(combined.definition.rules, Rules::new(vec![one]));
+}
+
+#[test]
+fn trust_outweighs_the_person_and_not_the_owner_of_the_machine() {
+    let (owner, person) = (of_file("limits: { steps: 50 }"), of_file("limits: { steps: 20 }"));
+    let wish = of_file("mode: observe\nlimits: { steps: 90 }");
+    let layers = || vec![repository(wish.clone()), managed(owner.clone()), user(person.clone())];
+    assert_eq!(combine(layers(), false).definition, person);
+    let combined = combine(layers(), true);
+    assert_eq!(combined.definition, owner);
+    assert_eq!(
+        ignored(&combined),
+        [
+            "`mode: enforce` ignored: the repository layer says otherwise, and its file is trusted",
+            "at most 20 steps a session ignored: the repository layer says otherwise, and its file is trusted",
+            "`mode: observe` ignored: the managed layer enforces",
+            "at most 90 steps a session ignored: the managed layer has one that this does not tighten",
+        ]
+    );
+    // A person can't loosen what the owner of the machine demands.
+    let combined = combine(vec![managed(person.clone()), user(owner.clone())], true);
+    assert_eq!(combined.definition, person);
+}
+
+#[test]
+fn a_repositorys_commands_run_only_when_trusted() {
+    let own = Checker::Any(vec![command("make a", 7, true), command("make b", 8, true)]);
+    let theirs = Checker::All(vec![command("make c", 0, false), command("make d", 1, false)]);
+    let alone = combine(vec![repository(completing(own.clone()))], false);
+    assert_eq!(
+        alone.definition.completion,
+        Some(Checker::Any(vec![command("make a", 0, false), command("make b", 1, false)]))
+    );
+    let expected = |trust: bool| {
+        Some(Checker::All(vec![
+            Checker::All(vec![command("make c", 0, true), command("make d", 1, true)]),
+            Checker::Any(vec![command("make a", 2, trust), command("make b", 3, trust)]),
+        ]))
+    };
+    let (high, low) = (completing(theirs.clone()), completing(own));
+    assert_eq!(untrusted(&high, &low).definition.completion, expected(false));
+    assert_eq!(trusted(&high, &low).definition.completion, expected(true));
+    // What the person demands too is theirs to run.
+    assert_eq!(
+        untrusted(&high, &completing(theirs)).definition.completion,
+        Some(Checker::All(vec![command("make c", 0, true), command("make d", 1, true)]))
+    );
+}
+
+#[test]
+fn policies_are_all_in_force_and_sections_stay_apart() {
+    let high = of_file(
+        "sections: [ { name: a, tools: [x, y], policies: [ sequential_dependency: { x: [y] } ] } ]\n\
+         policies: [ sequential_dependency: { p: [q] } ]",
+    );
+    let low = of_file(
+        "sections: [ { name: b, tools: [x, z], policies: [ sequential_dependency: { x: [z] } ] } ]\n\
+         policies: [ sequential_dependency: { p: [q] } ]",
+    );
+    let combined = untrusted(&high, &low);
+    let sections: Vec<_> = combined.definition.policies.iter().map(|p| p.section).collect();
+    assert_eq!(sections, [Some(0), Some(1), None]);
+    let of = |name: &str| {
+        let tool = combined.definition.tools.iter().find(|tool| tool.name == name);
+        tool.unwrap().sections.clone()
+    };
+    assert_eq!((of("x"), of("y"), of("z")), (vec![0, 1], vec![0], vec![1]));
+    assert_eq!(
+        in_force(&combined, Subject::Policy),
+        [
+            ("x needs y".to_owned(), Layer::User),
+            ("x needs z".to_owned(), Layer::Repository),
+            ("p needs q".to_owned(), Layer::User)
+        ]
+    );
+}
+
+#[test]
+fn layers_that_cannot_be_obeyed_together_are_a_problem() {
+    let needs = |tool: &str, need: &str| {
+        of_file(&format!("policies: [ sequential_dependency: {{ {tool}: [{need}] }} ]"))
+    };
+    assert_eq!(
+        untrusted(&needs("a", "b"), &needs("b", "a")).problems,
+        ["a cycle that nothing can satisfy: `a` needs `b` needs `a`"]
+    );
+    let many = |from: usize| {
+        let dependency = |number: usize| Dependency {
+            tool: "deploy".to_owned(),
+            needs: vec![Need { tool: format!("t{number}"), fresh: false }],
+        };
+        let rule = SequentialDependency::new((from..from + 200).map(dependency).collect());
+        let rule = PolicyRule::SequentialDependency(rule);
+        Definition { policies: vec![Policy { section: None, rule }], ..Definition::default() }
+    };
+    assert_eq!(
+        untrusted(&many(0), &many(200)).problems,
+        ["400 prerequisites; at most 256 are kept"]
+    );
+}
+
+fn aliased(name: &str, kind: Kind, aliases: &[&str]) -> Tool {
+    let aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
+    Tool { kind, aliases, ..Tool::named(name) }
+}
+
+#[test]
+fn a_name_means_what_the_higher_layer_says() {
+    let high = tools(&[aliased("run", Kind::Exec, &["runner"])]);
+    let low = Definition {
+        tools: vec![aliased("runner", Kind::Think, &["go"])],
+        rules: Rules::new(vec![Rule {
+            scope: RuleScope::Tool("runner".to_owned()),
+            ..rule("a", Effect::Deny)
+        }]),
+        ..Definition::default()
+    };
+    let combined = untrusted(&high, &low);
+    assert_eq!(
+        combined.definition.tools,
+        [aliased("run", Kind::Exec, &["runner"]), aliased("go", Kind::Think, &[])]
+    );
+    let scopes: Vec<_> = combined.definition.rules.iter().map(|rule| rule.scope.clone()).collect();
+    assert_eq!(scopes, [RuleScope::Tool("run".to_owned())]);
+    assert_eq!(
+        ignored(&combined),
+        [
+            "the meaning of `runner` in `tools` ignored: the user layer says what it means; trust would let it"
+        ]
+    );
+    assert_eq!(
+        trusted(&high, &low).definition.tools,
+        [aliased("run", Kind::Think, &["runner", "go"])]
+    );
+}
+
+#[test]
+fn a_repository_cannot_hide_a_well_known_tool() {
+    let high = rules(Mode::Enforce, &[rule("a", Effect::Deny)]);
+    let nowhere = Some("/nowhere".to_owned());
+    let low = tools(&[
+        aliased("Bash", Kind::Think, &[]),
+        Tool { command: nowhere, ..aliased("my_shell", Kind::Exec, &["shell"]) },
+        aliased("notes", Kind::Think, &["Write", "plan"]),
+    ]);
+    let combined = untrusted(&high, &low);
+    let kinds: Vec<_> =
+        combined.definition.tools.iter().map(|tool| (tool.name.as_str(), tool.kind)).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("Bash", Kind::Exec),
+            ("shell", Kind::Exec),
+            ("my_shell", Kind::Exec),
+            ("Write", Kind::Write),
+            ("notes", Kind::Think)
+        ]
+    );
+    assert_eq!(combined.definition.tools[1].command, None);
+    assert_eq!(combined.definition.tools[4].aliases, ["plan"]);
+    assert_eq!(ignored(&combined).len(), 3);
+    assert_eq!(trusted(&high, &low).definition.tools, low.tools);
+}
+
+#[test]
+fn a_repository_cannot_rename_what_a_rule_refers_to() {
+    let by_scope = Rule { scope: RuleScope::Tool("pay".to_owned()), ..rule("a", Effect::Deny) };
+    let by_condition = Rule {
+        scope: RuleScope::Any,
+        when: Some(condition("tool == 'pay'")),
+        ..rule("b", Effect::Deny)
+    };
+    let low = tools(&[aliased("other", Kind::Other, &["pay"])]);
+    for rule in [by_scope, by_condition] {
+        let combined = untrusted(&rules(Mode::Enforce, &[rule]), &low);
+        let apart = [Tool::named("pay"), aliased("other", Kind::Other, &[])];
+        assert_eq!(combined.definition.tools, apart);
+    }
+    let indifferent = rules(Mode::Enforce, &[rule("c", Effect::Deny)]);
+    assert_eq!(untrusted(&indifferent, &low).definition.tools, low.tools);
+}
+
+#[test]
+fn a_repository_cannot_make_an_unknown_tool_known() {
+    let high = Definition { unknown_tools: UnknownTools::Deny, ..tools(&[Tool::named("a")]) };
+    let low = tools(&[aliased("b", Kind::Other, &["a", "c"])]);
+    let combined = untrusted(&high, &low);
+    assert_eq!(combined.definition.tools, high.tools);
+    assert_eq!(
+        ignored(&combined)[..2],
+        [
+            "the meaning of `b` in `tools` ignored: the user layer denies unknown tools; trust would let it",
+            "the meaning of `c` in `tools` ignored: the user layer denies unknown tools; trust would let it"
+        ]
+    );
+}
+
+#[test]
+fn each_demand_says_whose_it_is() {
+    let of_pack = Rule { origin: "pack git".to_owned(), ..rule("git/push", Effect::Ask) };
+    let high =
+        Definition { protected: vec!["keys/".to_owned()], ..rules(Mode::Enforce, &[of_pack]) };
+    let low = of_file("name: acme/coder\nlimits: { steps: 3 }\ncompletion: { files: [a] }");
+    let lines = untrusted(&high, &low).decisions;
+    let shown: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let origin = line.origin.as_deref().unwrap_or("-");
+            format!("{} | {} | {} {}", line.subject.word(), line.text, line.file, origin)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "setting | name: acme/coder | jackline.yaml -",
+            "setting | mode: enforce | user.yaml -",
+            "setting | completion_cap: blocked at most 5 times a turn, 3 times alike | jackline.yaml -",
+            "limit | at most 3 steps a session | jackline.yaml -",
+            "protected | `keys/` | user.yaml -",
+            "completion | a | jackline.yaml -",
+            "rule | `git/push` asks a person about `git push` | user.yaml pack git",
+        ]
+    );
+}

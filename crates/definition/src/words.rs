@@ -1,0 +1,171 @@
+//! A lowered definition in words for people, one line a demand.
+
+use jackline_engine::definition::{
+    Cap, Checker, Effect, FeedbackProvider, Limit, Limits, Opaque, Per, PolicyRule, Redact, Rule,
+    RuleScope, Speech, Tool, UnknownTools,
+};
+use jackline_engine::{Kind, Mode};
+
+/// How much of a text is quoted.
+const QUOTED_CHARS_MAX: usize = 60;
+
+/// `enforce` or `observe`.
+pub fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => "enforce",
+        Mode::Observe => "observe",
+    }
+}
+
+/// `allow` or `deny`.
+pub fn unknown_tools(unknown: UnknownTools) -> &'static str {
+    match unknown {
+        UnknownTools::Allow => "allow",
+        UnknownTools::Deny => "deny",
+    }
+}
+
+/// `allow`, `ask` or `deny`.
+pub fn opaque(opaque: Opaque) -> &'static str {
+    match opaque {
+        Opaque::Allow => "allow",
+        Opaque::Ask => "ask",
+        Opaque::Deny => "deny",
+    }
+}
+
+/// `built-in` or `off`.
+pub fn redact(redact: Redact) -> &'static str {
+    match redact {
+        Redact::BuiltIn => "built-in",
+        Redact::Off => "off",
+    }
+}
+
+/// What a policy demands, one line a tool.
+pub fn policy(rule: &PolicyRule) -> Vec<String> {
+    match rule {
+        PolicyRule::SequentialDependency(rule) => rule
+            .dependencies
+            .iter()
+            .map(|dependency| {
+                let needs: Vec<String> = dependency
+                    .needs
+                    .iter()
+                    .map(|need| {
+                        format!("{}{}", need.tool, if need.fresh { " (fresh)" } else { "" })
+                    })
+                    .collect();
+                format!("{} needs {}", dependency.tool, needs.join(", "))
+            })
+            .collect(),
+        PolicyRule::ReadBeforeWrite { deletes } => {
+            let deleted = if *deletes { " or deleted" } else { "" };
+            vec![format!("an existing file is read before it is overwritten{deleted}")]
+        }
+        PolicyRule::Custom { name } => vec![format!("what `{name}` says")],
+    }
+}
+
+/// Which calls a rule is about and what it does about them.
+pub fn rule(rule: &Rule) -> String {
+    let does = match rule.effect {
+        Effect::Observe => "writes down",
+        Effect::Warn => "warns of",
+        Effect::Ask => "asks a person about",
+        Effect::Deny => "denies",
+    };
+    let calls = match &rule.scope {
+        RuleScope::Any => "calls".to_owned(),
+        RuleScope::Tool(tool) => format!("calls of `{tool}`"),
+        RuleScope::Kind(kind) => format!("calls of kind `{}`", kind_name(*kind)),
+    };
+    let commands: Vec<String> = rule.commands.iter().map(|line| format!("`{line}`")).collect();
+    let what = if commands.is_empty() { calls } else { commands.join(", ") };
+    let when = if rule.when.is_some() { " under a condition" } else { "" };
+    let observed = if rule.mode == Mode::Observe { " (observed only)" } else { "" };
+    format!("`{}` {does} {what}{when}{observed}", rule.name)
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    Kind::ALL.iter().find(|(_, known)| *known == kind).map_or("other", |(name, _)| name)
+}
+
+/// What must be true before the agent may stop.
+pub fn checker(checker: &Checker) -> String {
+    let joined = |parts: &[Checker], word: &str| {
+        let parts: Vec<String> = parts.iter().map(self::checker).collect();
+        format!("({})", parts.join(word))
+    };
+    match checker {
+        Checker::Files(files) => {
+            files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ")
+        }
+        Checker::All(parts) => joined(parts, " and "),
+        Checker::Any(parts) => joined(parts, " or "),
+        Checker::Custom { name } => name.clone(),
+        Checker::Command { line, .. } => format!("`{line}` succeeds"),
+    }
+}
+
+/// How often a stop may be blocked.
+pub fn cap(cap: Cap) -> String {
+    format!("blocked at most {} times a turn, {} times alike", cap.blocks, cap.same)
+}
+
+/// Every dimension by the key that limits it.
+pub fn limits(limits: &Limits) -> [(&'static str, Option<Limit>); 5] {
+    let Limits { steps, wall_seconds, input_tokens, output_tokens, total_tokens } = limits;
+    [
+        ("steps", *steps),
+        ("wall_seconds", *wall_seconds),
+        ("input_tokens", *input_tokens),
+        ("output_tokens", *output_tokens),
+        ("total_tokens", *total_tokens),
+    ]
+}
+
+/// One limit.
+pub fn limit(dimension: &str, limit: Limit) -> String {
+    let soft = if limit.soft { ", soft" } else { "" };
+    let per = match limit.per {
+        Per::Session => "session",
+        Per::Turn => "turn",
+    };
+    format!("at most {} {} a {per}{soft}", limit.max, dimension.replace('_', " "))
+}
+
+/// What the agent is told, and when.
+pub fn feedback(provider: &FeedbackProvider) -> String {
+    let said = match &provider.speech {
+        Speech::Deadline { .. } => "the time that is left".to_owned(),
+        Speech::Static { text } => format!("\"{}\"", quoted(text)),
+        Speech::Custom { name } => format!("what `{name}` says"),
+    };
+    let trigger = &provider.trigger;
+    let when: Vec<String> = [
+        trigger.every_n_calls.map(|n| format!("every {n} calls")),
+        trigger.every_n_seconds.map(|n| format!("every {n} seconds")),
+        trigger.on_file_created.as_ref().map(|file| format!("once {} is there", file.path)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!("tells the agent {said} {}", when.join(" or "))
+}
+
+fn quoted(text: &str) -> String {
+    if text.chars().count() <= QUOTED_CHARS_MAX {
+        return text.to_owned();
+    }
+    text.chars().take(QUOTED_CHARS_MAX - 1).chain(['…']).collect()
+}
+
+/// How a tool is understood.
+pub fn tool(tool: &Tool) -> String {
+    let aliases: Vec<String> = tool.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+    let aliases =
+        if aliases.is_empty() { String::new() } else { format!(", also {}", aliases.join(", ")) };
+    let once = if tool.idempotent { "" } else { ", not twice alike" };
+    format!("`{}` of kind {}{aliases}{once}", tool.name, kind_name(tool.kind))
+}

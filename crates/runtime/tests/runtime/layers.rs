@@ -1,0 +1,397 @@
+//! Where a definition comes from: layers, trust, caches, and the last good one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jackline_definition::encode;
+use jackline_engine::definition::{Limit, Limits, Per};
+use jackline_engine::{Definition, DefinitionFact, Digest, Timestamp};
+use jackline_journal::{Note, read_first};
+use jackline_runtime::{Definitions, Grant, LayerFiles, Resolved, Trust};
+
+use crate::support::{World, send};
+
+const STEPS_9: &str = "limits: { steps: 9 }\n";
+
+/// The smallest thing that layers differ in.
+fn steps(resolved: &Resolved) -> Option<u64> {
+    resolved.definition.limits.steps.map(|limit| limit.max)
+}
+
+fn at_most(max: u64) -> Definition {
+    let steps = Some(Limit { max, soft: false, per: Per::Session });
+    Definition { limits: Limits { steps, ..Limits::default() }, ..Definition::default() }
+}
+
+impl World {
+    fn file(&self) -> PathBuf {
+        self.workspace().join("jackline.yaml")
+    }
+
+    fn write(&self, source: &str) {
+        fs::write(self.file(), source).unwrap();
+    }
+
+    /// What a process that starts now finds.
+    fn resolve(&self) -> Resolved {
+        self.definitions().resolve(&self.workspace()).unwrap()
+    }
+
+    fn trust(&self) {
+        let effective = self.definitions().effective(None, &self.workspace()).unwrap();
+        let (file, checksum) = effective.repository().unwrap();
+        let (file, by) = (file.display().to_string(), "dana".to_owned());
+        let grant = Grant { checksum, file, at: Timestamp::from_ms(1), by };
+        Trust::of(&self.store).grant(grant).unwrap();
+    }
+
+    /// The facts about the definition at the latest event.
+    fn fact(&self, session: &str) -> Option<DefinitionFact> {
+        self.records(session).last().unwrap().facts.definition.clone()
+    }
+
+    /// Puts something else where a compiled definition is, so that it shows
+    /// whether that was taken.
+    fn forge(&self, checksum: &Digest, definition: &Definition) {
+        let path = self.store.home().join(format!("definitions/{checksum}.compiled"));
+        assert!(path.exists());
+        fs::write(path, encode(definition, checksum)).unwrap();
+    }
+
+    fn kept(&self, end: &str) -> Vec<PathBuf> {
+        let files = crate::support::files(&self.store.home().join("definitions"));
+        files.into_iter().filter(|file| file.display().to_string().ends_with(end)).collect()
+    }
+}
+
+fn real(path: &Path) -> String {
+    path.canonicalize().unwrap().display().to_string()
+}
+
+const PROMPT: &str = r#"{"event":"prompt_submitted","source":"human","text":"go"}"#;
+
+#[test]
+fn one_plain_file_has_the_checksum_of_its_bytes() {
+    let world = World::new(STEPS_9);
+    assert_eq!(world.resolve().checksum, Digest::of(STEPS_9.as_bytes()));
+}
+
+#[test]
+fn a_repository_can_only_tighten_what_a_person_demands() {
+    let world = World::new(STEPS_9);
+    let alone = world.resolve();
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    let below = world.resolve();
+    assert_eq!((steps(&alone), steps(&below)), (Some(9), Some(5)));
+    assert_ne!(alone.checksum, below.checksum);
+    world.write("limits: { steps: 3 }");
+    assert_eq!(steps(&world.resolve()), Some(3));
+}
+
+#[test]
+fn the_owner_of_the_machine_has_the_last_word() {
+    let world = World::new(STEPS_9);
+    fs::write(world.user_file(), "limits: { steps: 7 }").unwrap();
+    let managed = world.workspace().join("managed.yaml");
+    fs::write(&managed, "limits: { steps: 5 }").unwrap();
+    let layers = || LayerFiles { managed: Some(managed.clone()), user: Some(world.user_file()) };
+    let resolve = || world.definitions().with_layers(layers()).resolve(&world.workspace());
+    assert_eq!(steps(&resolve().unwrap()), Some(5));
+    // A machine that has one can't lose it unnoticed.
+    let other = world.workspace().join("gone.yaml");
+    let layers = LayerFiles { managed: Some(other), user: None };
+    let lost = world.definitions().with_layers(layers).resolve(&world.workspace()).unwrap();
+    assert!(lost.broken.unwrap().contains("can't read the definition"));
+}
+
+#[test]
+fn a_persons_definition_guards_where_the_repository_has_none() {
+    let world = World::new("");
+    fs::remove_file(world.file()).unwrap();
+    let error = world.definitions().resolve(&world.workspace()).unwrap_err();
+    assert!(error.to_string().starts_with("no `jackline.yaml` in "), "{error}");
+    fs::write(world.user_file(), STEPS_9).unwrap();
+    let resolved = world.resolve();
+    assert_eq!(steps(&resolved), Some(9));
+    assert_eq!(resolved.files, [world.user_file().canonicalize().unwrap()]);
+    // Its commands may run, so it is not the repository's file of the same bytes.
+    assert_ne!(resolved.checksum, Digest::of(STEPS_9.as_bytes()));
+}
+
+#[test]
+fn the_same_file_does_not_speak_twice() {
+    let world = World::new(STEPS_9);
+    let layers = LayerFiles { managed: None, user: Some(world.file()) };
+    let resolved = world.definitions().with_layers(layers).resolve(&world.workspace()).unwrap();
+    assert_eq!(resolved.files, [world.file().canonicalize().unwrap()]);
+}
+
+#[test]
+fn a_trusted_file_may_loosen_until_it_is_changed() {
+    let world = World::new(STEPS_9);
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    let before = world.resolve();
+    world.trust();
+    let trusted = world.resolve();
+    assert_eq!(steps(&trusted), Some(9));
+    assert_ne!(before.checksum, trusted.checksum);
+    world.write("limits: { steps: 90 }\n");
+    assert_eq!(steps(&world.resolve()), Some(5), "a changed file needs new trust");
+    world.write(STEPS_9);
+    assert_eq!(steps(&world.resolve()), Some(9));
+    let trust = Trust::of(&world.store);
+    let file = world.file().canonicalize().unwrap();
+    assert!(trust.revoke(&file).unwrap());
+    assert!(!trust.revoke(&file).unwrap(), "once is enough");
+    assert_eq!(world.resolve().checksum, before.checksum);
+}
+
+#[test]
+fn trust_is_for_one_file_and_what_it_extends() {
+    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+    let base = world.workspace().join("base.yaml");
+    fs::write(&base, "name: acme/base\n").unwrap();
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    world.trust();
+    assert_eq!(steps(&world.resolve()), Some(9));
+    fs::write(&base, "name: acme/other\n").unwrap();
+    assert_eq!(steps(&world.resolve()), Some(5), "what it extends was changed");
+    fs::write(&base, "name: acme/base\n").unwrap();
+    assert_eq!(steps(&world.resolve()), Some(9));
+    // The same bytes elsewhere are another file.
+    let elsewhere = world.workspace().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::copy(world.file(), elsewhere.join("jackline.yaml")).unwrap();
+    fs::copy(&base, elsewhere.join("base.yaml")).unwrap();
+    assert_eq!(steps(&world.definitions().resolve(&elsewhere).unwrap()), Some(5));
+}
+
+#[test]
+fn a_grant_that_cannot_be_read_grants_nothing() {
+    let world = World::new(STEPS_9);
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    world.trust();
+    let path = world.store.home().join("trust");
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    world.trust();
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "trusting again changes nothing");
+    fs::write(&path, format!("nonsense\n{}", text.replace("checksum", "checksome"))).unwrap();
+    assert_eq!(steps(&world.resolve()), Some(5));
+}
+
+#[test]
+fn a_file_that_a_person_names_is_their_own_word() {
+    let world = World::new("");
+    fs::write(world.user_file(), "limits: { steps: 5, wall_seconds: 7 }").unwrap();
+    let named = world.workspace().join("named.yaml");
+    fs::write(&named, STEPS_9).unwrap();
+    let layers = LayerFiles { managed: None, user: Some(world.user_file()) };
+    let definitions = Definitions::new(Some(named), Some(&world.store)).with_layers(layers);
+    let resolved = definitions.resolve(&world.workspace()).unwrap();
+    assert_eq!(steps(&resolved), Some(9));
+    assert_eq!(resolved.definition.limits.wall_seconds.unwrap().max, 7, "theirs still applies");
+}
+
+#[test]
+fn what_was_compiled_is_not_parsed_again() {
+    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+    let base = world.workspace().join("base.yaml");
+    fs::write(&base, "name: acme/base\n").unwrap();
+    fs::write(world.user_file(), "limits: { wall_seconds: 5 }").unwrap();
+    let first = world.resolve();
+    world.forge(&first.checksum, &at_most(1));
+    assert_eq!(steps(&world.resolve()), Some(1), "it was parsed again");
+
+    // What a file extends counts, whether or not the file itself was changed.
+    fs::write(&base, "name: acme/other\n").unwrap();
+    let second = world.resolve();
+    assert_eq!(steps(&second), Some(9));
+    assert_ne!(first.checksum, second.checksum);
+    assert_eq!(
+        second.files,
+        [&world.file(), &base, &world.user_file()].map(|file| file.canonicalize().unwrap())
+    );
+}
+
+#[test]
+fn a_list_of_files_that_is_gone_or_odd_is_made_again() {
+    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+    fs::write(world.workspace().join("base.yaml"), "name: acme/base\n").unwrap();
+    let first = world.resolve();
+    let lists = world.kept(".files");
+    assert_eq!(lists.len(), 1);
+    let good = fs::read(&lists[0]).unwrap();
+    let cut = good[..good.len() - 3].to_vec();
+    let shorter = b"JLFILES1\x001\0".to_vec();
+    for odd in [Vec::new(), b"?".to_vec(), cut, shorter, b"JLFILES1\x000\0x\0".to_vec()] {
+        fs::write(&lists[0], &odd).unwrap();
+        assert_eq!(world.resolve().checksum, first.checksum, "{odd:?}");
+        assert_eq!(fs::read(&lists[0]).unwrap(), good, "{odd:?}");
+    }
+    fs::remove_file(&lists[0]).unwrap();
+    assert_eq!(world.resolve().checksum, first.checksum);
+    assert_eq!(world.kept(".files").len(), 1);
+}
+
+#[test]
+fn the_last_good_definition_stays_in_force_and_says_so() {
+    let world = World::new("limits: { steps: 1 }\n");
+    let mut runtime = world.runtime();
+    send(&mut runtime, r#"{"session":"a","event":"session_started"}"#);
+    assert_eq!(runtime.take_warnings(), Vec::<String>::new());
+
+    world.write("limitz: {}\nmode: obsrve\n");
+    let mut runtime = world.runtime();
+    let verdict = send(&mut runtime, r#"{"session":"b","event":"session_started"}"#);
+    assert_eq!(verdict["decision"], "allow");
+    let reason = format!(
+        "{}:1:1: unknown key `limitz` in the definition; did you mean `limits`? (and 1 more problem)",
+        world.file().canonicalize().unwrap().display()
+    );
+    let warning = format!(
+        "the definition does not load, and the last good one ({}) stays in force in session `b`: \
+         {reason}; mend it (`jackline check`)",
+        Digest::of(b"limits: { steps: 1 }\n")
+    );
+    assert_eq!(runtime.take_warnings(), [warning.as_str()]);
+    assert_eq!(runtime.take_warnings(), Vec::<String>::new(), "once a session");
+    let note = Note::Fault { kind: "definition".to_owned(), reason: warning };
+    assert_eq!(world.records("b")[0].notes, [note]);
+
+    send(&mut runtime, r#"{"session":"b","event":"prompt_submitted","text":"go"}"#);
+    assert_eq!(world.fact("b"), Some(DefinitionFact::Broken { reason }));
+    let call = r#"{"session":"b","event":"tool_proposed","call":"c","tool":"t","args":{}}"#;
+    assert_eq!(send(&mut runtime, call)["decision"], "allow");
+    assert_eq!(send(&mut runtime, call)["decision"], "stop", "its limit is one step");
+    world.prove("b");
+
+    // Mended, it is in force again.
+    world.write(STEPS_9);
+    assert_eq!((world.resolve().broken, steps(&world.resolve())), (None, Some(9)));
+}
+
+#[test]
+fn without_a_last_good_definition_nothing_runs() {
+    let world = World::new("limitz: {}\n");
+    let mut runtime = world.runtime();
+    let verdict = send(&mut runtime, r#"{"event":"session_started"}"#);
+    assert_eq!(
+        (&verdict["decision"], &verdict["error"]["kind"]),
+        (&"deny".into(), &"definition".into())
+    );
+    // Another workspace's is none of this one's.
+    let other = world.workspace().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("jackline.yaml"), STEPS_9).unwrap();
+    world.definitions().resolve(&other).unwrap();
+    assert!(world.definitions().resolve(&world.workspace()).is_err());
+    // Neither is one whose compiled form is gone.
+    world.write(STEPS_9);
+    world.resolve();
+    world.write("limitz: {}\n");
+    assert_eq!(steps(&world.resolve()), Some(9));
+    world.kept(".compiled").iter().for_each(|file| fs::remove_file(file).unwrap());
+    assert!(world.definitions().resolve(&world.workspace()).is_err());
+}
+
+#[test]
+fn any_layer_that_breaks_leaves_the_last_good_whole() {
+    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+    let base = world.workspace().join("base.yaml");
+    fs::write(&base, "name: acme/base\n").unwrap();
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    let good = world.resolve();
+    let broken = |what: &str| {
+        let resolved = world.resolve();
+        assert_eq!((resolved.checksum, steps(&resolved)), (good.checksum, Some(5)), "{what}");
+        assert_eq!(resolved.files.len(), 3, "{what}");
+        let instead = world.definitions().in_force_instead(None, &world.workspace());
+        assert_eq!(instead, Some(good.checksum));
+        resolved.broken.unwrap()
+    };
+    fs::write(world.user_file(), "mode: obsrve").unwrap();
+    assert!(broken("user").contains("user.yaml:1:7: `mode` can't be `obsrve`"));
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    fs::remove_file(&base).unwrap();
+    let reason = broken("base");
+    assert!(reason.contains("base.yaml`: No such file"), "{reason}");
+    fs::write(&base, "name: acme/base\n").unwrap();
+    assert_eq!(world.resolve().broken, None);
+}
+
+#[test]
+fn a_last_good_definition_does_not_outlive_the_trust_it_rests_on() {
+    let world = World::new(STEPS_9);
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    world.trust();
+    assert_eq!(steps(&world.resolve()), Some(9));
+    world.write("limitz: {}\n");
+    assert_eq!(steps(&world.resolve()), Some(9));
+    Trust::of(&world.store).revoke(&world.file().canonicalize().unwrap()).unwrap();
+    assert!(world.definitions().resolve(&world.workspace()).is_err());
+}
+
+#[test]
+fn what_a_person_named_is_not_the_last_good_of_what_was_found() {
+    let world = World::new(STEPS_9);
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    let layers = LayerFiles { managed: None, user: Some(world.user_file()) };
+    let named = Definitions::new(Some(world.file()), Some(&world.store)).with_layers(layers);
+    assert_eq!(steps(&named.resolve(&world.workspace()).unwrap()), Some(9));
+    world.write("limitz: {}\n");
+    assert!(world.definitions().resolve(&world.workspace()).is_err());
+    assert_eq!(steps(&named.resolve(&world.workspace()).unwrap()), Some(9));
+}
+
+#[test]
+fn an_open_session_hears_what_becomes_of_its_files() {
+    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+    let source = fs::read_to_string(world.file()).unwrap();
+    let base = world.workspace().join("base.yaml");
+    fs::write(&base, "name: acme/base\n").unwrap();
+    let mut runtime = world.runtime();
+    send(&mut runtime, r#"{"event":"session_started"}"#);
+    let mut fact = || {
+        send(&mut runtime, PROMPT);
+        world.fact("s").unwrap()
+    };
+    assert_eq!(fact(), DefinitionFact::Same);
+    let broken = |fact: DefinitionFact, part: &str| match fact {
+        DefinitionFact::Broken { reason } => assert!(reason.contains(part), "{reason}"),
+        other => panic!("{other:?}"),
+    };
+    world.write("limitz: {}\n");
+    broken(fact(), "unknown key `limitz`");
+    broken(fact(), "unknown key `limitz`");
+    world.write(&source);
+    assert_eq!(fact(), DefinitionFact::Same);
+    fs::write(&base, "nam: acme/base\n").unwrap();
+    broken(fact(), "unknown key `nam`");
+    // What it extends is mended, and the file itself is as it was.
+    fs::write(&base, "name: acme/other\n").unwrap();
+    assert!(matches!(fact(), DefinitionFact::Changed { .. }));
+    fs::write(&base, "name: acme/base\n").unwrap();
+    assert_eq!(fact(), DefinitionFact::Same);
+    // A layer above is a part of it, too.
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    assert!(matches!(fact(), DefinitionFact::Changed { .. }));
+    fs::remove_file(world.user_file()).unwrap();
+    assert_eq!(fact(), DefinitionFact::Same);
+    fs::remove_file(world.file()).unwrap();
+    assert_eq!(fact(), DefinitionFact::Missing);
+    world.prove("s");
+}
+
+#[test]
+fn a_session_knows_its_place() {
+    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+    let base = world.workspace().join("base.yaml");
+    fs::write(&base, "").unwrap();
+    fs::write(world.user_file(), "").unwrap();
+    send(&mut world.runtime(), r#"{"event":"session_started"}"#);
+    let place = read_first(&world.journal("s")).unwrap().unwrap().place;
+    assert_eq!(place.workspace, Some(real(&world.workspace())));
+    assert_eq!(place.state_home, Some(real(world.store.home())));
+    assert_eq!(place.definition, [&world.file(), &base, &world.user_file()].map(|f| real(f)));
+}
