@@ -14,6 +14,7 @@ mod value;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +128,19 @@ pub enum Comparison {
     GreaterEqual,
 }
 
+impl Comparison {
+    fn fits(self, order: Ordering) -> bool {
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::Unequal => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterEqual => order.is_ge(),
+        }
+    }
+}
+
 /// What is done with two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -198,8 +212,9 @@ impl Expr {
 
     /// Whether the condition is true of what `scope` shows.
     ///
-    /// Every part evaluated, every item visited and every 16 bytes of text
-    /// looked at takes one from `steps`; with none left the condition is broken.
+    /// Every part evaluated, every item visited, every 16 bytes of text looked at
+    /// and every 4 instructions of a pattern take one from `steps`; with none left
+    /// the condition is broken.
     pub fn holds(&self, scope: &dyn Scope<'_>, steps: &mut u32) -> Result<bool, Trouble> {
         eval::holds(&self.nodes, scope, steps)
     }
@@ -237,5 +252,51 @@ impl Scope<'_> for Nothing {
 
     fn ask(&self, _: Question, _: &str) -> Result<bool, Trouble> {
         Err(Trouble::Missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn broken(nodes: Vec<Node>) -> String {
+        match Expr::new(nodes).holds(&Nothing, &mut 1_000) {
+            Err(Trouble::Broken(why)) => why,
+            answer => panic!("{answer:?}"),
+        }
+    }
+
+    #[test]
+    fn a_condition_that_no_parser_made_is_broken_at_worst() {
+        let missing = "a part of it is missing";
+        assert_eq!(broken(vec![]), missing);
+        assert_eq!(broken(vec![Node::Not(Id(7))]), missing);
+        assert_eq!(broken(vec![Node::Local(3)]), missing);
+        assert_eq!(broken(vec![Node::Not(Id(0))]), "it is nested deeper than 48");
+        assert_eq!(
+            broken(vec![Node::And(vec![Id(0), Id(0), Id(0)])]),
+            "it is nested deeper than 48"
+        );
+        let list = vec![Node::List(vec![Id(0); 3]), Node::Call(Function::Size, Id(0))];
+        assert_eq!(broken(list), "it is nested deeper than 48");
+        // Each doubles what the one before takes.
+        let mut doubling = vec![Node::Bool(true)];
+        doubling.extend((0..30).map(|id| Node::And(vec![Id(id), Id(id)])));
+        assert_eq!(broken(doubling), "it takes more than 1000 steps");
+    }
+
+    #[test]
+    fn a_pattern_that_no_parser_made_ends() {
+        let found = |program| {
+            let nodes =
+                vec![Node::Text("abc".into()), Node::Matches(Id(0), Pattern::new(program, vec![]))];
+            Expr::new(nodes).holds(&Nothing, &mut 1_000)
+        };
+        assert_eq!(found(vec![]), Ok(true));
+        assert_eq!(found(vec![Inst::Jump(0)]), Ok(false));
+        assert_eq!(found(vec![Inst::Fork(0), Inst::Jump(0)]), Ok(false));
+        assert_eq!(found(vec![Inst::Fork(9_999), Inst::Char('c')]), Ok(true));
+        assert_eq!(found(vec![Inst::Class(3)]), Ok(false));
     }
 }

@@ -142,7 +142,10 @@ impl<'t> Reader<'t> {
     fn string(&mut self) -> Result<Option<Token>, Wrong> {
         let at = self.at;
         let rest = self.rest();
-        let prefix = rest.find(['"', '\'']).and_then(|end| rest.get(..end));
+        let letters = rest.bytes().take(2).take_while(u8::is_ascii_alphabetic).count();
+        let is_quote = |c| matches!(c, '"' | '\'');
+        let prefix = rest.split_at_checked(letters).filter(|(_, text)| text.starts_with(is_quote));
+        let prefix = prefix.map(|(prefix, _)| prefix);
         let (is_raw, is_bytes) = match prefix {
             Some("") => (false, false),
             Some("r" | "R") => (true, false),
@@ -161,11 +164,16 @@ impl<'t> Reader<'t> {
             .find(|quote| self.rest().starts_with(quote))
             .unwrap_or("\"");
         self.at += quote.len();
+        self.quoted(at, quote, is_raw).map(|text| Some(Token::Text(text)))
+    }
+
+    /// The rest of the text that begins at `at`, without its quotes.
+    fn quoted(&mut self, at: usize, quote: &str, is_raw: bool) -> Result<String, Wrong> {
         let mut text = String::new();
         loop {
             if self.rest().starts_with(quote) {
                 self.at += quote.len();
-                return Ok(Some(Token::Text(text)));
+                return Ok(text);
             }
             match self.rest().chars().next() {
                 None => return Err(Wrong::new(at, format!("the text has no closing `{quote}`"))),

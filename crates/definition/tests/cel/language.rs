@@ -81,6 +81,8 @@ fn a_condition_that_errs_says_why() {
         ("args.count in args.count", "`in` looks into a list or a map, not a number"),
         ("int(args.command) == 1", "`git push --force origin main` is not a whole number"),
         ("args.on.exists(x, true)", "true or false has no items"),
+        ("args.missing in []", "there is no key `missing`"),
+        ("args.none in args", "null can't be a key of a map"),
         ("{\"a\": 1, \"a\": 2} == {\"a\": 1}", "the key `a` is there twice"),
         ("cwd == \"\"", "no cwd"),
     ] {

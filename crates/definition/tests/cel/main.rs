@@ -4,6 +4,7 @@ mod language;
 mod limits;
 mod mistakes;
 mod patterns;
+mod reference;
 
 use jackline_definition::cel::lower;
 use jackline_engine::expr::{Question, Scope, Trouble, Value, Variable};

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::operators::{Budget, broken, entries, negate, no_key, quoted};
 use super::value::{Items, Text};
-use super::{DEPTH_MAX, Id, Macro, Node, Scope, Test, Trouble, Value};
+use super::{Comparison, DEPTH_MAX, Id, Macro, Node, Scope, Test, Trouble, Value};
 
 type Answer<'v> = Result<Value<'v>, Trouble>;
 
@@ -38,21 +38,34 @@ struct Frame<'f, 'v> {
 type Locals<'f, 'v> = Option<&'f Frame<'f, 'v>>;
 
 impl<'v, 'a: 'v> Run<'v, 'a> {
-    fn eval(&mut self, id: Id, locals: Locals<'_, 'v>) -> Answer<'v> {
+    /// The node to evaluate next, paid for.
+    fn enter(&mut self, id: Id) -> Result<&'v Node, Trouble> {
         self.budget.spend(1)?;
         if self.depth == DEPTH_MAX {
-            return broken(format!("it is nested deeper than {DEPTH_MAX}"));
+            return Err(too_deep());
         }
+        let node = self.nodes.get(usize::from(id.0)).ok_or_else(damaged)?;
         self.depth += 1;
-        let answer = self.node(id, locals);
+        Ok(node)
+    }
+
+    /// The value of a node.
+    fn eval(&mut self, id: Id, locals: Locals<'_, 'v>) -> Answer<'v> {
+        let node = self.enter(id)?;
+        let answer = self.value(node, locals);
         self.depth -= 1;
         answer
     }
 
-    fn node(&mut self, id: Id, locals: Locals<'_, 'v>) -> Answer<'v> {
-        let Some(node) = self.nodes.get(usize::from(id.0)) else {
-            return broken("a part of it is missing");
-        };
+    /// Whether a node is true.
+    fn truth(&mut self, id: Id, locals: Locals<'_, 'v>) -> Result<bool, Trouble> {
+        let node = self.enter(id)?;
+        let answer = self.condition(node, locals);
+        self.depth -= 1;
+        answer
+    }
+
+    fn value(&mut self, node: &'v Node, locals: Locals<'_, 'v>) -> Answer<'v> {
         match node {
             Node::Null => Ok(Value::Null),
             Node::Bool(truth) => Ok(Value::Bool(*truth)),
@@ -61,20 +74,14 @@ impl<'v, 'a: 'v> Run<'v, 'a> {
             Node::List(items) => self.list(items, locals),
             Node::Map(entries) => self.map(entries, locals),
             Node::Variable(variable) => self.scope.value(*variable).map(Value::plain),
-            Node::Local(level) => local(*level, locals),
-            Node::Not(a) => self.truth(*a, locals).map(|truth| Value::Bool(!truth)),
+            Node::Local(level) => {
+                frame(*level, locals).map(|frame| frame.value.clone()).ok_or_else(damaged)
+            }
             Node::Negate(a) => negate(&self.eval(*a, locals)?),
-            Node::And(parts) => self.until(false, parts, locals),
-            Node::Or(parts) => self.until(true, parts, locals),
             Node::If(condition, then, otherwise) => {
                 let branch = if self.truth(*condition, locals)? { then } else { otherwise };
                 self.eval(*branch, locals)
             }
-            Node::Compare(how, a, b) => {
-                let (a, b) = (self.eval(*a, locals)?, self.eval(*b, locals)?);
-                self.budget.compare(*how, &a, &b).map(Value::Bool)
-            }
-            Node::In(a, b) => self.is_in(*a, *b, locals).map(Value::Bool),
             Node::Arithmetic(operator, a, b) => {
                 let (a, b) = (self.eval(*a, locals)?, self.eval(*b, locals)?);
                 self.budget.arithmetic(*operator, &a, &b)
@@ -88,50 +95,115 @@ impl<'v, 'a: 'v> Run<'v, 'a> {
                 let found = entries(&a, name)?.get(name);
                 found.ok_or_else(|| no_key(name))
             }
-            Node::Has(a, name) => {
-                let a = self.eval(*a, locals)?;
-                Ok(Value::Bool(entries(&a, name)?.get(name).is_some()))
-            }
             Node::Call(function, a) => {
                 let a = self.eval(*a, locals)?;
                 self.budget.call(*function, a)
             }
-            Node::Test(test, a, b) => {
-                let (a, b) = (self.text(*a, locals)?, self.text(*b, locals)?);
-                self.budget.spend_bytes(a.len().saturating_add(b.len()))?;
-                Ok(Value::Bool(match test {
-                    Test::StartsWith => a.starts_with(&*b),
-                    Test::EndsWith => a.ends_with(&*b),
-                    Test::Contains => a.contains(&*b),
-                }))
-            }
-            Node::Matches(a, pattern) => {
-                let a = self.text(*a, locals)?;
-                pattern.is_found(&a, |steps| self.budget.spend(steps)).map(Value::Bool)
-            }
-            Node::Ask(question, a) => {
-                let a = self.text(*a, locals)?;
-                self.budget.spend_bytes(a.len())?;
-                self.scope.ask(*question, &a).map(Value::Bool)
-            }
-            Node::Each(what, a, body) => {
+            Node::Each(Macro::Filter, a, body) => {
                 let a = self.eval(*a, locals)?;
-                self.each(*what, &a, *body, locals)
+                Ok(Value::List(self.filter(&a, *body, locals)?.into()))
+            }
+            Node::Each(Macro::Map, a, body) => {
+                let a = self.eval(*a, locals)?;
+                self.each(&a, *body, locals)
+            }
+            Node::Not(_)
+            | Node::And(_)
+            | Node::Or(_)
+            | Node::Compare(..)
+            | Node::In(..)
+            | Node::Has(..)
+            | Node::Test(..)
+            | Node::Matches(..)
+            | Node::Ask(..)
+            | Node::Each(Macro::Exists | Macro::All | Macro::ExistsOne, ..) => {
+                self.condition(node, locals).map(Value::Bool)
             }
         }
     }
 
-    fn truth(&mut self, id: Id, locals: Locals<'_, 'v>) -> Result<bool, Trouble> {
-        match self.eval(id, locals)? {
-            Value::Bool(truth) => Ok(truth),
-            other => broken(format!("{} stands where true or false must", other.describe())),
+    fn condition(&mut self, node: &'v Node, locals: Locals<'_, 'v>) -> Result<bool, Trouble> {
+        match node {
+            Node::Not(a) => self.truth(*a, locals).map(|truth| !truth),
+            Node::And(parts) => self.until(false, parts, locals),
+            Node::Or(parts) => self.until(true, parts, locals),
+            Node::Compare(how, a, b) => self.compare(*how, *a, *b, locals),
+            Node::In(a, b) => self.is_in(*a, *b, locals),
+            Node::Has(a, name) => {
+                let a = self.eval(*a, locals)?;
+                Ok(entries(&a, name)?.get(name).is_some())
+            }
+            Node::Test(test, a, b) => {
+                let (a, b) = (self.text(*a, locals)?, self.text(*b, locals)?);
+                self.budget.spend_bytes(a.len().saturating_add(b.len()))?;
+                Ok(match test {
+                    Test::StartsWith => a.starts_with(&*b),
+                    Test::EndsWith => a.ends_with(&*b),
+                    Test::Contains => a.contains(&*b),
+                })
+            }
+            Node::Matches(a, pattern) => {
+                let a = self.text(*a, locals)?;
+                pattern.is_found(&a, |steps| self.budget.spend(steps))
+            }
+            Node::Ask(question, a) => {
+                let a = self.text(*a, locals)?;
+                self.budget.spend_bytes(a.len())?;
+                self.scope.ask(*question, &a)
+            }
+            Node::Each(Macro::Exists, a, body) => self.any(true, *a, *body, locals),
+            Node::Each(Macro::All, a, body) => self.any(false, *a, *body, locals),
+            Node::Each(Macro::ExistsOne, a, body) => {
+                let a = self.eval(*a, locals)?;
+                Ok(self.filter(&a, *body, locals)?.len() == 1)
+            }
+            value => match self.value(value, locals)? {
+                Value::Bool(truth) => Ok(truth),
+                other => Err(misplaced(&other, "true or false")),
+            },
         }
     }
 
     fn text(&mut self, id: Id, locals: Locals<'_, 'v>) -> Result<Text<'v>, Trouble> {
         match self.eval(id, locals)? {
             Value::Text(text) => Ok(text),
-            other => broken(format!("{} stands where a text must", other.describe())),
+            other => Err(misplaced(&other, "a text")),
+        }
+    }
+
+    fn compare(
+        &mut self,
+        how: Comparison,
+        a: Id,
+        b: Id,
+        locals: Locals<'_, 'v>,
+    ) -> Result<bool, Trouble> {
+        // Most comparisons are of texts, and most of these need not be moved.
+        if let (Some(a), Some(b)) = (self.ready(a, locals), self.ready(b, locals)) {
+            self.budget.spend(2)?;
+            self.budget.spend_bytes(a.len().min(b.len()))?;
+            return Ok(match how {
+                Comparison::Equal => a == b,
+                Comparison::Unequal => a != b,
+                _ => how.fits(a.cmp(b)),
+            });
+        }
+        let (a, b) = (self.eval(a, locals)?, self.eval(b, locals)?);
+        self.budget.compare(how, &a, &b)
+    }
+
+    /// A text that is written out, or that a macro is at.
+    fn ready<'x>(&self, id: Id, locals: Locals<'x, 'v>) -> Option<&'x str>
+    where
+        'v: 'x,
+    {
+        match self.nodes.get(usize::from(id.0))? {
+            Node::Text(text) => Some(text),
+            Node::Local(level) => match frame(*level, locals)?.value {
+                Value::Text(text) => Some(text),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -145,17 +217,26 @@ impl<'v, 'a: 'v> Run<'v, 'a> {
 
     fn is_in(&mut self, a: Id, b: Id, locals: Locals<'_, 'v>) -> Result<bool, Trouble> {
         let a = self.eval(a, locals)?;
+        let Some(Node::List(items)) = self.nodes.get(usize::from(b.0)) else {
+            let b = self.eval(b, locals)?;
+            return self.budget.is_in(&a, &b);
+        };
         // A list that is written out need not be made first.
-        if let Some(Node::List(items)) = self.nodes.get(usize::from(b.0)) {
-            let mut found = false;
-            for item in items {
-                let item = self.eval(*item, locals)?;
-                found = found || self.budget.equal(&a, &item)?;
-            }
-            return Ok(found);
+        let mut found = false;
+        for item in items {
+            found |= match (&a, self.ready(*item, locals)) {
+                (Value::Text(a), Some(item)) => {
+                    self.budget.spend(1)?;
+                    self.budget.spend_bytes(a.len().min(item.len()))?;
+                    **a == *item
+                }
+                _ => {
+                    let item = self.eval(*item, locals)?;
+                    self.budget.equal(&a, &item)?
+                }
+            };
         }
-        let b = self.eval(b, locals)?;
-        self.budget.is_in(&a, &b)
+        Ok(found)
     }
 
     fn map(&mut self, entries: &[(Id, Id)], locals: Locals<'_, 'v>) -> Answer<'v> {
@@ -175,65 +256,37 @@ impl<'v, 'a: 'v> Run<'v, 'a> {
     /// `&&` and `||`: a part that is `decisive` decides, whatever trouble the
     /// others are in. A missing fact comes before a broken part, since with the
     /// fact the part may not matter.
-    fn until(&mut self, decisive: bool, parts: &[Id], locals: Locals<'_, 'v>) -> Answer<'v> {
+    fn until(
+        &mut self,
+        decisive: bool,
+        parts: &[Id],
+        locals: Locals<'_, 'v>,
+    ) -> Result<bool, Trouble> {
         let mut trouble = None;
         for part in parts {
             match self.truth(*part, locals) {
-                Ok(truth) if truth == decisive => return Ok(Value::Bool(decisive)),
+                Ok(truth) if truth == decisive => return Ok(decisive),
                 Ok(_) => {}
                 Err(found) => worse(&mut trouble, found),
             }
         }
-        trouble.map_or(Ok(Value::Bool(!decisive)), Err)
-    }
-
-    fn each(
-        &mut self,
-        what: Macro,
-        over: &Value<'v>,
-        body: Id,
-        outer: Locals<'_, 'v>,
-    ) -> Answer<'v> {
-        let keys;
-        let items = match (over.items(), over.entries()) {
-            (Some(items), _) => items,
-            (None, Some(entries)) => {
-                self.budget.spend(entries.len())?;
-                keys = entries.iter().map(|(key, _)| Value::Text(key)).collect::<Vec<_>>();
-                Items::Values(&keys)
-            }
-            (None, None) => return broken(format!("{} has no items", over.describe())),
-        };
-        match what {
-            Macro::Exists => self.any(true, items, body, outer),
-            Macro::All => self.any(false, items, body, outer),
-            Macro::ExistsOne => {
-                let kept = self.filter(items, body, outer)?;
-                Ok(Value::Bool(kept.len() == 1))
-            }
-            Macro::Filter => Ok(Value::List(self.filter(items, body, outer)?.into())),
-            Macro::Map => {
-                let mut made = Vec::new();
-                for value in items.iter() {
-                    made.push(self.eval(body, Some(&Frame { value: &value, outer }))?);
-                }
-                Ok(Value::List(made.into()))
-            }
-        }
+        trouble.map_or(Ok(!decisive), Err)
     }
 
     /// `exists` and `all` are `||` and `&&` over the items.
     fn any(
         &mut self,
         decisive: bool,
-        items: Items<'_, 'v>,
+        over: Id,
         body: Id,
         outer: Locals<'_, 'v>,
-    ) -> Answer<'v> {
+    ) -> Result<bool, Trouble> {
+        let over = self.eval(over, outer)?;
+        let keys = self.keys(&over)?;
         let mut trouble = None;
-        for value in items.iter() {
+        for value in items(&over, &keys)?.iter() {
             match self.truth(body, Some(&Frame { value: &value, outer })) {
-                Ok(truth) if truth == decisive => return Ok(Value::Bool(decisive)),
+                Ok(truth) if truth == decisive => return Ok(decisive),
                 Ok(_) => {}
                 Err(found) => {
                     worse(&mut trouble, found);
@@ -242,31 +295,57 @@ impl<'v, 'a: 'v> Run<'v, 'a> {
                 }
             }
         }
-        trouble.map_or(Ok(Value::Bool(!decisive)), Err)
+        trouble.map_or(Ok(!decisive), Err)
     }
 
     fn filter(
         &mut self,
-        items: Items<'_, 'v>,
+        over: &Value<'v>,
         body: Id,
         outer: Locals<'_, 'v>,
     ) -> Result<Vec<Value<'v>>, Trouble> {
+        let keys = self.keys(over)?;
         let mut kept = Vec::new();
-        for value in items.iter() {
+        for value in items(over, &keys)?.iter() {
             if self.truth(body, Some(&Frame { value: &value, outer }))? {
                 kept.push(value);
             }
         }
         Ok(kept)
     }
+
+    fn each(&mut self, over: &Value<'v>, body: Id, outer: Locals<'_, 'v>) -> Answer<'v> {
+        let keys = self.keys(over)?;
+        let mut made = Vec::new();
+        for value in items(over, &keys)?.iter() {
+            made.push(self.eval(body, Some(&Frame { value: &value, outer }))?);
+        }
+        Ok(Value::List(made.into()))
+    }
+
+    /// The keys of a map, over which macros go; of anything else none.
+    fn keys(&mut self, of: &Value<'v>) -> Result<Vec<Value<'v>>, Trouble> {
+        let Some(entries) = of.entries() else { return Ok(Vec::new()) };
+        self.budget.spend(entries.len())?;
+        Ok(entries.iter().map(|(key, _)| Value::Text(key)).collect())
+    }
 }
 
-fn local<'v>(level: u8, locals: Locals<'_, 'v>) -> Answer<'v> {
+/// What a macro goes over: the items of a list, or the `keys` of a map.
+fn items<'i, 'v>(over: &'i Value<'v>, keys: &'i [Value<'v>]) -> Result<Items<'i, 'v>, Trouble> {
+    match (over.items(), over.entries()) {
+        (Some(items), _) => Ok(items),
+        (None, Some(_)) => Ok(Items::Values(keys)),
+        (None, None) => broken(format!("{} has no items", over.describe())),
+    }
+}
+
+fn frame<'f, 'v>(level: u8, locals: Locals<'f, 'v>) -> Locals<'f, 'v> {
     let mut frame = locals;
     for _ in 0..level {
-        frame = frame.and_then(|frame| frame.outer);
+        frame = frame?.outer;
     }
-    frame.map_or_else(|| broken("a part of it is missing"), |frame| Ok(frame.value.clone()))
+    frame
 }
 
 /// Keeps the first trouble, but a missing fact before a broken part.
@@ -274,4 +353,20 @@ fn worse(known: &mut Option<Trouble>, found: Trouble) {
     if known.is_none() || found == Trouble::Missing {
         *known = Some(found);
     }
+}
+
+#[cold]
+fn misplaced(value: &Value<'_>, expected: &str) -> Trouble {
+    Trouble::Broken(format!("{} stands where {expected} must", value.describe()))
+}
+
+#[cold]
+fn too_deep() -> Trouble {
+    Trouble::Broken(format!("it is nested deeper than {DEPTH_MAX}"))
+}
+
+/// Only a condition that was not made by our own parser is.
+#[cold]
+fn damaged() -> Trouble {
+    Trouble::Broken("a part of it is missing".into())
 }

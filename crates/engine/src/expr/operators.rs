@@ -33,17 +33,21 @@ impl Budget {
         self.left
     }
 
+    #[inline]
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Trouble> {
         match u32::try_from(steps).ok().and_then(|steps| self.left.checked_sub(steps)) {
             Some(left) => {
                 self.left = left;
                 Ok(())
             }
-            None => {
-                self.left = 0;
-                broken(format!("it takes more than {} steps", self.limit))
-            }
+            None => Err(self.exhausted()),
         }
+    }
+
+    #[cold]
+    fn exhausted(&mut self) -> Trouble {
+        self.left = 0;
+        Trouble::Broken(format!("it takes more than {} steps", self.limit))
     }
 
     pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Trouble> {
@@ -56,14 +60,11 @@ impl Budget {
         a: &Value<'_>,
         b: &Value<'_>,
     ) -> Result<bool, Trouble> {
-        Ok(match how {
-            Comparison::Equal => self.equal(a, b)?,
-            Comparison::Unequal => !self.equal(a, b)?,
-            Comparison::Less => self.order(a, b)?.is_lt(),
-            Comparison::LessEqual => self.order(a, b)?.is_le(),
-            Comparison::Greater => self.order(a, b)?.is_gt(),
-            Comparison::GreaterEqual => self.order(a, b)?.is_ge(),
-        })
+        match how {
+            Comparison::Equal => self.equal(a, b),
+            Comparison::Unequal => self.equal(a, b).map(|equal| !equal),
+            _ => self.order(a, b).map(|order| how.fits(order)),
+        }
     }
 
     fn order(&mut self, a: &Value<'_>, b: &Value<'_>) -> Result<Ordering, Trouble> {
@@ -152,7 +153,8 @@ impl Budget {
                 self.spend_bytes(key.len())?;
                 Ok(entries.get(key).is_some())
             }
-            (Some(_), _) => Ok(false),
+            (Some(_), Value::Bool(_) | Value::Int(_) | Value::Decimal(_)) => Ok(false),
+            (Some(_), _) => broken(format!("{} can't be a key of a map", a.describe())),
             (None, _) => broken(format!("`in` looks into a list or a map, not {}", b.describe())),
         }
     }

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// How many instructions a pattern may be made of.
 pub const PROGRAM_MAX: usize = 2_048;
 
+/// How many instructions cost one step: they are small beside other steps.
+const INSTS_PER_STEP: usize = 4;
+
 /// A regular expression that looks for a match anywhere in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
@@ -93,6 +96,7 @@ impl Pattern {
         let mut threads = Threads::new(self.program.len());
         let mut rest = text;
         let mut before = None;
+        let mut followed = 0;
         loop {
             if threads.open.is_empty() && !rest.is_empty() {
                 let skipped = self.hopeless(rest, before);
@@ -105,11 +109,13 @@ impl Pattern {
             let after = rest.chars().next();
             threads.start(0);
             while let Some(at) = threads.next() {
-                spend(1)?;
+                followed += 1;
                 if self.follow(at, before, after, &mut threads) == Outcome::Found {
                     return Ok(true);
                 }
             }
+            spend(followed / INSTS_PER_STEP)?;
+            followed %= INSTS_PER_STEP;
             let Some(c) = after else { return Ok(false) };
             threads.turn();
             before = after;
