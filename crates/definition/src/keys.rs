@@ -84,3 +84,30 @@ impl Keys {
         self.known.iter().map(|key| key.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jackline_engine::Kind;
+
+    use super::*;
+
+    #[test]
+    fn the_kinds_are_the_engines() {
+        let kinds: Vec<&str> = Kind::ALL.iter().map(|(name, _)| *name).collect();
+        assert_eq!(KINDS, kinds);
+    }
+
+    #[test]
+    fn every_mapping_is_listed_once_and_every_key_is_documented() {
+        let mut ids: Vec<&str> = ALL.iter().map(|keys| keys.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), ALL.len());
+        for keys in ALL {
+            let mut names: Vec<&str> = keys.names().chain(keys.later.iter().copied()).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{}", keys.id);
+            assert!(keys.known.iter().all(|key| key.doc.ends_with('.')), "{}", keys.id);
+        }
+    }
+}

@@ -121,8 +121,10 @@ fn built_in(page: &mut String) {
             .map(|name| format!("`{name}`"))
             .collect();
         let own = tree.as_object().into_iter().flat_map(|own| own.keys());
-        let own: Vec<String> =
-            own.filter(|key| *key != "extends").map(|key| format!("`{key}`")).collect();
+        let own: Vec<String> = own
+            .filter(|key| !["extends", "version"].contains(&key.as_str()))
+            .map(|key| format!("`{key}`"))
+            .collect();
         let _ = writeln!(page, "| `{}` | {} | {} |", preset.name, names.join(", "), own.join(", "));
     }
 }

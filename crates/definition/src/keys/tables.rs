@@ -11,7 +11,7 @@ const U32: u64 = u32::MAX as u64;
 const I64: u64 = i64::MAX as u64;
 
 pub(crate) const MODES: &[&str] = &["enforce", "observe"];
-const KINDS: &[&str] = &[
+pub(crate) const KINDS: &[&str] = &[
     "read", "write", "edit", "delete", "exec", "search", "fetch", "think", "spawn", "effect",
     "other",
 ];
