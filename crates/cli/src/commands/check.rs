@@ -190,11 +190,11 @@ fn show_effective(effective: &Effective) {
 }
 
 fn row(line: &EffectiveLine) -> Vec<String> {
-    let origin = line.origin.as_ref().map_or_else(String::new, |origin| format!("{origin} in "));
+    let origin = line.origin.as_ref().map_or_else(String::new, |origin| format!(", {origin}"));
     vec![
         format!("  {}", line.subject.word()),
+        dim(plain(&format!("{}{origin}", line.layer.word()), LINE_MAX)),
         plain(&line.text, LINE_MAX),
-        dim(plain(&format!("{} layer, {origin}{}", line.layer.word(), line.file), LINE_MAX)),
     ]
 }
 
@@ -205,7 +205,7 @@ fn ignored_line(line: &EffectiveLine) -> String {
         Standing::Ignored { why, until_trusted: true } => (why, "; `jackline trust` would let it"),
         Standing::Ignored { why, until_trusted: false } => (why, ""),
     };
-    let whose = dim(format!("({} layer)", line.layer.word()));
+    let whose = dim(format!("({})", line.layer.word()));
     format!("  {} {whose} ignored: {}{trust}", plain(&line.text, LINE_MAX), plain(why, LINE_MAX))
 }
 

@@ -10,6 +10,16 @@ use crate::support::{JACKLINE, Run, World, feed};
 
 const WISH: &str = "mode: observe\nlimits: { steps: 9 }\n";
 
+const OWN: &str = "\
+limits: { steps: 5 }
+rules:
+  - name: no-stash
+    tool: exec
+    command: git stash clear
+    deny: What is stashed can't be had back.
+    examples: { deny: [git stash clear], allow: [git stash] }
+";
+
 /// A person with a definition of their own, in a repository with wishes.
 struct Person {
     world: World,
@@ -54,7 +64,7 @@ fn fine(stdout: &str) -> Run {
 
 #[test]
 fn check_effective_says_whose_each_demand_is_and_what_is_ignored() {
-    let person = Person::new("limits: { steps: 5 }\n", WISH);
+    let person = Person::new(OWN, WISH);
     let run = person.jackline(&["check", "--effective"]);
     let checksum = {
         let shown = person.jackline(&["check", "--effective", "--json"]);
@@ -69,11 +79,12 @@ local/agent in mode enforce
   repository layer: jackline.yaml, not trusted
   checksum {}
 in force
-  setting  mode: enforce              user layer, ROOT/config/jackline/jackline.yaml
-  limit    at most 5 steps a session  user layer, ROOT/config/jackline/jackline.yaml
+  setting  user  mode: enforce
+  limit    user  at most 5 steps a session
+  rule     user  `no-stash` denies `git stash clear`
 ignored
-  `mode: observe` (repository layer) ignored: the user layer enforces; `jackline trust` would let it
-  at most 9 steps a session (repository layer) ignored: the user layer has one that this does not tighten; `jackline trust` would let it
+  `mode: observe` (repository) ignored: the user layer enforces; `jackline trust` would let it
+  at most 9 steps a session (repository) ignored: the user layer has one that this does not tighten; `jackline trust` would let it
 ",
             checksum.as_str().unwrap()
         ))
@@ -87,17 +98,25 @@ ignored
             &json!(true),
             &json!(false),
             &json!([
-                {"layer": "user", "file": own, "checksum": Digest::of(b"limits: { steps: 5 }\n")},
+                {"layer": "user", "file": own, "checksum": Digest::of(OWN.as_bytes())},
                 {"layer": "repository", "file": "jackline.yaml", "checksum": Digest::of(WISH.as_bytes())},
             ])
         )
     );
     assert_eq!(
-        shown["decisions"][2],
+        shown["decisions"][3],
         json!({"subject": "setting", "text": "`mode: observe`", "layer": "repository",
             "file": "jackline.yaml", "origin": null, "in_force": false,
             "why": "the user layer enforces", "until_trusted": true})
     );
+}
+
+#[test]
+fn check_effective_says_what_came_with_a_pack() {
+    let person = Person::new("extends: [pack/git]\n", WISH);
+    let run = person.jackline(&["check", "--effective"]);
+    let line = "rule     user, pack git  `git/stash-clear` denies `git stash clear`\n";
+    assert!(run.stdout.contains(line), "{}", run.stdout);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The layers as one definition again, and whose each part is.
 
+use std::path::Path;
+
 use jackline_engine::definition::{
     Checker, Journal, Limit, Limits, Policy, PolicyRule, Rules, Shell,
 };
@@ -180,11 +182,17 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     }
     for rule in &parts.rules {
         let mut line = joining.line(Subject::Rule, words::rule(&rule.what), rule.by);
-        let origin = &rule.what.origin;
-        line.origin = (!origin.is_empty() && *origin != line.file).then(|| origin.clone());
+        line.origin = origin(&rule.what.origin, &line.file);
         lines.push(line);
     }
     lines
+}
+
+/// Where a rule comes from, where that is not the file of its layer.
+fn origin(origin: &str, file: &str) -> Option<String> {
+    let name = Path::new(file).file_name().map(|name| name.to_string_lossy());
+    let own = name.is_some_and(|name| origin.strip_prefix("file ") == Some(&*name));
+    (!origin.is_empty() && !own).then(|| origin.to_owned())
 }
 
 fn journal_lines(parts: &Parts, add: &mut impl FnMut(Subject, String, usize)) {
