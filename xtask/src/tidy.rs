@@ -18,7 +18,7 @@ const TEST_LINES_MAX: usize = 900;
 const ENGINE_MAY_USE: [&str; 6] = ["jiff", "postcard", "serde", "serde_json", "sha2", "thiserror"];
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
     ("engine", &[]),
     ("shell", &[]),
     ("definition", &["engine"]),
@@ -26,6 +26,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("runtime", &["definition", "engine", "journal"]),
     ("cli", &["definition", "engine", "journal", "runtime"]),
     ("conformance", &["definition", "engine"]),
+    ("fuzzing", &["definition", "engine", "shell"]),
     ("bench", &["definition", "engine", "journal", "runtime"]),
 ];
 
