@@ -20,7 +20,7 @@ use moves::Move;
 use world::World;
 
 /// How many events one input may bring; a move may be repeated.
-const EVENTS_MAX: usize = 200;
+const EVENTS_MAX: usize = 120;
 
 /// How often the state is looked at on the way.
 const LOOK_EVERY: usize = 16;
@@ -113,6 +113,9 @@ fn gather(session: &Session, event: &Event, world: &World) -> Facts {
     for _ in 0..ROUNDS_MAX {
         let queries = session.needs(event, &facts);
         assert!(queries.iter().count() <= QUERIES_MAX, "too many questions for {event:?}");
+        if queries.is_empty() {
+            return facts;
+        }
         queries.iter().for_each(|query| world.answer(query, &mut facts));
     }
     let open = session.needs(event, &facts);
