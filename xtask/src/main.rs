@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "these commands talk to people")]
 
 mod bench;
+mod fuzz;
 mod shell;
 mod test;
 mod tidy;
@@ -17,7 +18,10 @@ usage: cargo xtask COMMAND
                    is installed
   tidy             check the house rules that no compiler checks
   bench [PART…]    measure ratios side by side: engine, process, replay, build
-                   (all but build unless told)";
+                   (all but build unless told)
+  fuzz [TARGET…] [--runs N]
+                   fuzz shell, definition, wire, session with cargo-fuzz on nightly,
+                   5,000,000 inputs each unless told";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
