@@ -40,7 +40,7 @@ pub const TARGETS: [Target; 4] = [
     Target { name: "shell", check: shell, input_bytes_max: 4096 },
     Target { name: "definition", check: definition, input_bytes_max: 8192 },
     Target { name: "wire", check: wire, input_bytes_max: 4096 },
-    Target { name: "session", check: session, input_bytes_max: 160 },
+    Target { name: "session", check: session, input_bytes_max: 120 },
 ];
 
 /// The longest that one input may take, in a build without optimisation and on

@@ -20,7 +20,7 @@ use jackline_fuzzing::{TARGETS, Target};
 use mutation::Mutator;
 
 /// How many inputs of each target are tried.
-const RUNS: usize = 4_000;
+const RUNS: usize = 2_000;
 
 /// Where the fuzzer's own files are.
 fn fuzz() -> PathBuf {
