@@ -16,13 +16,14 @@ struct Target {
     name: &'static str,
     /// Longer inputs bring nothing but time.
     input_bytes_max: usize,
+    /// Worth its price where dependencies have `unsafe` code of their own.
     sanitizer: &'static str,
     /// Watching comparisons finds the words of a language, and costs half the speed.
     compares: bool,
 }
 
 const TARGETS: [Target; 4] = [
-    Target { name: "shell", input_bytes_max: 4096, sanitizer: "address", compares: true },
+    Target { name: "shell", input_bytes_max: 4096, sanitizer: "none", compares: true },
     Target { name: "definition", input_bytes_max: 8192, sanitizer: "none", compares: true },
     Target { name: "wire", input_bytes_max: 4096, sanitizer: "address", compares: true },
     Target { name: "session", input_bytes_max: 120, sanitizer: "none", compares: false },
