@@ -27,7 +27,7 @@ const LOOK_EVERY: usize = 16;
 
 /// How many of the last records are read back from JSON; what comes before is
 /// the end of other inputs.
-const REPLAYED: usize = 4;
+const REPLAYED: usize = 2;
 
 /// A session answers anything in the same way twice, stays small, and comes
 /// back the same from its saved state and from its journal.
