@@ -137,6 +137,7 @@ fn fuzz(target: &Target, runs: u64) -> Result<Stats, String> {
         format!("-dict=fuzz/dictionaries/{name}.dict"),
         format!("-timeout={TIMEOUT_SECONDS}"),
         "-print_final_stats=1".to_owned(),
+        "-print_funcs=0".to_owned(),
     ]);
     command.args(*options);
     watch(name, &mut command)
