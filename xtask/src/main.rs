@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "these commands talk to people")]
 
 mod bench;
+mod fuzz;
 mod generate;
 mod shell;
 mod test;
@@ -22,7 +23,10 @@ usage: cargo xtask COMMAND
   bench [PART…]    measure ratios side by side: engine, process, replay, build
                    (all but build unless told)
   bench corpus F…  decide recorded runs (.jsonl.gz) again, and count what would
-                   have been in the way";
+                   have been in the way
+  fuzz [TARGET…] [--runs N]
+                   fuzz shell, definition, wire, session with cargo-fuzz on nightly,
+                   5,000,000 inputs each unless told";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(),
         "generate" => generate::all(),
         "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -47,7 +47,8 @@ pub(crate) fn has_cargo(subcommand: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn show(command: &Command) -> String {
+/// A command as a person would write it.
+pub(crate) fn show(command: &Command) -> String {
     let name = PathBuf::from(command.get_program());
     let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let words = command.get_args().map(|word| word.to_string_lossy().into_owned());

@@ -21,7 +21,7 @@ const ENGINE_MAY_USE: [&str; 6] = ["jiff", "postcard", "serde", "serde_json", "s
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["engine"]),
@@ -29,6 +29,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("runtime", &["definition", "engine", "journal"]),
     ("cli", &["definition", "engine", "journal", "runtime"]),
     ("conformance", &["definition", "engine"]),
+    ("fuzzing", &["definition", "engine", "shell"]),
     ("bench", &["definition", "engine", "journal", "runtime", "shell"]),
 ];
 

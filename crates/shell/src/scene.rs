@@ -315,7 +315,7 @@ impl<'w, 'a> Scene<'w, 'a> {
         let redirected = core::mem::take(&mut command.effects);
         if !redirected.is_empty() {
             let index = self.walk.push(Vec::new(), redirected, Status::LOST, self.span);
-            if let Some(command) = self.walk.commands.get_mut(index) {
+            if let Some(command) = index.and_then(|index| self.walk.commands.get_mut(index)) {
                 command.dir = here;
             }
         }

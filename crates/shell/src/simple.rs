@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::expand::Expander;
-use crate::limits::NAMES_MAX;
+use crate::limits::{COMMANDS_MAX, NAMES_MAX};
 use crate::line::{Access, Command, Dir, Effect, Known, Reason, Span, Word, base_name};
 use crate::rows;
 use crate::scene::Scene;
@@ -115,12 +115,12 @@ impl<'a> Walk<'a> {
             Known::Literal => {}
             Known::Home => {
                 let text = program.text.clone();
-                let index = self.push(words, effects, exit, span);
+                let Some(index) = self.push(words, effects, exit, span) else { return };
                 self.add_opaque(Reason::ScriptFile, text, Some(index));
                 return;
             }
             Known::Glob | Known::Unknown | Known::Repository => {
-                let index = self.push(words, effects, exit, span);
+                let Some(index) = self.push(words, effects, exit, span) else { return };
                 self.add_opaque(Reason::UnknownProgram, Cow::Borrowed(""), Some(index));
                 return;
             }
@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
         }
         let alias = self.state.aliases.iter().any(|alias| *alias == *path);
         let row = rows::find(name);
-        let index = self.push(words, effects, exit, span);
+        let Some(index) = self.push(words, effects, exit, span) else { return };
         if alias {
             self.add_opaque(Reason::Alias, path.clone(), Some(index));
         }
@@ -156,14 +156,19 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Adds a command, unless there are as many as we follow.
     pub(crate) fn push(
         &mut self,
         words: Vec<Word<'a>>,
         effects: Vec<Effect<'a>>,
         exit: Status,
         span: Span,
-    ) -> usize {
+    ) -> Option<usize> {
         let index = self.commands.len();
+        if self.number_of(index) as usize >= COMMANDS_MAX {
+            self.give_up();
+            return None;
+        }
         let exit = Status {
             success: exit.success && !self.shared.ended_well,
             failure: exit.failure && !self.shared.ended,
@@ -177,7 +182,7 @@ impl<'a> Walk<'a> {
             span,
             parent: self.parent,
         });
-        index
+        Some(index)
     }
 
     /// Calls a function of the line. False where a program is run as well.
@@ -203,7 +208,7 @@ impl<'a> Walk<'a> {
             let index = self.push(words.to_vec(), effects.to_vec(), Status::LOST, span);
             self.state.forget_variables();
             self.state.dir = Dir::Unknown;
-            self.add_opaque(Reason::TooDeep, Cow::Owned(path.into()), Some(index));
+            self.add_opaque(Reason::TooDeep, Cow::Owned(path.into()), index);
             return sure;
         }
         if !effects.is_empty() {

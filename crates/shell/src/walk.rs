@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
         let Some(node) = tree.node(id) else { return };
         self.shared.work += 1;
         let commands = self.number_of(self.commands.len()) as usize;
-        if self.shared.work > WORK_MAX || commands > COMMANDS_MAX {
+        if self.shared.work > WORK_MAX || commands >= COMMANDS_MAX {
             self.give_up();
             return;
         }

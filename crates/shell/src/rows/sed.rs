@@ -111,14 +111,15 @@ fn printed(script: &str) -> Lines {
         return Lines::All;
     }
     let (from, to) = range.split_once(',').unwrap_or((range, range));
-    let Ok(from) = from.trim().parse::<u32>() else { return Lines::Some };
+    let Ok(from @ 1..) = from.trim().parse::<u32>() else { return Lines::Some };
     match to.trim() {
         "$" => Lines::From(from),
         to => match to.strip_prefix('+') {
             Some(more) => more
                 .parse::<u32>()
                 .map_or(Lines::Some, |more| Lines::Range(from, from.saturating_add(more))),
-            None => to.parse().map_or(Lines::Some, |to| Lines::Range(from, to)),
+            // Where the end comes first, `sed` shows the one line.
+            None => to.parse().map_or(Lines::Some, |to| Lines::Range(from, from.max(to))),
         },
     }
 }

@@ -41,7 +41,10 @@ pub(super) fn shows_some(scene: &mut Scene<'_, '_>) {
 /// `head -n 20 f`, `head -20 f`.
 pub(super) fn head(scene: &mut Scene<'_, '_>) {
     let lines = match count(scene) {
-        Count::Lines(text) => text.parse().map_or(Lines::Some, |last| Lines::Range(1, last)),
+        Count::Lines(text) => match text.parse() {
+            Ok(last @ 1..) => Lines::Range(1, last),
+            Ok(0) | Err(_) => Lines::Some,
+        },
         Count::Default => Lines::Range(1, 10),
         Count::Other => Lines::Some,
     };
@@ -52,7 +55,7 @@ pub(super) fn head(scene: &mut Scene<'_, '_>) {
 pub(super) fn tail(scene: &mut Scene<'_, '_>) {
     let lines = match count(scene) {
         Count::Lines(text) => match text.strip_prefix('+') {
-            Some(from) => from.parse().map_or(Lines::Some, Lines::From),
+            Some(from) => from.parse().map_or(Lines::Some, |from: u32| Lines::From(from.max(1))),
             None => text.trim_start_matches('-').parse().map_or(Lines::Some, Lines::Last),
         },
         Count::Default => Lines::Last(10),

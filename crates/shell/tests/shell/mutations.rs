@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use jackline_shell::understand;
+use jackline_shell::{COMMANDS_MAX, Reason, understand};
 
 use crate::lines::cases;
 
@@ -136,5 +136,24 @@ fn functions_that_call_each_other_end() {
     }
     doubling.push_str("f40");
     let line = understand(&doubling);
-    assert!(line.commands.len() <= 2_048 && !line.opaque.is_empty());
+    assert!(line.commands.len() <= COMMANDS_MAX && !line.opaque.is_empty());
+}
+
+#[test]
+fn no_line_runs_more_commands_than_are_followed() {
+    let full = "a;".repeat(COMMANDS_MAX);
+    let line = understand(&full);
+    assert_eq!(line.commands.len(), COMMANDS_MAX);
+    assert!(line.opaque.iter().all(|opaque| opaque.reason == Reason::NoRow));
+    for text in [
+        "a;".repeat(COMMANDS_MAX + 1),
+        format!("find . {}", "-exec a \\; ".repeat(COMMANDS_MAX)),
+        "sudo env nice a;".repeat(COMMANDS_MAX),
+        format!("{}git -C d push > f", "a;".repeat(COMMANDS_MAX - 1)),
+        "f() { a; g() { f; }; f; }; g() { f; }; f".to_owned(),
+    ] {
+        let line = understand(&text);
+        assert_eq!(line.commands.len(), COMMANDS_MAX);
+        assert!(line.opaque.iter().any(|opaque| opaque.reason == Reason::TooMany));
+    }
 }

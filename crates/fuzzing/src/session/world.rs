@@ -1,0 +1,208 @@
+//! The world a session works in: its clocks, and the answers to any question.
+
+use jackline_engine::{
+    CheckFact, DefinitionFact, Digest, Digest128, Event, Facts, FeedbackFact, FileFact, FileKind,
+    GitFact, Now, PolicyFact, Query, Severity, Timestamp, VerificationFact, WatchedFact, observe,
+};
+
+use super::moves::Move;
+
+/// The calendar at the beginning.
+const START_MS: i64 = 1_700_000_000_000;
+
+const FILE_KINDS: [FileKind; 7] = [
+    FileKind::File,
+    FileKind::Missing,
+    FileKind::Directory,
+    FileKind::Other,
+    FileKind::Unreadable,
+    FileKind::Escape,
+    FileKind::NoFilesystem,
+];
+
+/// What the world is like at one moment.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    /// From the move: whatever is asked is answered by it.
+    mood: u8,
+    wall_ms: i64,
+    boot: u8,
+    boot_ms: u64,
+}
+
+impl World {
+    /// Time goes on, in leaps, and not always forward.
+    pub(super) fn pass(&mut self, next: Move) {
+        self.mood = next.world;
+        let (wall, boot) = match next.world >> 3 {
+            0..=15 => (50, 50),
+            16..=21 => (2_000, 2_000),
+            22..=26 => (600_000, 600_000),
+            27 => (-3_600_000, 10),
+            28 => (86_400_000, 0),
+            29 => (i64::MAX / 4, u64::MAX / 4),
+            _ => {
+                self.boot = self.boot.wrapping_add(1);
+                self.boot_ms = 0;
+                (1_000, 1)
+            }
+        };
+        self.wall_ms = self.wall_ms.saturating_add(wall);
+        self.boot_ms = self.boot_ms.saturating_add(boot);
+    }
+
+    pub(super) fn wall(&self) -> Timestamp {
+        Timestamp::from_ms(self.wall_ms.saturating_add(START_MS))
+    }
+
+    /// What is known before anything is asked.
+    pub(super) fn facts(&self, event: &Event) -> Facts {
+        let boot_id = if self.boot % 4 == 3 { String::new() } else { format!("boot{}", self.boot) };
+        let mut facts = Facts::at(Now { wall: self.wall(), boot_id, boot_ms: self.boot_ms });
+        facts.observed = observe(event);
+        facts.deadline = (self.mood % 32 == 30).then(|| self.wall().plus_ms(60_000));
+        facts.elsewhere = (self.mood % 64 == 62).then(|| "/elsewhere".to_owned());
+        facts
+    }
+
+    pub(super) fn answer(&self, query: &Query, facts: &mut Facts) {
+        match query {
+            Query::File { path, wants } => {
+                let file = self.file(path, wants.json, wants.contents);
+                facts.files.insert(path.clone(), file);
+            }
+            Query::Changed { files } => {
+                let changed = files.iter().filter(|file| self.coin(&file.path));
+                let changed =
+                    changed.map(|file| (file.path.clone(), self.file(&file.path, false, true)));
+                facts.changed = Some(changed.collect());
+            }
+            Query::Git { dir } => {
+                facts.git.insert(dir.clone(), self.repository());
+            }
+            Query::Ignored { path } => {
+                facts.ignored.insert(path.clone(), self.coin(path));
+            }
+            Query::Verification { run, .. } => {
+                facts.verifications.insert(*run, self.verification());
+            }
+            Query::Watched { files } => {
+                let changed = files.iter().filter(|file| self.coin(&file.path));
+                facts.watched =
+                    Some(changed.map(|file| (file.path.clone(), self.watched())).collect());
+            }
+            Query::Feedback { number, .. } => {
+                facts.feedback.insert(*number, self.feedback());
+            }
+            Query::PolicyCheck { number, .. } => {
+                facts.policies.insert(*number, self.policy_check());
+            }
+            Query::PolicyResult { number, .. } => {
+                facts.policies.insert(*number, self.policy_result());
+            }
+            Query::Checker { name } => {
+                facts.checkers.insert(name.clone(), self.checker());
+            }
+            Query::Definition => facts.definition = Some(self.definition()),
+        }
+    }
+
+    fn watched(&self) -> WatchedFact {
+        let sha256 = (self.mood % 4 != 3).then(|| Digest::of(&[self.mood % 4]));
+        WatchedFact { look: u64::from(self.mood), sha256 }
+    }
+
+    fn file(&self, path: &str, json: bool, contents: bool) -> FileFact {
+        // Mostly all files are there; else one of them is something else.
+        let odd = self.mood.is_multiple_of(3) && self.coin(path);
+        let number = if odd { usize::from(self.mood / 3) % FILE_KINDS.len() } else { 0 };
+        let kind = FILE_KINDS.get(number).copied().unwrap_or(FileKind::File);
+        if kind != FileKind::File {
+            return FileFact::of(kind);
+        }
+        FileFact {
+            bytes: u64::from(self.mood),
+            modified: (self.mood % 8 != 7).then(|| self.wall()),
+            json: json.then_some(self.mood % 5 != 4),
+            real: (self.mood % 16 == 9).then(|| format!("real/{path}")),
+            look: (self.mood % 16 != 11).then_some(u64::from(self.mood % 4)),
+            digest: contents.then(|| Digest128::of(&[self.mood % 4])),
+            lines: contents.then_some(u64::from(self.mood)),
+            ..FileFact::of(kind)
+        }
+    }
+
+    fn repository(&self) -> GitFact {
+        GitFact {
+            repository: !self.mood.is_multiple_of(4),
+            dirty: self.mood & 2 != 0,
+            untracked: self.mood & 8 != 0,
+            branch: if self.mood & 16 == 0 { String::new() } else { "main".to_owned() },
+        }
+    }
+
+    fn verification(&self) -> VerificationFact {
+        match self.mood % 5 {
+            0 => VerificationFact::Running,
+            1 => VerificationFact::Passed,
+            2 => VerificationFact::Failed { exit: Some(1), tail: "2 failed".to_owned() },
+            3 => VerificationFact::TimedOut { tail: String::new() },
+            _ => VerificationFact::Broken { reason: "no shell".to_owned() },
+        }
+    }
+
+    fn feedback(&self) -> FeedbackFact {
+        match self.mood % 3 {
+            0 => FeedbackFact::Silent,
+            1 => FeedbackFact::Said {
+                severity: Severity::Warning,
+                summary: "<&'\">".to_owned(),
+                observations: Vec::new(),
+                suggestions: vec!["go on".to_owned()],
+            },
+            _ => FeedbackFact::Broken { reason: "x".to_owned() },
+        }
+    }
+
+    fn policy_check(&self) -> PolicyFact {
+        match self.mood % 8 {
+            0 => PolicyFact::Denied { reason: None },
+            1 => PolicyFact::Denied { reason: Some("not now".to_owned()) },
+            2 => PolicyFact::Broken { reason: "x".to_owned() },
+            3 => PolicyFact::State { text: "an answer to another question".to_owned() },
+            4 => PolicyFact::Allowed { carry: Some("c".repeat(usize::from(self.mood) * 4)) },
+            _ => PolicyFact::Allowed { carry: None },
+        }
+    }
+
+    fn policy_result(&self) -> PolicyFact {
+        match self.mood % 4 {
+            0 => PolicyFact::Broken { reason: "x".to_owned() },
+            1 => PolicyFact::Allowed { carry: None },
+            _ => PolicyFact::State { text: "s".repeat(usize::from(self.mood) * 16) },
+        }
+    }
+
+    fn checker(&self) -> CheckFact {
+        match self.mood % 4 {
+            0 => CheckFact::Incomplete { feedback: None },
+            1 => CheckFact::Incomplete { feedback: Some("write the report".to_owned()) },
+            2 => CheckFact::Broken { reason: "x".to_owned() },
+            _ => CheckFact::Complete,
+        }
+    }
+
+    fn definition(&self) -> DefinitionFact {
+        match self.mood % 8 {
+            0 => DefinitionFact::Missing,
+            1 => DefinitionFact::Changed { checksum: Digest::of(&[self.mood]) },
+            2 => DefinitionFact::Broken { reason: "line 1".to_owned() },
+            _ => DefinitionFact::Same,
+        }
+    }
+
+    /// One of two, the same for the same name at the same time.
+    fn coin(&self, name: &str) -> bool {
+        name.bytes().fold(self.mood, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte)) % 2 == 0
+    }
+}

@@ -1,0 +1,5 @@
+//! Command lines, as models write them.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| jackline_fuzzing::shell(bytes));

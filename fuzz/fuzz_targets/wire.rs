@@ -1,0 +1,5 @@
+//! Lines on the wire, as adapters send them.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| jackline_fuzzing::wire(bytes));

@@ -1,0 +1,1 @@
+tar -cf a.tar -C d .; unzip -o b.zip -d e; gzip -k f; cpio -i < g

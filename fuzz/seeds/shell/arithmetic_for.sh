@@ -1,0 +1,1 @@
+for ((i=0; i<3; i++)); do rm $i; done; ((x++)); let y=2

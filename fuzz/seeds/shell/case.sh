@@ -1,0 +1,1 @@
+case $x in a|b) rm a;; *.txt) ;& [0-9]) rm c;;& esac

@@ -1,0 +1,1 @@
+make || exit 1; pytest -q && git push origin main || true &

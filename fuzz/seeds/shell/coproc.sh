@@ -1,0 +1,1 @@
+coproc c { cat; }; time -p a & wait; exec 3>&1; ! false

@@ -1,0 +1,1 @@
+declare -A m=([a]=b [c]=$(d)); arr=(a 'b c' $(e)); arr+=(f); echo ${m[a]} ${arr[@]:1:2} "${arr[*]}"; local -r x=1; read -ra y

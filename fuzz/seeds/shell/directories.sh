@@ -1,0 +1,1 @@
+cd a && cd .. ; pushd b; (cd c; rm d); popd; cd "$x"; cd - ; env -C e ls

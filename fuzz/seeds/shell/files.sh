@@ -1,0 +1,1 @@
+cp -r a b c/; mv -t d e f; ln -sf g h; install -m 755 i j; dd if=k of=l; tee -a m n; truncate -s 0 o; mkdir -p p/q

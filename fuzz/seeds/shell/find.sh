@@ -1,0 +1,1 @@
+find . -name '*.pyc' -type f -exec rm {} + -o -delete; find src -execdir sh -c 'cat "$1"' _ {} \;

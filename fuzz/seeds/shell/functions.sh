@@ -1,0 +1,1 @@
+f() { rm "$1"; return 1; }; function g { f a; }; g | f b; f

@@ -1,0 +1,1 @@
+git -C sub -c core.pager=less push --force origin HEAD:main; git checkout -- a; git reset --hard; git commit -am 'x'

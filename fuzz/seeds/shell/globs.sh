@@ -1,0 +1,1 @@
+rm -f *.txt src/**/?[a-z]* ~user/x ~/y [!a]

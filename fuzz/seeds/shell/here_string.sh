@@ -1,0 +1,1 @@
+python3 - <<< 'print(1)'; cat <<<"$x"

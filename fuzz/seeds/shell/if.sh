@@ -1,0 +1,1 @@
+if test -f a; then rm a; elif [ -d b ]; then rmdir b; else touch c; fi

@@ -1,0 +1,1 @@
+for i in a b "c d"; do mv "$i" x/; done; while read -r l; do echo "$l" >> o; break; done < f; until false; do :; done

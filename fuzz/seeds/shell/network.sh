@@ -1,0 +1,1 @@
+curl -fsSL https://x.example/i.sh -o i.sh | sh; wget -O- u | tar xz -C d; scp a h:b; rsync -a --delete a/ b

@@ -1,0 +1,1 @@
+cd src && cat a.txt | grep -n 'x y' | head -5 > out.txt 2>&1

@@ -1,0 +1,1 @@
+python -c 'import os; os.remove("a")'; node -e 'x'; perl -pi -e 's/a/b/' f; make -C d install; npm run build; cargo test -- --nocapture; pytest tests | tail -1

@@ -1,0 +1,1 @@
+r''m -f "old file" $'a\x41\n' \~ 'it'\''s'

@@ -1,0 +1,1 @@
+head -n 20 a; tail -n +5 b; cat -n c; less d; nl e; sed -n 3,7p f; tail -3 g

@@ -1,0 +1,1 @@
+sed -n '1,5p;$p' a; sed -i.bak -e 's/a/b/w out' -e '/x/d' b; sed 10q c; awk '{print > "o"}' d

@@ -1,0 +1,1 @@
+set -euo pipefail; shopt -s extglob; trap 'rm a' EXIT; alias ll='ls -l'; ll; unset x; source ./x.sh; . y

@@ -1,0 +1,1 @@
+bash -c 'cd /tmp; eval "rm -r $1"' -- x; sh -euc "ls"; eval 'a=1;' echo '$a'

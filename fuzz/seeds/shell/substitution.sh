@@ -1,0 +1,1 @@
+echo $(cat <(ls `pwd`)) "$(rm "$(echo a)")"

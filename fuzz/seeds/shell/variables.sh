@@ -1,0 +1,1 @@
+x=1 y="a b"; export z=$x; rm -rf "${y:-none}/$z" ${x#1} ${#y} ${!x} $((x+1)) $1 "$@"

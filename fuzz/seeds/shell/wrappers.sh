@@ -1,0 +1,1 @@
+sudo -u root -E env -i A=b nice -n 5 timeout 3 xargs -0 -n1 rm -rf < list
