@@ -273,3 +273,27 @@ pub(super) fn hash(scene: &mut Scene<'_, '_>) {
         }
     }
 }
+
+/// `history -w file` writes what was typed.
+pub(super) fn history(scene: &mut Scene<'_, '_>) {
+    if scene.has(&["w", "a"])
+        && let Some(path) = scene.operands().into_iter().next()
+    {
+        scene.write(path);
+    }
+}
+
+/// `jobs -x cmd` runs a command.
+pub(super) fn jobs(scene: &mut Scene<'_, '_>) {
+    let own = scene.leading();
+    if let Some(at) = own.first.filter(|_| own.has(&["x"])) {
+        scene.run_from(at, scene.exit);
+    }
+}
+
+/// `complete -C text`, `compgen -C text`: run to find words.
+pub(super) fn completes(scene: &mut Scene<'_, '_>) {
+    if let Some(text) = scene.value(&["C"]) {
+        scene.child_text(&text, None);
+    }
+}

@@ -210,3 +210,20 @@ pub(super) fn crontab(scene: &mut Scene<'_, '_>) {
     }
     scene.opaque(Reason::UnknownScript, "");
 }
+
+/// `ffmpeg -i in out`, `objcopy in out`: the last word is written, whatever the
+/// options before it mean.
+pub(super) fn converts(scene: &mut Scene<'_, '_>) {
+    let output = scene.value(&["o", "output"]);
+    let last = scene.words.get(1..).unwrap_or_default().last().cloned();
+    if let Some(path) = output.or(last) {
+        scene.write(path);
+    }
+}
+
+/// `mount --bind dir target` puts another file in a place.
+pub(super) fn mount(scene: &mut Scene<'_, '_>) {
+    if let Some(path) = scene.operands().pop() {
+        scene.effect(Access::Write, path, true);
+    }
+}
