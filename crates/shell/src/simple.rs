@@ -89,6 +89,7 @@ impl<'a> Walk<'a> {
         let runs = tree.words_from(words).any(|raw| raw.traits & ASSIGNS == 0);
         // `x=$(cmd)` ends as `cmd` does.
         let inner = if runs { Status::LOST } else { exit };
+        self.substituted = None;
         for raw in tree.words_from(words) {
             self.substitutions(tree, raw, inner);
         }
@@ -375,7 +376,11 @@ impl<'a> Walk<'a> {
                 ExpansionKind::Process(body) => {
                     let outer = core::mem::replace(&mut self.stdin, Stdin::Unknown);
                     let shown = core::mem::take(&mut self.shown);
+                    let count = self.commands.len();
+                    self.output = None;
                     self.subshell(tree, body, Status::LOST);
+                    let single = self.commands.len() == count + 1;
+                    self.substituted = self.output.take().filter(|_| single);
                     self.shown = shown;
                     self.stdin = outer;
                 }

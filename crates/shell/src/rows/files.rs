@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::line::{Access, Lines, Reason, Word, base_name};
 use crate::scene::{Arg, Scene, tail};
+use crate::walk::Stdin;
 
 /// Where a copy may end up: the target itself, or below it if it is a directory.
 fn targets<'a>(
@@ -175,8 +176,8 @@ pub(super) fn tee(scene: &mut Scene<'_, '_>) {
     for path in scene.operands() {
         scene.effect(access, path, false);
     }
-    if let crate::walk::Stdin::Text(text) = scene.stdin_script() {
-        scene.walk.output = Some(text);
+    if let input @ (Stdin::Text(_) | Stdin::Partly(_)) = scene.stdin_script() {
+        scene.walk.output = Some(input);
     }
 }
 

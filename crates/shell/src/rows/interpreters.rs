@@ -92,12 +92,19 @@ pub(super) fn shell(scene: &mut Scene<'_, '_>) {
             scene.read(file.clone(), Lines::Some);
             scene.opaque(Reason::ScriptFile, file.text);
         }
-        Some(file) if file.text.starts_with("/dev/fd/") => {
-            scene.opaque(Reason::UnknownScript, "");
-        }
+        Some(file) if file.text.starts_with("/dev/fd/") => run_substituted(scene),
         _ => run_stdin(scene),
     }
     scene.walk.state = outer;
+}
+
+/// Runs what `<(…)` prints: `bash <(echo text)`.
+fn run_substituted(scene: &mut Scene<'_, '_>) {
+    match scene.walk.substituted.take() {
+        Some(Stdin::Text(text)) => scene.text(&Word::literal(text), scene.exit),
+        Some(Stdin::Partly(text)) => scene.text(&Word::unknown(text), scene.exit),
+        _ => scene.opaque(Reason::UnknownScript, ""),
+    }
 }
 
 /// A shell that reads its commands from its input.
@@ -166,6 +173,7 @@ pub(super) fn source(scene: &mut Scene<'_, '_>) {
             scene.text(&Word { text, known: Known::Literal }, scene.exit);
             return;
         }
+        (path, _) if path.starts_with("/dev/fd/") => run_substituted(scene),
         (path, _) if path.starts_with("/dev/") => scene.opaque(Reason::UnknownScript, ""),
         _ => {
             scene.read(file.clone(), Lines::Some);

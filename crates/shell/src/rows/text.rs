@@ -28,8 +28,8 @@ pub(super) fn cat(scene: &mut Scene<'_, '_>) {
     if single {
         scene.passes_lines();
     }
-    if passes && let Stdin::Text(text) = scene.stdin_script() {
-        scene.walk.output = Some(text);
+    if passes && let input @ (Stdin::Text(_) | Stdin::Partly(_)) = scene.stdin_script() {
+        scene.walk.output = Some(input);
     }
 }
 
