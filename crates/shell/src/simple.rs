@@ -23,29 +23,60 @@ struct Assignment<'a> {
 }
 
 /// Variables through which a program runs another or takes orders.
-const RUNNING_VARIABLES: [&str; 22] = [
+const RUNNING_VARIABLES: [&str; 53] = [
     "BASH_ENV",
+    "BROWSER",
+    "CURL_HOME",
     "DYLD_INSERT_LIBRARIES",
+    "DYLD_LIBRARY_PATH",
     "EDITOR",
     "ENV",
+    "FCEDIT",
+    "GCONV_PATH",
     "GIT_ASKPASS",
     "GIT_CONFIG_COUNT",
     "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_SYSTEM",
     "GIT_DIR",
     "GIT_EDITOR",
+    "GIT_EXEC_PATH",
     "GIT_EXTERNAL_DIFF",
     "GIT_PAGER",
     "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
     "GIT_SSH",
     "GIT_SSH_COMMAND",
+    "GIT_TEMPLATE_DIR",
     "GIT_WORK_TREE",
+    "GNUMAKEFLAGS",
+    "LD_AUDIT",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MANPAGER",
     "PAGER",
     "PATH",
+    "PERL5DB",
+    "PERL5OPT",
     "PROMPT_COMMAND",
     "PS4",
+    "PYTHONSTARTUP",
+    "RSYNC_CONNECT_PROG",
+    "RSYNC_RSH",
+    "RUBYOPT",
+    "RUSTC_WRAPPER",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "SUDO_EDITOR",
+    "SYSTEMD_EDITOR",
+    "SYSTEMD_PAGER",
+    "TAR_OPTIONS",
     "VISUAL",
+    "WGETRC",
 ];
 
 /// Whether a variable makes programs run others.
@@ -58,6 +89,7 @@ impl<'a> Walk<'a> {
         let runs = tree.words_from(words).any(|raw| raw.traits & ASSIGNS == 0);
         // `x=$(cmd)` ends as `cmd` does.
         let inner = if runs { Status::LOST } else { exit };
+        self.substituted = None;
         for raw in tree.words_from(words) {
             self.substitutions(tree, raw, inner);
         }
@@ -141,7 +173,9 @@ impl<'a> Walk<'a> {
             self.add_opaque(Reason::ScriptFile, path.clone(), Some(index));
         }
         let Some(row) = row else {
-            if path.len() == name.len() || is_system_path(&path) {
+            if is_odd(name) {
+                self.add_opaque(Reason::UnknownProgram, path, Some(index));
+            } else if path.len() == name.len() || is_system_path(&path) {
                 self.add_opaque(Reason::NoRow, Cow::Borrowed(""), Some(index));
             }
             return;
@@ -347,7 +381,11 @@ impl<'a> Walk<'a> {
                 ExpansionKind::Process(body) => {
                     let outer = core::mem::replace(&mut self.stdin, Stdin::Unknown);
                     let shown = core::mem::take(&mut self.shown);
+                    let count = self.commands.len();
+                    self.output = None;
                     self.subshell(tree, body, Status::LOST);
+                    let single = self.commands.len() == count + 1;
+                    self.substituted = self.output.take().filter(|_| single);
                     self.shown = shown;
                     self.stdin = outer;
                 }
@@ -417,6 +455,13 @@ impl<'a> Walk<'a> {
     pub(crate) fn number_of(&self, index: usize) -> u32 {
         self.first + number(index)
     }
+}
+
+/// No program has such a name: it is made to look like another one's, or another
+/// shell reads it in another way.
+fn is_odd(name: &str) -> bool {
+    let common = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+    name.starts_with('-') || !name.bytes().all(common)
 }
 
 /// A program in one of the system's own directories is what its name says.

@@ -72,6 +72,7 @@ impl<'a> Walk<'a> {
                 Stdin::Unknown => Stdin::Unknown,
             },
             output: None,
+            substituted: None,
             passes: None,
             fed: None,
             shown: self.shown,

@@ -37,8 +37,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) first: u32,
     pub(crate) parent: Option<u32>,
     pub(crate) stdin: Stdin<'a>,
-    /// What the command just walked prints, where that is known.
-    pub(crate) output: Option<Cow<'a, str>>,
+    /// What the command just walked prints, where something is known of it.
+    pub(crate) output: Option<Stdin<'a>>,
+    /// What the last `<(…)` in the words of this command prints.
+    pub(crate) substituted: Option<Stdin<'a>>,
     /// The file whose lines the command just walked passes on, all of them: the
     /// command and its effect.
     pub(crate) passes: Option<(usize, usize)>,
@@ -138,6 +140,7 @@ impl<'a> Walk<'a> {
             parent: None,
             stdin: Stdin::Inherited,
             output: None,
+            substituted: None,
             passes: None,
             fed: None,
             shown: true,
@@ -345,10 +348,7 @@ impl<'a> Walk<'a> {
             }
             // Only a single simple command prints just what we think it prints.
             let single = self.commands.len() == count + 1;
-            self.stdin = match self.output.take() {
-                Some(text) if single => Stdin::Text(text),
-                _ => Stdin::Unknown,
-            };
+            self.stdin = self.output.take().filter(|_| single).unwrap_or(Stdin::Unknown);
             self.state = before.clone();
         }
         (self.passes, self.fed) = (None, None);

@@ -9,6 +9,22 @@ use crate::scene::{Scene, tail};
 use crate::state::moved;
 use crate::walk::Stdin;
 
+/// The long options of `tar` that matter here. `checkpoint` is listed because it
+/// is the start of another one.
+const TAR: &str = "extract get create append update concatenate delete list file directory \
+    index-file to-command checkpoint checkpoint-action use-compress-program rsh-command \
+    new-volume-script info-script remove-files";
+
+/// A long option written out, and where its value starts if one is attached.
+fn long_option(text: &str) -> (&str, Option<usize>) {
+    let (name, value) = match text.split_once('=') {
+        Some((name, _)) => (name, Some(name.len() + 1)),
+        None => (text, None),
+    };
+    let meant = TAR.split(' ').find(|option| name.len() > 2 && option.starts_with(name));
+    (meant.unwrap_or(name), value)
+}
+
 /// `tar xf a.tgz -C dir`, `tar -czf a.tgz src`.
 pub(super) fn tar(scene: &mut Scene<'_, '_>) {
     let mut mode = ' ';
@@ -16,35 +32,39 @@ pub(super) fn tar(scene: &mut Scene<'_, '_>) {
     let mut dir = None;
     let mut operands: Vec<Word<'_>> = Vec::new();
     let mut runs = false;
+    let mut index = None;
     let mut at = 1;
     while let Some(word) = scene.word(at) {
         let text = &*word.text;
         at += 1;
-        let long = text.strip_prefix("--");
-        match long {
-            Some("extract" | "get") => mode = 'x',
-            Some("create") => mode = 'c',
-            Some("append" | "update" | "concatenate") => mode = 'r',
-            Some("list") => mode = 't',
-            Some("file") => {
-                file = scene.word(at).cloned();
-                at += 1;
+        match text.strip_prefix("--").map(long_option) {
+            Some(("extract" | "get", _)) => mode = 'x',
+            Some(("create", _)) => mode = 'c',
+            Some(("append" | "update" | "concatenate" | "delete", _)) => mode = 'r',
+            Some(("list", _)) => mode = 't',
+            Some((name @ ("file" | "directory" | "index-file"), attached)) => {
+                let value = match attached {
+                    Some(from) => Some(tail(word, from + 2)),
+                    None => {
+                        at += 1;
+                        scene.word(at - 1).cloned()
+                    }
+                };
+                match name {
+                    "file" => file = value,
+                    "directory" => dir = value,
+                    _ => index = value,
+                }
             }
-            Some("directory") => {
-                dir = scene.word(at).cloned();
-                at += 1;
-            }
-            Some(long) if long.starts_with("file=") => file = Some(tail(word, 7)),
-            Some(long) if long.starts_with("directory=") => dir = Some(tail(word, 12)),
-            Some(long)
-                if long.starts_with("to-command")
-                    || long.starts_with("checkpoint-action")
-                    || long.starts_with("use-compress-program")
-                    || long.starts_with("rsh-command")
-                    || long.starts_with("new-volume-script") =>
-            {
-                runs = true;
-            }
+            Some((
+                "to-command"
+                | "checkpoint-action"
+                | "use-compress-program"
+                | "rsh-command"
+                | "new-volume-script"
+                | "info-script",
+                _,
+            )) => runs = true,
             Some(_) => {}
             None if text.starts_with('-') || at == 2 => {
                 let letters = text.strip_prefix('-').unwrap_or(text);
@@ -83,13 +103,27 @@ pub(super) fn tar(scene: &mut Scene<'_, '_>) {
     if runs {
         scene.opaque(Reason::Runner, super::wrappers::joined(scene.words));
     }
+    if let Some(path) = index {
+        scene.write(path);
+    }
+    packed(scene, mode, file, dir, operands);
+}
+
+/// What `tar` does to its archive and the files of its operands.
+fn packed<'a>(
+    scene: &mut Scene<'_, 'a>,
+    mode: char,
+    file: Option<Word<'a>>,
+    dir: Option<Word<'a>>,
+    operands: Vec<Word<'a>>,
+) {
     match (mode, file) {
         ('c' | 'r' | 'u' | 'A', file) => {
             if let Some(file) = file {
                 let access = if mode == 'c' { Access::Write } else { Access::Edit };
                 scene.effect(access, file, false);
             }
-            let removes = scene.words.iter().any(|word| word.text == "--remove-files");
+            let removes = scene.words.iter().any(|word| word.text.starts_with("--rem"));
             for path in operands {
                 if removes {
                     scene.delete(path.clone(), true);
@@ -147,7 +181,10 @@ pub(super) fn compress(scene: &mut Scene<'_, '_>) {
 pub(super) fn zip(scene: &mut Scene<'_, '_>) {
     let recursive = scene.has(&["r", "recurse-paths"]);
     let moves = scene.has(&["m", "move"]);
-    if scene.words.iter().any(|word| word.text.starts_with("-TT") || word.text == "--unzip-command")
+    if scene
+        .words
+        .iter()
+        .any(|word| word.text.starts_with("-TT") || word.text.starts_with("--unzip-c"))
     {
         scene.opaque(Reason::Runner, super::wrappers::joined(scene.words));
     }
@@ -198,6 +235,9 @@ pub(super) fn patch(scene: &mut Scene<'_, '_>) {
         let dir = moved(&scene.walk.state.dir, &dir);
         scene.works_in(dir);
     }
+    if let Some(path) = scene.value(&["r", "reject-file"]) {
+        scene.write(path);
+    }
     let strip = scene.value(&["p", "strip"]).and_then(|word| word.text.parse().ok());
     if let Some(path) = scene.value(&["o", "output"]) {
         scene.write(path);
@@ -239,4 +279,43 @@ pub(super) fn patched(scene: &mut Scene<'_, '_>, strip: Option<usize>) {
         scene.effect(Access::Edit, Word::literal(String::from(kept)), false);
     }
     scene.opaque(Reason::Contents, text);
+}
+
+/// `7z x a.7z`, `7z a a.7z files`.
+pub(super) fn seven(scene: &mut Scene<'_, '_>) {
+    let operands = scene.operands();
+    let archive = operands.get(1).cloned().unwrap_or_else(|| Word::literal(""));
+    match operands.first().map(|word| &*word.text) {
+        Some("l" | "t" | "i" | "h" | "b") | None => {}
+        Some("x" | "e") => {
+            let dir = scene.words.iter().find(|word| word.text.starts_with("-o"));
+            let dir = dir.map_or(Word::literal("."), |word| tail(word, 2));
+            scene.read(archive, Lines::Some);
+            scene.opaque(Reason::Contents, dir.text);
+        }
+        _ => scene.effect(Access::Edit, archive, false),
+    }
+}
+
+/// `ar x lib.a`, `ar rcs lib.a files`.
+pub(super) fn ar(scene: &mut Scene<'_, '_>) {
+    let letters = scene.word(1).map_or("", |word| word.text.trim_start_matches('-'));
+    match scene.word(2) {
+        Some(archive) if letters.contains(['r', 'q', 'd', 'm']) => {
+            scene.effect(Access::Edit, archive.clone(), false);
+        }
+        _ if letters.contains('x') => scene.opaque(Reason::Contents, "."),
+        _ => {}
+    }
+}
+
+/// `python -m zipfile -e a.zip dir`, `python -m tarfile -c a.tar files`.
+pub(super) fn python_archive(scene: &mut Scene<'_, '_>) {
+    let mut operands = scene.operands().into_iter();
+    if scene.has(&["c", "create"]) {
+        operands.next().into_iter().for_each(|archive| scene.write(archive));
+    } else if scene.has(&["e", "extract"]) {
+        let dir = operands.nth(1).unwrap_or_else(|| Word::literal("."));
+        scene.opaque(Reason::Contents, dir.text);
+    }
 }

@@ -5,10 +5,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::wrappers::joined;
 use crate::line::{Dir, Reason, Word};
 use crate::scan::is_name;
 use crate::scene::{Arg, Scene};
-use crate::walk::Status;
+use crate::walk::{Status, Stdin};
 
 /// Reads and writes no file, runs nothing.
 pub(super) fn nothing(_: &mut Scene<'_, '_>) {}
@@ -21,13 +22,12 @@ pub(super) fn echo(scene: &mut Scene<'_, '_>) {
     }
     let words = scene.words.get(from..).unwrap_or_default();
     let plain = |word: &Word<'_>| word.exact().is_some_and(|text| !text.contains('\\'));
-    if !words.iter().all(plain) {
-        return;
-    }
-    scene.walk.output = Some(match words {
+    let text = match words {
         [only] => only.text.clone(),
-        _ => Cow::Owned(words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" ")),
-    });
+        _ => Cow::Owned(joined(words)),
+    };
+    let output = if words.iter().all(plain) { Stdin::Text(text) } else { Stdin::Partly(text) };
+    scene.walk.output = Some(output);
 }
 
 /// `printf`, as far as its format is simple.
@@ -39,24 +39,39 @@ pub(super) fn printf(scene: &mut Scene<'_, '_>) {
         return;
     }
     let operands = scene.operands();
+    scene.walk.output = Some(match formatted(&operands) {
+        Some(text) => Stdin::Text(Cow::Owned(text)),
+        None => Stdin::Partly(Cow::Owned(joined(&operands))),
+    });
+}
+
+/// What `printf` prints; none where that takes more than we know.
+fn formatted(operands: &[Word<'_>]) -> Option<String> {
     if operands.iter().any(|word| word.exact().is_none()) {
-        return;
+        return None;
     }
-    let Some((format, rest)) = operands.split_first() else { return };
-    let text: String = match &*format.text {
-        "%s" => rest.iter().map(|word| &*word.text).collect(),
-        "%s\\n" | "%s\n" => rest.iter().flat_map(|word| [&*word.text, "\n"]).collect(),
-        "%s " => rest.iter().flat_map(|word| [&*word.text, " "]).collect(),
-        format if !format.contains('%') => {
-            let plain = format.replace("\\n", "\n");
-            if plain.contains('\\') {
-                return;
-            }
-            plain
+    let (format, rest) = operands.split_first()?;
+    let format = format.text.replace("\\n", "\n");
+    let escapes = format.contains("%b") && rest.iter().any(|word| word.text.contains('\\'));
+    let format = format.replace("%b", "%s");
+    let pieces: Vec<_> = format.split("%s").collect();
+    if escapes || pieces.iter().any(|piece| piece.contains(['%', '\\'])) {
+        return None;
+    }
+    let (last, before) = pieces.split_last()?;
+    let mut rest = rest.iter();
+    let mut text = String::new();
+    // The format is used again until no word is left.
+    loop {
+        for piece in before {
+            text.push_str(piece);
+            text.push_str(rest.next().map_or("", |word| &word.text));
         }
-        _ => return,
-    };
-    scene.walk.output = Some(Cow::Owned(text));
+        text.push_str(last);
+        if before.is_empty() || rest.len() == 0 {
+            return Some(text);
+        }
+    }
 }
 
 /// `test`, `[` and `let`, which evaluate subscripts.
@@ -271,5 +286,29 @@ pub(super) fn hash(scene: &mut Scene<'_, '_>) {
         for name in scene.operands() {
             add_alias(scene, &name.text);
         }
+    }
+}
+
+/// `history -w file` writes what was typed.
+pub(super) fn history(scene: &mut Scene<'_, '_>) {
+    if scene.has(&["w", "a"])
+        && let Some(path) = scene.operands().into_iter().next()
+    {
+        scene.write(path);
+    }
+}
+
+/// `jobs -x cmd` runs a command.
+pub(super) fn jobs(scene: &mut Scene<'_, '_>) {
+    let own = scene.leading();
+    if let Some(at) = own.first.filter(|_| own.has(&["x"])) {
+        scene.run_from(at, scene.exit);
+    }
+}
+
+/// `complete -C text`, `compgen -C text`: run to find words.
+pub(super) fn completes(scene: &mut Scene<'_, '_>) {
+    if let Some(text) = scene.value(&["C"]) {
+        scene.child_text(&text, None);
     }
 }

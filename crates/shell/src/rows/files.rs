@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::line::{Access, Lines, Reason, Word, base_name};
 use crate::scene::{Arg, Scene, tail};
+use crate::walk::Stdin;
 
 /// Where a copy may end up: the target itself, or below it if it is a directory.
 fn targets<'a>(
@@ -175,8 +176,8 @@ pub(super) fn tee(scene: &mut Scene<'_, '_>) {
     for path in scene.operands() {
         scene.effect(access, path, false);
     }
-    if let crate::walk::Stdin::Text(text) = scene.stdin_script() {
-        scene.walk.output = Some(text);
+    if let input @ (Stdin::Text(_) | Stdin::Partly(_)) = scene.stdin_script() {
+        scene.walk.output = Some(input);
     }
 }
 
@@ -209,4 +210,21 @@ pub(super) fn crontab(scene: &mut Scene<'_, '_>) {
         }
     }
     scene.opaque(Reason::UnknownScript, "");
+}
+
+/// `ffmpeg -i in out`, `objcopy in out`: the last word is written, whatever the
+/// options before it mean.
+pub(super) fn converts(scene: &mut Scene<'_, '_>) {
+    let output = scene.value(&["o", "output"]);
+    let last = scene.words.get(1..).unwrap_or_default().last().cloned();
+    if let Some(path) = output.or(last) {
+        scene.write(path);
+    }
+}
+
+/// `mount --bind dir target` puts another file in a place.
+pub(super) fn mount(scene: &mut Scene<'_, '_>) {
+    if let Some(path) = scene.operands().pop() {
+        scene.effect(Access::Write, path, true);
+    }
 }

@@ -121,6 +121,9 @@ fn subcommand<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
     if let Some(path) = sub.value("output") {
         scene.write(path);
     }
+    if let Some(text) = sub.value("upload-pack receive-pack open-files-in-pager") {
+        scene.opaque(Reason::InlineScript, text.text);
+    }
     match sub.name {
         "add" | "stage" => {
             for path in sub.operands("chmod pathspec-from-file") {
@@ -169,6 +172,9 @@ fn subcommand<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
             }
         }
         "archive" | "format-patch" | "bundle" => {
+            if let Some(text) = sub.value("exec") {
+                scene.opaque(Reason::InlineScript, text.text);
+            }
             if let Some(path) = sub.value("o output-directory") {
                 scene.write(path);
             }
@@ -178,7 +184,13 @@ fn subcommand<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
                 scene.write(path);
             }
         }
-        "grep" => scene.effect(Access::Read(Lines::Some), Word::literal("."), true),
+        "grep" => {
+            // `-Oless` opens what was found in a program.
+            if sub.words.iter().any(|word| word.text.starts_with("-O")) {
+                scene.opaque(Reason::InlineScript, joined(sub.words));
+            }
+            scene.effect(Access::Read(Lines::Some), Word::literal("."), true);
+        }
         "difftool" | "mergetool" | "daemon" | "instaweb" | "send-email" | "gui" => {
             scene.opaque(Reason::Runner, joined(sub.words));
         }

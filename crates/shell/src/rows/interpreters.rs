@@ -11,7 +11,7 @@ use crate::walk::{Status, Stdin};
 
 /// What a shell's own options say.
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate thing to know")]
-struct Shell {
+struct Shell<'a> {
     /// `-c` is given: the first operand is the script.
     text: bool,
     pipefail: bool,
@@ -20,17 +20,20 @@ struct Shell {
     idle: bool,
     /// `-s`: the script is on its input, whatever the operands.
     input: bool,
+    /// A file that an interactive shell reads first.
+    startup: Option<Word<'a>>,
     /// The first operand.
     operand: usize,
 }
 
-fn shell_options(scene: &Scene<'_, '_>) -> Shell {
+fn shell_options<'a>(scene: &Scene<'_, 'a>) -> Shell<'a> {
     let mut shell = Shell {
         text: false,
         pipefail: false,
         errexit: false,
         idle: false,
         input: false,
+        startup: None,
         operand: 1,
     };
     while let Some(word) = scene.word(shell.operand) {
@@ -41,7 +44,10 @@ fn shell_options(scene: &Scene<'_, '_>) -> Shell {
         shell.operand += 1;
         match text {
             "--" => break,
-            "--rcfile" | "--init-file" => shell.operand += 1,
+            "--rcfile" | "--init-file" => {
+                shell.startup = scene.word(shell.operand).cloned();
+                shell.operand += 1;
+            }
             "--version" | "--help" => shell.idle = true,
             _ if text.starts_with("--") => {}
             _ => {
@@ -65,6 +71,10 @@ pub(super) fn shell(scene: &mut Scene<'_, '_>) {
     if shell.idle {
         return;
     }
+    if let Some(file) = shell.startup {
+        scene.read(file.clone(), Lines::Some);
+        scene.opaque(Reason::ScriptFile, file.text);
+    }
     let outer = scene.walk.state.clone();
     scene.walk.state = outer.child();
     // What the environment hands on is not lost on the inner shell.
@@ -82,12 +92,19 @@ pub(super) fn shell(scene: &mut Scene<'_, '_>) {
             scene.read(file.clone(), Lines::Some);
             scene.opaque(Reason::ScriptFile, file.text);
         }
-        Some(file) if file.text.starts_with("/dev/fd/") => {
-            scene.opaque(Reason::UnknownScript, "");
-        }
+        Some(file) if file.text.starts_with("/dev/fd/") => run_substituted(scene),
         _ => run_stdin(scene),
     }
     scene.walk.state = outer;
+}
+
+/// Runs what `<(…)` prints: `bash <(echo text)`.
+fn run_substituted(scene: &mut Scene<'_, '_>) {
+    match scene.walk.substituted.take() {
+        Some(Stdin::Text(text)) => scene.text(&Word::literal(text), scene.exit),
+        Some(Stdin::Partly(text)) => scene.text(&Word::unknown(text), scene.exit),
+        _ => scene.opaque(Reason::UnknownScript, ""),
+    }
 }
 
 /// A shell that reads its commands from its input.
@@ -121,7 +138,7 @@ fn run_stdin(scene: &mut Scene<'_, '_>) {
 
 /// Shells whose language is another one: what we can read of it, and opaque.
 pub(super) fn foreign_shell(scene: &mut Scene<'_, '_>) {
-    match scene.value(&["c", "command", "C", "init-command"]) {
+    match scene.leading().value(&["c", "command", "commands", "C", "init-command"]) {
         Some(text) => {
             scene.opaque(Reason::InlineScript, text.text.clone());
             scene.child_text(&text, None);
@@ -156,6 +173,7 @@ pub(super) fn source(scene: &mut Scene<'_, '_>) {
             scene.text(&Word { text, known: Known::Literal }, scene.exit);
             return;
         }
+        (path, _) if path.starts_with("/dev/fd/") => run_substituted(scene),
         (path, _) if path.starts_with("/dev/") => scene.opaque(Reason::UnknownScript, ""),
         _ => {
             scene.read(file.clone(), Lines::Some);
@@ -201,19 +219,25 @@ fn rest<'w, 'a>(scene: &Scene<'w, 'a>, args: &Args<'w, 'a>) -> &'w [Word<'a>] {
 
 /// `perl -i -pe text file`.
 pub(super) fn perl(scene: &mut Scene<'_, '_>) {
-    let in_place = scene.args().any(|arg| matches!(arg, Arg::Option("i", _)));
+    let own = scene.leading();
+    let in_place = own.has(&["i"]);
     let mut inline = false;
     for arg in scene.args() {
-        if let Arg::Option("e" | "E", Some(text)) = arg {
-            inline = true;
-            scene.opaque(Reason::InlineScript, text.text);
+        match arg {
+            Arg::Option("e" | "E", Some(text)) => {
+                inline = true;
+                scene.opaque(Reason::InlineScript, text.text);
+            }
+            Arg::Option(..) => {}
+            Arg::Operand(_) => break,
         }
     }
     if !inline {
         script_or_stdin(scene);
         return;
     }
-    for path in scene.operands() {
+    let paths = own.first.and_then(|at| scene.words.get(at..)).unwrap_or_default();
+    for path in paths.iter().cloned() {
         let access = if in_place { Access::Edit } else { Access::Read(Lines::Some) };
         scene.effect(access, path, false);
     }
@@ -224,7 +248,8 @@ pub(super) fn other(scene: &mut Scene<'_, '_>) {
     let php = scene.exact(0).is_some_and(|name| name.ends_with("php"));
     let node = scene.exact(0).is_some_and(|name| name.contains("node"));
     let mut inline = false;
-    for arg in scene.args() {
+    let mut args = scene.args();
+    while let Some(arg) = args.next() {
         match arg {
             Arg::Option("e" | "eval" | "print", Some(text)) => {
                 inline = true;
@@ -232,9 +257,14 @@ pub(super) fn other(scene: &mut Scene<'_, '_>) {
             }
             Arg::Option("p", Some(text)) if node => {
                 inline = true;
+                // `-pe text` is `-p text`.
+                let text = match &*text.text {
+                    "e" => rest(scene, &args).first().cloned().unwrap_or(text),
+                    _ => text,
+                };
                 scene.opaque(Reason::InlineScript, text.text);
             }
-            Arg::Option("r", Some(text)) if php => {
+            Arg::Option("r" | "B" | "R" | "E", Some(text)) if php => {
                 inline = true;
                 scene.opaque(Reason::InlineScript, text.text);
             }
@@ -347,6 +377,10 @@ pub(super) fn parallel(scene: &mut Scene<'_, '_>) {
 
 /// Programs that run something we are not shown.
 pub(super) fn unknown_script(scene: &mut Scene<'_, '_>) {
-    let text = joined(scene.words.get(1..).unwrap_or_default());
+    let mut text = joined(scene.words.get(1..).unwrap_or_default());
+    if let Stdin::Text(input) | Stdin::Partly(input) = scene.stdin_script() {
+        text.push('\n');
+        text.push_str(&input);
+    }
     scene.opaque(Reason::UnknownScript, text);
 }

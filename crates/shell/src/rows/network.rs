@@ -13,7 +13,8 @@ use crate::walk::Stdin;
 pub(super) const CURL: &str = "o X H d F T K A b c e u m x w C D E r y Y z output request header \
     data data-raw data-binary data-urlencode form upload-file config user-agent cookie cookie-jar \
     referer user max-time proxy write-out continue-at dump-header cert range url output-dir \
-    head? connect-timeout retry retry-delay json cacert capath key stderr trace trace-ascii";
+    head? connect-timeout retry retry-delay json cacert capath key stderr trace trace-ascii etag-save \
+    etag-compare hsts alt-svc libcurl";
 
 pub(super) fn curl(scene: &mut Scene<'_, '_>) {
     scene.unknown_options();
@@ -23,7 +24,7 @@ pub(super) fn curl(scene: &mut Scene<'_, '_>) {
         match arg {
             Arg::Option(
                 "o" | "output" | "D" | "dump-header" | "c" | "cookie-jar" | "stderr" | "trace"
-                | "trace-ascii",
+                | "trace-ascii" | "etag-save" | "hsts" | "alt-svc" | "libcurl",
                 Some(path),
             ) => {
                 if path.text.contains('#') {
@@ -86,13 +87,20 @@ pub(super) fn wget(scene: &mut Scene<'_, '_>) {
     if let Some(command) = scene.value(&["e", "execute"]) {
         scene.opaque(Reason::InlineScript, command.text);
     }
-    for option in [["o", "output-file"], ["O", "output-document"]] {
+    for option in [
+        ["o", "output-file"],
+        ["O", "output-document"],
+        ["a", "append-output"],
+        ["save-cookies", "rejected-log"],
+        ["hsts-file", "warc-file"],
+    ] {
         if let Some(path) = scene.value(&option) {
             scene.write(path);
         }
     }
     if let Some(path) = scene.value(&["i", "input-file"]) {
         scene.read(path, Lines::Some);
+        scene.opaque(Reason::Contents, ".");
     }
     if let Some(path) = scene.value(&["post-file", "body-file"]) {
         scene.read(path, Lines::Some);
@@ -134,7 +142,7 @@ pub(super) fn scp(scene: &mut Scene<'_, '_>) {
 
 pub(super) fn rsync(scene: &mut Scene<'_, '_>) {
     transfer(scene);
-    if scene.has(&["e", "rsh"]) {
+    if scene.has(&["e", "rsh", "rsync-path"]) {
         scene.opaque(Reason::Runner, joined(scene.words));
     }
     if let Some(path) = scene.value(&["log-file"]) {
@@ -195,6 +203,9 @@ pub(super) fn container(scene: &mut Scene<'_, '_>) {
 pub(super) fn openssl(scene: &mut Scene<'_, '_>) {
     for (at, word) in scene.words.iter().enumerate() {
         let value = scene.word(at + 1).cloned();
+        if at == 1 && word.text == "engine" {
+            scene.opaque(Reason::ScriptFile, joined(scene.words));
+        }
         match (&*word.text, value) {
             ("-out" | "-keyout" | "-CAserial" | "-writerand", Some(path)) => scene.write(path),
             ("-in" | "-key" | "-config" | "-CAfile" | "-inkey", Some(path)) => {
@@ -216,19 +227,69 @@ pub(super) fn output_option(scene: &mut Scene<'_, '_>) {
     }
 }
 
+/// `aria2c -o file url`.
+pub(super) fn aria2c(scene: &mut Scene<'_, '_>) {
+    let dir = scene.value(&["d", "dir"]).unwrap_or_else(|| Word::literal("."));
+    match scene.value(&["o", "out"]) {
+        Some(path) => scene.write(Scene::inside(&dir, &path)),
+        None => keep_downloads(scene, Some(&dir)),
+    }
+    if let Some(path) = scene.value(&["i", "input-file"]) {
+        scene.read(path, Lines::Some);
+        scene.opaque(Reason::Contents, dir.text);
+    }
+}
+
+/// `ssh-keygen -f file`.
+pub(super) fn keys(scene: &mut Scene<'_, '_>) {
+    if let Some(path) = scene.value(&["f"]) {
+        let public = Word { text: Cow::Owned([&path.text, ".pub"].concat()), known: path.known };
+        scene.write(path);
+        scene.write(public);
+    }
+    if let Some(library) = scene.value(&["D"]) {
+        scene.opaque(Reason::ScriptFile, library.text);
+    }
+}
+
+/// `tcpdump -w file -z cmd`.
+pub(super) fn tcpdump(scene: &mut Scene<'_, '_>) {
+    if let Some(path) = scene.value(&["w"]) {
+        scene.write(path);
+    }
+    if let Some(program) = scene.value(&["z"]) {
+        scene.run_each(alloc::vec![program, Word::unknown("{}")]);
+    }
+}
+
+/// `aws s3 cp s3://bucket/x file`, `gsutil cp gs://bucket/x file`.
+pub(super) fn buckets(scene: &mut Scene<'_, '_>) {
+    let mut operands = scene.operands();
+    operands.retain(|word| word.text != "s3");
+    let copies = matches!(operands.first().map(|word| &*word.text), Some("cp" | "mv" | "sync"));
+    if copies
+        && let [_, source, target, ..] = operands.as_slice()
+        && !is_remote(target)
+    {
+        scene.effect(Access::Write, target.clone(), true);
+        scene.effect(Access::Write, Scene::inside(target, source), true);
+    }
+    scene.opaque(Reason::Elsewhere, joined(scene.words));
+}
+
 /// `sqlite3 file 'sql'`, `psql -c 'sql'`: statements we do not read.
 pub(super) fn database(scene: &mut Scene<'_, '_>) {
     let is_sqlite = scene.exact(0).is_some_and(|name| name.ends_with("sqlite3"));
     for arg in scene.args() {
         match arg {
-            Arg::Option("c" | "command" | "cmd", Some(text)) => {
+            Arg::Option("c" | "command" | "cmd" | "e" | "execute", Some(text)) => {
                 scene.opaque(Reason::InlineScript, text.text);
             }
             Arg::Option("f" | "file" | "init", Some(path)) => {
                 scene.opaque(Reason::ScriptFile, path.text.clone());
                 scene.read(path, Lines::Some);
             }
-            Arg::Option("o" | "output", Some(path)) => scene.write(path),
+            Arg::Option("o" | "output" | "L" | "log-file", Some(path)) => scene.write(path),
             _ => {}
         }
     }

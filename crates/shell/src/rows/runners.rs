@@ -1,8 +1,10 @@
 //! Programs that run others as their own files say: known, and opaque.
 
-use crate::line::{Access, Lines, Reason};
-use crate::scene::{Arg, Scene};
+use super::wrappers::joined;
+use crate::line::{Access, Known, Lines, Reason};
+use crate::scene::{Arg, Scene, is_device, tail};
 use crate::state::moved;
+use crate::walk::Stdin;
 
 /// What it runs stands in files of the project.
 pub(super) fn runs(scene: &mut Scene<'_, '_>) {
@@ -19,12 +21,22 @@ pub(super) fn make(scene: &mut Scene<'_, '_>) {
         let dir = moved(&scene.walk.state.dir, &dir);
         scene.works_in(dir);
     }
+    let from_input = scene
+        .value(&["f", "file", "makefile"])
+        .is_some_and(|path| is_device(&path) || path.known == Known::Unknown);
+    match scene.stdin_script() {
+        Stdin::Text(text) | Stdin::Partly(text) if from_input => {
+            scene.opaque(Reason::InlineScript, text);
+        }
+        _ if from_input => scene.opaque(Reason::UnknownScript, ""),
+        _ => {}
+    }
     for word in scene.words.iter().skip(1) {
         // A variable given on the command line may be run as a shell text.
         if word.text.contains('=') && word.text.contains("$(shell") {
             scene.opaque(Reason::InlineScript, word.text.clone());
         }
-        if word.text.starts_with("--eval") {
+        if word.text.starts_with("--eval") || word.text.starts_with("SHELL=") {
             scene.opaque(Reason::InlineScript, word.text.clone());
         }
     }
@@ -56,17 +68,47 @@ pub(super) fn formats(scene: &mut Scene<'_, '_>) {
     scene.opaque(Reason::Runner, "");
 }
 
+/// `go build -o file`.
+pub(super) fn go(scene: &mut Scene<'_, '_>) {
+    for (at, word) in scene.words.iter().enumerate() {
+        match (&*word.text, scene.word(at + 1)) {
+            ("-o", Some(path)) => scene.write(path.clone()),
+            (text, _) if text.starts_with("-o=") => scene.write(tail(word, 3)),
+            _ => {}
+        }
+    }
+    runs(scene);
+}
+
+/// `deno eval text`.
+pub(super) fn deno(scene: &mut Scene<'_, '_>) {
+    if let Some(at) = scene.leading().first.filter(|at| scene.exact(*at) == Some("eval")) {
+        let text = joined(scene.words.get(at + 1..).unwrap_or_default());
+        scene.opaque(Reason::InlineScript, text);
+    }
+    runs(scene);
+}
+
 /// Compilers: what they read, and the file they make.
 pub(super) fn compiles(scene: &mut Scene<'_, '_>) {
     for arg in scene.args() {
         match arg {
-            Arg::Option("o", Some(path)) => scene.write(path),
+            Arg::Option("o" | "output", Some(path)) => scene.write(path),
+            Arg::Option("out-dir", Some(path)) => scene.effect(Access::Write, path, true),
             Arg::Operand(index) => {
                 if let Some(path) = scene.word(index) {
                     scene.read(path.clone(), Lines::Some);
                 }
             }
             Arg::Option(..) => {}
+        }
+    }
+    for (at, word) in scene.words.iter().enumerate() {
+        // Where the dependencies are listed.
+        if word.text == "-MF"
+            && let Some(path) = scene.word(at + 1)
+        {
+            scene.write(path.clone());
         }
     }
     scene.opaque(Reason::Runner, "");

@@ -28,14 +28,41 @@ pub(super) fn cat(scene: &mut Scene<'_, '_>) {
     if single {
         scene.passes_lines();
     }
-    if passes && let Stdin::Text(text) = scene.stdin_script() {
-        scene.walk.output = Some(text);
+    if passes && let input @ (Stdin::Text(_) | Stdin::Partly(_)) = scene.stdin_script() {
+        scene.walk.output = Some(input);
     }
 }
 
-/// Pagers show something, how much depends on the terminal.
-pub(super) fn shows_some(scene: &mut Scene<'_, '_>) {
-    reads(scene);
+/// Pagers show something, how much depends on the terminal; `less +'!cmd'`,
+/// `bat --pager cmd` run something.
+pub(super) fn pages(scene: &mut Scene<'_, '_>) {
+    if let Some(text) = scene.value(&["pager"]) {
+        scene.child_text(&text, None);
+    }
+    if let Some(path) = scene.value(&["o", "O", "log-file", "LOG-FILE"]) {
+        scene.write(path);
+    }
+    for path in scene.operands() {
+        if path.text.starts_with('+') && path.text.contains(['!', '|']) {
+            scene.opaque(Reason::InlineScript, path.text);
+        } else {
+            scene.read(path, Lines::Some);
+        }
+    }
+}
+
+/// `man -P pager page`.
+pub(super) fn manual(scene: &mut Scene<'_, '_>) {
+    if let Some(text) = scene.value(&["P", "pager", "H", "html"]) {
+        scene.child_text(&text, None);
+    }
+}
+
+/// `info -o file page`.
+pub(super) fn info(scene: &mut Scene<'_, '_>) {
+    if let Some(path) = scene.value(&["o", "output"]) {
+        scene.write(path);
+    }
 }
 
 /// `head -n 20 f`, `head -20 f`.
@@ -138,18 +165,18 @@ fn search_in(scene: &mut Scene<'_, '_>, recursive: bool, below: bool) {
 
 /// `awk`: a program that may write files and run commands, then files.
 pub(super) fn awk(scene: &mut Scene<'_, '_>) {
-    let mut program = None;
-    let mut from_file = false;
-    for arg in scene.args() {
-        if let Arg::Option("f" | "file", Some(file)) = arg {
-            from_file = true;
-            scene.opaque(Reason::ScriptFile, file.text.clone());
-            scene.read(file, Lines::Some);
-        }
+    let own = scene.leading();
+    let mut program = own.value(&["e", "source"]);
+    let file = own.value(&["f", "file", "E", "exec"]);
+    let from_file = file.is_some();
+    if let Some(file) = file {
+        scene.opaque(Reason::ScriptFile, file.text.clone());
+        scene.read(file, Lines::Some);
     }
     let in_place =
-        scene.value(&["i", "include"]).is_some_and(|library| library.text.starts_with("inplace"));
-    for path in scene.operands() {
+        own.value(&["i", "include"]).is_some_and(|library| library.text.starts_with("inplace"));
+    let operands = own.first.and_then(|at| scene.words.get(at..)).unwrap_or_default();
+    for path in operands.iter().cloned() {
         if !from_file && program.is_none() {
             program = Some(path);
             continue;

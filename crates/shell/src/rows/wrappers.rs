@@ -202,13 +202,14 @@ pub(super) fn su(scene: &mut Scene<'_, '_>) {
     if operands.iter().any(|word| word.text == "-") || scene.has(&["l", "login"]) {
         scene.walk.state.dir = Dir::Unknown;
     }
-    let mut operands = operands.into_iter().filter(|word| word.text != "-");
-    if !scene.has(&["u", "user"]) {
-        operands.next();
+    let mut rest: Vec<_> = operands.into_iter().filter(|word| word.text != "-").collect();
+    let is_command = scene.has(&["u", "user"]);
+    if !is_command && !rest.is_empty() {
+        rest.remove(0);
     }
-    let rest: Vec<_> = operands.collect();
     let text = scene.value(&["c", "command", "session-command"]);
     match (scene.value(&["s", "shell"]), text) {
+        _ if is_command => scene.run(rest, scene.exit),
         (None, Some(text)) => scene.child_text(&text, rest.get(1..)),
         (None, None) if rest.is_empty() => super::interpreters::from_stdin(scene),
         (shell, text) => {
