@@ -17,7 +17,7 @@ use jackline_engine::{
 use serde_json::Value;
 
 use crate::driver::{Driver, Stage};
-use crate::scenario::{AGE_MS, SESSION, START, Scenario};
+use crate::scenario::{AGE_MS, PERSON, SESSION, START, Scenario};
 use crate::world::{self, Files, ROOT};
 
 /// The engine, without a runtime around it.
@@ -126,7 +126,7 @@ impl Played {
             jackline_engine::canonical(workspace, Some(ROOT)).map_err(|e| e.to_string())?;
         let place = Place {
             workspace: Some(world::absolute(&workspace)),
-            home: Some("/person".to_owned()),
+            home: Some(PERSON.to_owned()),
             state_home: Some("/home".to_owned()),
             definition: vec![world::absolute(FILE_NAME)],
         };

@@ -36,6 +36,9 @@ use serde_json::{Map, Value, json};
 /// The session of events that name none.
 pub(crate) const SESSION: &str = "s";
 
+/// The home directory of the person in every scenario; nothing is there.
+pub(crate) const PERSON: &str = "/Users/person";
+
 /// When every scenario starts: 2026-01-31T12:00:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_ms(1_769_860_800_000);
 

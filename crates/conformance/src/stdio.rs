@@ -16,7 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::driver::{Driver, Stage};
-use crate::scenario::{AGE_MS, SESSION, START, Scenario};
+use crate::scenario::{AGE_MS, PERSON, SESSION, START, Scenario};
 
 /// How long an answer may take before the process counts as stuck.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
@@ -132,7 +132,7 @@ impl Place {
             .current_dir(self.workspace())
             .env("JACKLINE_HOME", self.directory.path().join("home"))
             // What the person who runs this has set up is not part of the story.
-            .env("HOME", self.directory.path().join("person"))
+            .env("HOME", PERSON)
             .env_remove("XDG_CONFIG_HOME");
         command
     }

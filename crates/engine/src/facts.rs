@@ -46,10 +46,10 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionFact>,
     /// Which of the protected files are not as they were seen last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub watched: Option<BTreeMap<String, WatchedFact>>,
     /// Which of the files that were asked about are not as they were remembered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "says_nothing")]
     pub changed: Option<BTreeMap<String, FileFact>>,
     /// Repositories that were asked about, by the directory they were asked from.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -67,6 +67,12 @@ pub struct Facts {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// That a question was asked and nothing was found is nothing to write down.
+#[expect(clippy::ref_option, reason = "serde calls it with this")]
+fn says_nothing<T>(found: &Option<BTreeMap<String, T>>) -> bool {
+    found.as_ref().is_none_or(BTreeMap::is_empty)
 }
 
 impl Facts {

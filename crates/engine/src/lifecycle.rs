@@ -10,7 +10,8 @@ use crate::guards::{Answers, Fold, Look, custom, feedback, protocol, reads};
 use crate::proposal::{Proposal, Recognised};
 use crate::session::{Record, initial_policies};
 use crate::state::{
-    ATTEMPTS_MAX, Asks, Attempt, Call, Changes, Paused, Phase, State, TurnResult, UsageTotals, Why,
+    ATTEMPTS_MAX, Asks, Attempt, Call, Changes, Paused, Phase, Proof, State, TurnResult,
+    UsageTotals, Why,
 };
 use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
 
@@ -179,11 +180,14 @@ fn open(proposal: &Proposal<'_>, asked: bool, epoch: u64, fold: Fold<'_>) -> Cal
         EventKind::ToolProposed { call, .. } => call.clone(),
         _ => None,
     };
+    let last_change = reads::last_change(proposal);
     let number = |known: &Recognised<'_>| {
         let at = fold.definition.tools.iter().position(|tool| core::ptr::eq(tool, known.tool))?;
-        u16::try_from(at).ok().filter(|_| known.proven)
+        let tool = u16::try_from(at).ok().filter(|_| known.proven)?;
+        let after = last_change.is_none_or(|change| change < known.command);
+        Some(Proof { tool, after })
     };
-    let mut proves: Vec<u16> = proposal.recognised.iter().filter_map(number).collect();
+    let mut proves: Vec<Proof> = proposal.recognised.iter().filter_map(number).collect();
     proves.dedup();
     proves.truncate(PROVES_MAX);
     Call {

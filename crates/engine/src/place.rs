@@ -61,6 +61,21 @@ impl Place {
         resolve(path, base, self.workspace.as_deref())
     }
 
+    /// The same path, from the root of the machine.
+    pub(crate) fn absolute(&self, path: &str) -> String {
+        match &self.workspace {
+            Some(root) if !path.starts_with('/') => {
+                let mut absolute = root.clone();
+                if path != "." {
+                    absolute.push('/');
+                    absolute.push_str(path);
+                }
+                absolute
+            }
+            _ => String::from(path),
+        }
+    }
+
     /// The directory a command works in, as far as it is known. Where it may be
     /// either of two, it is taken to be the one it was sent to.
     pub(crate) fn directory(&self, dir: &Dir, cwd: &str) -> Option<String> {
@@ -84,13 +99,38 @@ impl Place {
                 || Target::Unknown(String::from(text)),
                 |base| Target::At(resolve(text, base, self.workspace.as_deref())),
             ),
-            (Known::Unknown, _) => Target::Unknown(String::from(text)),
+            (Known::Unknown, base) => {
+                self.expanded(text, base).unwrap_or_else(|| Target::Unknown(String::from(text)))
+            }
             (_, None) if !anchored => Target::Unknown(String::from(text)),
             (Known::Literal | Known::Home, base) => {
                 Target::At(self.locate(text, base.unwrap_or(".")))
             }
             (Known::Glob, base) => Target::Pattern(self.locate(text, base.unwrap_or("."))),
         }
+    }
+}
+
+/// How the directory a command works in is written, and a home.
+const WORKING: [&str; 4] = ["$PWD", "${PWD}", "$(pwd)", "`pwd`"];
+const HOME: [&str; 2] = ["$HOME", "${HOME}"];
+
+impl Place {
+    /// What a word stands for that begins with a variable everybody knows.
+    fn expanded(&self, text: &str, base: Option<&str>) -> Option<Target> {
+        let after = |names: &[&str]| {
+            let rest = names.iter().find_map(|name| text.strip_prefix(name))?;
+            let plain = !rest.contains(['$', '`']) && (rest.is_empty() || rest.starts_with('/'));
+            plain.then_some(rest)
+        };
+        let (root, rest) = match (after(&WORKING), after(&HOME)) {
+            (Some(rest), _) => (self.absolute(base?), rest),
+            (None, Some(rest)) => (self.home.clone()?, rest),
+            (None, None) => return None,
+        };
+        let path = self.locate(&(root + rest), ".");
+        let pattern = rest.contains(['*', '?', '[']);
+        Some(if pattern { Target::Pattern(path) } else { Target::At(path) })
     }
 }
 

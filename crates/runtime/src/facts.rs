@@ -139,7 +139,7 @@ impl World<'_> {
             return VerificationFact::Broken { reason };
         };
         let checks = &directory.join("checks");
-        let check = Check { checks, workspace, number: 0, run, line, timeout_seconds };
+        let check = Check { checks, workspace, run, line, timeout_seconds };
         self.verifications.look(&check)
     }
 
@@ -332,13 +332,13 @@ mod tests {
                 let (line, timeout_seconds) = ("true".to_owned(), 1);
                 let query = Query::Verification { run: 8, line, timeout_seconds };
                 world.answer(&query, &mut facts);
-                facts.verifications.remove(&3).unwrap()
+                facts.verifications.remove(&8).unwrap()
             };
             assert!(matches!(ask(world), VerificationFact::Broken { .. }));
             let session = root.join("session");
-            fs::create_dir_all(session.join("checks/3-8")).unwrap();
-            fs::write(session.join("checks/3-8/task"), "{}").unwrap();
-            fs::write(session.join("checks/3-8/result"), r#"{"answer":"passed"}"#).unwrap();
+            fs::create_dir_all(session.join("checks/8")).unwrap();
+            fs::write(session.join("checks/8/task"), "{}").unwrap();
+            fs::write(session.join("checks/8/result"), r#"{"answer":"passed"}"#).unwrap();
             let world = World { session_directory: Some(&session), ..*world };
             assert_eq!(ask(&world), VerificationFact::Passed);
         });

@@ -2,8 +2,8 @@
 //! their own, because a gate can't wait for a test suite.
 //!
 //! ```text
-//! sessions/<id>/checks/<number>-<run>/task     what to run; locked as long as somebody does
-//! sessions/<id>/checks/<number>-<run>/result   how it ended; there completely or not at all
+//! sessions/<id>/checks/<run>/task     what to run; locked as long as somebody does
+//! sessions/<id>/checks/<run>/result   how it ended; there completely or not at all
 //! ```
 //!
 //! A directory that is there was started, and only one can put it there. The
@@ -54,7 +54,6 @@ pub(crate) struct Check<'a> {
     /// Where the session keeps its checks.
     pub(crate) checks: &'a Path,
     pub(crate) workspace: &'a Path,
-    pub(crate) number: u16,
     pub(crate) run: u64,
     pub(crate) line: &'a str,
     pub(crate) timeout_seconds: u32,
@@ -84,7 +83,7 @@ impl Verifications {
     /// How a check stands; it is started if it is not there.
     pub(crate) fn look(&self, check: &Check<'_>) -> VerificationFact {
         self.forget_ended();
-        let directory = check.checks.join(format!("{}-{}", check.number, check.run));
+        let directory = check.checks.join(check.run.to_string());
         if let Some(fact) = read(&directory) {
             return fact;
         }
@@ -158,7 +157,7 @@ fn claim(check: &Check<'_>, directory: &Path) -> io::Result<Option<File>> {
     static CLAIMS: AtomicU64 = AtomicU64::new(0);
     DirBuilder::new().recursive(true).mode(0o700).create(check.checks)?;
     let (process, claim) = (std::process::id(), CLAIMS.fetch_add(1, Ordering::Relaxed));
-    let unnamed = check.checks.join(format!(".{}-{}.{process}.{claim}", check.number, check.run));
+    let unnamed = check.checks.join(format!(".{}.{process}.{claim}", check.run));
     let _ = fs::remove_dir_all(&unnamed);
     let claimed = (|| {
         DirBuilder::new().mode(0o700).create(&unnamed)?;
@@ -296,7 +295,6 @@ mod tests {
         verifications.look(&Check {
             checks,
             workspace: Path::new("/"),
-            number: 1,
             run: 1,
             line: "make test",
             timeout_seconds: 5,

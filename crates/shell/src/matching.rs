@@ -14,6 +14,10 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
         return false;
     };
     let name = base_name(first);
+    if let Some(module) = module_of(name, words) {
+        // `python -m pytest` is `pytest`.
+        return matches(module, pattern);
+    }
     if name != program && first != program {
         return false;
     }
@@ -23,6 +27,14 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
         Arg::Option(..) => None,
     });
     if matches!(name, "make" | "gmake" | "ninja" | "just" | "rake" | "ant" | "gradle" | "mvn") {
+        // A run that only shows what it would do is none.
+        let shows = |arg: Arg<'_, '_>| {
+            matches!(arg, Arg::Option("n" | "dry-run" | "just-print" | "recon", _))
+        };
+        let named = wanted.clone().next().is_some();
+        if named && Args::new(words, options).any(shows) {
+            return false;
+        }
         // Their targets may stand in any order.
         return wanted.all(|target| operands.clone().any(|operand| operand == target));
     }
@@ -30,6 +42,18 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
     let mut operands =
         operands.filter(|operand| !(matches!(name, "cargo" | "rustc") && operand.starts_with('+')));
     wanted.all(|target| operands.next() == Some(target))
+}
+
+/// The words from the module on, where python runs one.
+fn module_of<'w, 'a>(name: &str, words: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
+    let version = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"))?;
+    if !version.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    let at = words.iter().position(|word| word.text == "-m")?;
+    let before = words.get(1..at)?;
+    // What stands before it are options; a script would have taken the rest.
+    before.iter().all(|word| word.text.starts_with('-')).then(|| words.get(at + 1..)).flatten()
 }
 
 #[cfg(test)]
@@ -57,6 +81,8 @@ mod tests {
             ("make -C sub FOO=1 deploy", "make deploy"),
             ("make test deploy", "make deploy"),
             ("pytest -x tests", "pytest"),
+            ("python3.12 -m pytest -x", "pytest"),
+            ("python -u -m twine upload x", "twine upload"),
             ("./manage.py test", "./manage.py test"),
         ] {
             assert!(is(line, pattern), "{line} is {pattern}");
@@ -72,6 +98,8 @@ mod tests {
             ("npm run test", "npm run build"),
             ("npm build", "npm run build"),
             ("make -C deploy test", "make deploy"),
+            ("make -n deploy", "make deploy"),
+            ("python x.py -m pytest", "pytest"),
             ("echo git push", "git push"),
             ("git", "git push"),
         ] {

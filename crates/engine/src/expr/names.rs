@@ -76,6 +76,7 @@ variables! {
     Program = "program", Text, "The program that this command of a command line runs, without its directory.";
     Argv = "argv", Texts, "The words after the program.";
     Cwd = "cwd", Text, "The directory the call or command runs in, in the form of `path`.";
+    Home = "home", Text, "The home directory, absolute, `\"\"` where it is not known.";
     Actor = "actor", Text, "The agent that calls: `main`, or the name of a sub-agent.";
     SessionSteps = "session.steps", Number, "How many steps the session has used.";
     SessionCalls = "session.calls", Number, "How many calls the session has made.";

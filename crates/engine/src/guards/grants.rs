@@ -66,7 +66,7 @@ impl Guard for Grants {
                     let asks =
                         record.verdict.violations.iter().find(|v| v.decision == Decision::Ask);
                     let what = asks.map_or_else(String::new, |v| format!(": {}", v.message));
-                    state.asks.ask(call.as_ref(), signature, format!("{tool}{what}"));
+                    state.asks.ask(call.as_ref(), signature, &format!("{tool}{what}"));
                 } else if record.verdict.lets_run() {
                     state.asks.used(signature);
                 }

@@ -134,7 +134,7 @@ fn is_suspected(state: &State) -> bool {
 }
 
 /// Protected files that were changed while a call was under way.
-fn changed_in_a_call<'a>(look: Look<'a>) -> impl Iterator<Item = (&'a str, &'a WatchedFact)> {
+fn changed_in_a_call(look: Look<'_>) -> impl Iterator<Item = (&str, &WatchedFact)> {
     let suspected = is_suspected(look.state);
     let seen = look.facts.watched.iter().flatten();
     seen.filter(move |(path, fact)| suspected && look.state.watched.differs(path, fact))
@@ -191,6 +191,7 @@ fn written(
         && (touch.access == Access::Delete
             || (touch.access == Access::Write && proposal.program(touch.command) == "git"));
     match &touch.target {
+        Target::At(path) if is_impossible(look, proposal, path) => None,
         Target::At(path) => {
             let fact = look.facts.files.get(path);
             let real = fact.and_then(|fact| fact.real.as_deref());
@@ -199,27 +200,43 @@ fn written(
             if let Some(path) = direct.next() {
                 return Some(path.to_string());
             }
-            let directories = [Some(path.as_str()), real].into_iter().flatten();
+            let mut directories = [Some(path.as_str()), real].into_iter().flatten();
             let below = |directory: &str| {
-                concrete(look).into_iter().find(|known| is_within(known, directory))
+                concrete(look).into_iter().find(|known| {
+                    is_within(known, directory) || is_within(&look.place.absolute(known), directory)
+                })
             };
-            holds.then(|| directories.filter_map(below).next()).flatten()
+            holds.then(|| directories.find_map(below)).flatten()
         }
         Target::Pattern(pattern) => {
             if guarded.contains(pattern) {
                 return Some(pattern.clone());
             }
-            let hit = |known: &String| {
-                let below =
-                    known.match_indices('/').map(|(at, _)| known.get(..at).unwrap_or(known));
-                let directory = |above: &str| holds && matches_pattern(above, pattern);
-                matches_pattern(known, pattern) || below.into_iter().any(directory)
+            let matches = |known: &str| {
+                let mut above = known.match_indices('/').filter_map(|(at, _)| known.get(..at));
+                matches_pattern(known, pattern)
+                    || (holds && above.any(|above| matches_pattern(above, pattern)))
             };
+            let hit = |known: &String| matches(known) || matches(&look.place.absolute(known));
             concrete(look).into_iter().find(hit)
         }
         Target::Unknown(text) => guarded.ends_with(text).then(|| text.clone()),
         Target::Repository(_) => None,
     }
+}
+
+/// Whether a path lies in something that is no directory: a copy goes to one of
+/// two places, and this is the other.
+fn is_impossible(look: Look<'_>, proposal: &Proposal<'_>, path: &str) -> bool {
+    let Some((parent, _)) = path.rsplit_once('/') else { return false };
+    let made = |touch: &Touch| {
+        touch.access == Access::Touch && touch.target.path().is_some_and(|path| path == parent)
+    };
+    look.facts.files.get(parent).is_some_and(|fact| match fact.kind {
+        FileKind::File => true,
+        FileKind::Missing => !proposal.touches.iter().any(made),
+        _ => false,
+    })
 }
 
 /// Protected paths that are known to be there.
@@ -263,6 +280,8 @@ fn is_script(part: &Opaque<'_>) -> bool {
             | Reason::TooMany
             | Reason::InlineScript
             | Reason::UnknownScript
+            | Reason::Elsewhere
+            | Reason::Environment
     )
 }
 

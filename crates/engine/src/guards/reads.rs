@@ -288,17 +288,7 @@ pub(crate) fn changes(proposal: &Proposal<'_>) -> Changes {
         let blind = matches!(kind, Kind::Other | Kind::Effect | Kind::Spawn);
         return if blind { Changes::Perhaps } else { Changes::Nothing };
     }
-    let counts = |touch: &&Touch| {
-        let inside = match &touch.target {
-            Target::At(path) | Target::Pattern(path) => !path.starts_with('/'),
-            Target::Repository(_) | Target::Unknown(_) => true,
-        };
-        touch.changes()
-            && touch.access != Access::Touch
-            && inside
-            && !proposal.is_recognised(touch.command)
-    };
-    if proposal.touches.iter().any(|touch| counts(&touch)) {
+    if proposal.touches.iter().any(|touch| counts(proposal, touch)) {
         return Changes::Surely;
     }
     match &proposal.run {
@@ -313,6 +303,24 @@ pub(crate) fn changes(proposal: &Proposal<'_>) -> Changes {
     }
 }
 
+/// Whether touching this changes the workspace, and not as a declared check does.
+fn counts(proposal: &Proposal<'_>, touch: &Touch) -> bool {
+    let inside = match &touch.target {
+        Target::At(path) | Target::Pattern(path) => !path.starts_with('/'),
+        Target::Repository(_) | Target::Unknown(_) => true,
+    };
+    touch.changes()
+        && touch.access != Access::Touch
+        && inside
+        && !proposal.is_recognised(touch.command)
+}
+
+/// The last simple command of a line that changes the workspace.
+pub(crate) fn last_change(proposal: &Proposal<'_>) -> Option<u32> {
+    let changes = proposal.touches.iter().filter(|touch| counts(proposal, touch));
+    changes.filter_map(|touch| touch.command).max()
+}
+
 /// What to look at once the call has come back.
 pub(crate) fn noted(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Noted> {
     if !tracks(definition) {
@@ -324,6 +332,10 @@ pub(crate) fn noted(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Not
         let did = match touch.access {
             Access::Read(_) if touch.recursive => Did::Searched { sure: is_sure(proposal, touch) },
             Access::Read(lines) => Did::Saw { part: part(lines), sure: is_sure(proposal, touch) },
+            // What git brings back is not what the agent wrote.
+            Access::Write | Access::Edit if proposal.program(touch.command) == "git" => {
+                Did::Changed
+            }
             Access::Write | Access::Edit => Did::Wrote,
             Access::Append => Did::Appended,
             Access::Delete => Did::Removed,
@@ -340,7 +352,9 @@ fn is_sure(proposal: &Proposal<'_>, touch: &Touch) -> Option<bool> {
     let command = touch.command.and_then(|number| proposal.commands().get(number as usize));
     match command {
         None => Some(false),
-        Some(command) if command.certain && command.exit != Exit::Decides => Some(true),
+        Some(command) if command.certain && matches!(command.exit, Exit::Lost | Exit::Enough) => {
+            Some(true)
+        }
         Some(command) if matches!(command.exit, Exit::Decides | Exit::Needed) => Some(false),
         Some(_) => None,
     }
@@ -395,11 +409,16 @@ fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
                     state.reads.saw(&call.actor, &real, part, fact, record.seq);
                 }
             }
-            Did::Searched { .. } => {}
-            Did::Wrote => wrote(state, &call.actor, &real, fact, record.seq),
+            Did::Wrote if succeeded || !state.reads.has(&call.actor, &real) => {
+                wrote(state, &call.actor, &real, fact, record.seq);
+            }
+            // Nobody knows how far it came: what it changed, it changed.
+            Did::Wrote | Did::Changed => {
+                state.reads.changed_by(&call.actor, &real, fact, record.seq);
+            }
             Did::Appended => state.reads.appended(&call.actor, &real, fact, record.seq),
             Did::Removed if fact.kind == FileKind::Missing => state.reads.gone(&real),
-            Did::Removed => {}
+            Did::Removed | Did::Searched { .. } => {}
         }
     }
     if !succeeded {

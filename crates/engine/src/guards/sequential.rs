@@ -104,12 +104,15 @@ impl Guard for Sequential {
         let Some(call) = state.in_flight.find(record.key(definition)).cloned() else { return };
         // A tool that changes files, such as a formatter, is about the files as
         // it leaves them, unless somebody else changed them meanwhile.
-        let own_change = u64::from(call.mutates() && call.epoch == state.epoch);
-        let earned_in = call.epoch + own_change;
-        let proven = call.proves.iter().filter_map(|number| {
-            definition.tools.get(usize::from(*number)).map(Resolved::declared)
+        let own_change = |own: bool| u64::from(own && call.mutates() && call.epoch == state.epoch);
+        let itself = (definition.resolve(&call.tool), own_change(true));
+        let proven = call.proves.iter().filter_map(|proof| {
+            let tool = definition.tools.get(usize::from(proof.tool))?;
+            Some((Resolved::declared(tool), own_change(proof.after)))
         });
-        for tool in core::iter::once(definition.resolve(&call.tool)).chain(proven) {
+        let earned: Vec<_> = core::iter::once(itself).chain(proven).collect();
+        for (tool, own_change) in earned {
+            let earned_in = call.epoch + own_change;
             for (number, rule) in definition.governing(tool) {
                 if let PolicyRule::SequentialDependency(rule) = rule
                     && let Some(position) = rule.position(tool.name)

@@ -83,7 +83,7 @@ impl Answered {
 
 impl Asks {
     /// A person is asked about a call. The same question is asked once.
-    pub(crate) fn ask(&mut self, call: Option<&CallId>, signature: Signature, what: String) {
+    pub(crate) fn ask(&mut self, call: Option<&CallId>, signature: Signature, what: &str) {
         self.pending.retain(|known| known.signature != signature);
         if self.pending.len() >= PENDING_MAX {
             self.pending.remove(0);

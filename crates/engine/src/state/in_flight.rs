@@ -38,12 +38,21 @@ pub(crate) struct Call {
     pub(crate) changed: bool,
     /// What to look at when it comes back.
     pub(crate) files: Vec<Noted>,
-    /// Tools that its success proves, by their number in the definition.
-    pub(crate) proves: Vec<u16>,
+    /// Tools that its success proves.
+    pub(crate) proves: Vec<Proof>,
     /// The epoch in which it began.
     pub(crate) epoch: u64,
     /// What custom policies want back with its result, by their number.
     pub(crate) carried: Vec<(u16, String)>,
+}
+
+/// A tool that a call runs, and that succeeded if the call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Proof {
+    /// Its number in the definition.
+    pub(crate) tool: u16,
+    /// Whether it runs after everything that the call changes by other means.
+    pub(crate) after: bool,
 }
 
 /// What a call may do to the workspace.
@@ -81,6 +90,8 @@ pub(crate) enum Did {
         sure: Option<bool>,
     },
     Wrote,
+    /// Brings another version of it.
+    Changed,
     Appended,
     Removed,
 }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use actors::Actors;
 pub(crate) use asks::{Answered, Asks, Signature};
 pub(crate) use clock::Clock;
-pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted};
+pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
 pub(crate) use reads::{Knows, Part, Reads};
 pub use summary::{Summary, TurnSummary};
 pub(crate) use turn::{Turn, TurnResult};

@@ -144,6 +144,11 @@ impl Reads {
             && fact.digest.is_none()
     }
 
+    /// Whether there is a record of what an actor saw of a file.
+    pub(crate) fn has(&self, actor: &ActorId, path: &str) -> bool {
+        self.find(actor, path).is_some()
+    }
+
     /// An actor was shown a part of a file.
     pub(crate) fn saw(
         &mut self,
@@ -419,8 +424,8 @@ mod tests {
     fn many_ranges_forget_the_smallest() {
         let (mut reads, main) = (Reads::default(), ActorId::main());
         let file = fact(&"x\n".repeat(900));
-        for (n, from) in [1, 100, 200, 300, 400].into_iter().enumerate() {
-            reads.saw(&main, "f", Part::Lines(from, from + 1 + n as u32), &file, 1);
+        for (n, from) in (0..).zip([1, 100, 200, 300, 400]) {
+            reads.saw(&main, "f", Part::Lines(from, from + 1 + n), &file, 1);
         }
         assert_eq!(reads.knows(&main, "f", &file), Knows::Part { seen: 18, of: 900 });
     }

@@ -60,7 +60,7 @@ fn is_over(run: Run, fact: &VerificationFact, state: &State) -> bool {
 }
 
 /// Which run is the one to ask about, and how it stands as far as that is known.
-fn current<'a>(number: u16, look: Look<'a>) -> (u64, Option<&'a VerificationFact>) {
+fn current(number: u16, look: Look<'_>) -> (u64, Option<&VerificationFact>) {
     let facts = &look.facts.verifications;
     let fresh = next(number, look.state.seq);
     match look.state.runs.find(number) {

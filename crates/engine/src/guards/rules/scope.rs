@@ -99,10 +99,11 @@ impl<'a> Scope<'a> for Sight<'a> {
             Variable::Paths => self.paths(|_| true),
             Variable::Program => Value::text(command.map_or("", |command| command.program())),
             Variable::Argv => {
-                let words = command.map(|command| command.arguments()).unwrap_or_default();
+                let words = command.map(jackline_shell::Command::arguments).unwrap_or_default();
                 Value::texts(words.iter().map(|word| &*word.text))
             }
             Variable::Cwd => Value::Text(Text::from(self.directory().unwrap_or_default())),
+            Variable::Home => Value::text(look.place.home.as_deref().unwrap_or_default()),
             Variable::Actor => Value::text(look.event.actor.as_str()),
             Variable::SessionSteps => number(look.state.spent.session.steps),
             Variable::SessionCalls => number(look.state.invocations.proposed),
