@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json::at;
 use crate::tool::Kind;
 
 /// Where tools commonly take a command line.
@@ -242,7 +243,7 @@ impl<'a> Resolved<'a> {
     /// definition says so, else under the first of the usual names.
     pub(crate) fn line_pointer(self, args: &Value) -> &'a str {
         let told = self.declared.and_then(|tool| tool.command.as_deref());
-        let usual = || LINE_KEYS.into_iter().find(|pointer| args.pointer(pointer).is_some());
+        let usual = || LINE_KEYS.into_iter().find(|pointer| at(args, pointer).is_some());
         told.or_else(usual).unwrap_or("/command")
     }
 

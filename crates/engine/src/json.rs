@@ -22,6 +22,14 @@ pub fn parse_strict(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
+/// What is at a JSON pointer. One level is the common case, and costs nothing.
+pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+    match pointer.strip_prefix('/') {
+        Some(key) if !key.contains(['/', '~']) && value.is_object() => value.get(key),
+        _ => value.pointer(pointer),
+    }
+}
+
 /// The digest of a value that ignores the order of keys and white space.
 pub fn digest(value: &Value) -> Digest128 {
     let mut hasher = Hasher(sha2::Sha256::new());

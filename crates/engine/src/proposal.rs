@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::definition::{Definition, Resolved, Tool};
 use crate::event::{Arguments, Event, EventKind, Payload};
-use crate::json::parse_strict;
+use crate::json::{at, parse_strict};
 use crate::place::{Place, Target};
 use crate::tool::Kind;
 
@@ -111,7 +111,7 @@ impl<'a> Heard<'a> {
         let words = args
             .as_deref()
             .filter(|_| tool.kind == Kind::Exec)
-            .and_then(|args| args.pointer(tool.line_pointer(args)))
+            .and_then(|args| at(args, tool.line_pointer(args)))
             .and_then(Value::as_array)
             .and_then(|words| quoted(words));
         Self { args, words }
@@ -194,7 +194,7 @@ fn run<'a>(tool: Resolved<'_>, heard: &'a Heard<'_>) -> Run<'a> {
         return Run::Line(understand(words));
     }
     let Some(args) = heard.args.as_deref() else { return Run::Unseen };
-    match args.pointer(tool.line_pointer(args)) {
+    match at(args, tool.line_pointer(args)) {
         Some(Value::String(line)) => Run::Line(understand(line)),
         // Who declares a tool of this kind that takes no line has said so.
         None if tool.declared.is_some() || args.as_object().is_some_and(Map::is_empty) => {
@@ -272,7 +272,7 @@ fn argument_touches(tool: Resolved<'_>, args: &Value, place: &Place, cwd: &str) 
 
 /// The text at a pointer, or the texts of the list there.
 fn texts<'v>(args: &'v Value, pointer: &str) -> impl Iterator<Item = &'v str> {
-    let found = args.pointer(pointer);
+    let found = at(args, pointer);
     let list = found.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     found.and_then(Value::as_str).into_iter().chain(list.iter().filter_map(Value::as_str))
 }
@@ -303,7 +303,7 @@ fn lines(tool: Resolved<'_>, args: &Value) -> Lines {
     let offset = declared.and_then(|tool| tool.offset.as_deref()).unwrap_or("/offset");
     let limit = declared.and_then(|tool| tool.limit.as_deref()).unwrap_or("/limit");
     let number = |pointer| {
-        let given = args.pointer(pointer).filter(|value| !value.is_null());
+        let given = at(args, pointer).filter(|value| !value.is_null());
         given.map(|value| value.as_u64().and_then(|number| u32::try_from(number).ok()))
     };
     match (number(offset), number(limit)) {

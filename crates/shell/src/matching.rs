@@ -21,6 +21,10 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
     if name != program && first != program {
         return false;
     }
+    // Most commands are refused here, before anything is looked up.
+    if !wanted.clone().all(|target| words.iter().skip(1).any(|word| word.text == target)) {
+        return false;
+    }
     let options = rows::find(name).map_or("", |row| row.options);
     let operands = Args::new(words, options).filter_map(|arg| match arg {
         Arg::Operand(index) => words.get(index).map(|word| word.exact().unwrap_or_default()),

@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use jackline_shell::Command;
+use jackline_shell::{Access, Command};
 use serde::{Deserialize, Serialize};
 
 use super::{Answers, Guard, Look, Objection, excerpt};
@@ -37,6 +37,17 @@ pub struct Rules {
     by_program: Vec<(String, Vec<u32>)>,
     /// Numbers of the rules that look at every call.
     others: Vec<u32>,
+    /// What each rule can't match without.
+    wants: Vec<Wants>,
+}
+
+/// What a rule can't match without: files that are read, written or removed.
+/// Most commands touch none, and most rules on files need not be asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Wants {
+    reads: bool,
+    writes: bool,
+    deletes: bool,
 }
 
 /// One rule.
@@ -112,7 +123,8 @@ impl Rules {
                 }
             }
         }
-        Self { list, by_program, others }
+        let wants = list.iter().map(|rule| scope::wants(rule.when.as_ref())).collect();
+        Self { list, by_program, others, wants }
     }
 
     /// The numbers of the rules that may match one of these programs, in order.
@@ -192,15 +204,26 @@ fn judge(look: Look<'_>, report: &mut dyn FnMut(&Rule, Found)) {
     let commands = proposal.commands();
     let candidates = rules.candidates(commands.iter().map(Command::program));
     let mut steps = STEPS_IN_ALL_MAX;
-    for rule in candidates.iter().filter_map(|number| rules.list.get(*number as usize)) {
-        if let Some(found) = hold(look, proposal, rule, &mut steps) {
+    for number in candidates {
+        let Some(rule) = rules.list.get(number as usize) else { continue };
+        let wants = rules.wants.get(number as usize).copied().unwrap_or_default();
+        if let Some(found) = hold(look, proposal, rule, wants, &mut steps) {
             report(rule, found);
         }
     }
 }
 
 /// Holds one rule against a call: each simple command, or the call as a whole.
-fn hold(look: Look<'_>, proposal: &Proposal<'_>, rule: &Rule, in_all: &mut u32) -> Option<Found> {
+fn hold(
+    look: Look<'_>,
+    proposal: &Proposal<'_>,
+    rule: &Rule,
+    wants: Wants,
+    in_all: &mut u32,
+) -> Option<Found> {
+    if !wants.are_met(proposal, None) {
+        return None;
+    }
     let commands = proposal.commands();
     if commands.is_empty() || (rule.commands.is_empty() && !looks_at_commands(rule)) {
         let applies = rule.commands.is_empty() && in_scope(proposal, rule, None);
@@ -210,6 +233,7 @@ fn hold(look: Look<'_>, proposal: &Proposal<'_>, rule: &Rule, in_all: &mut u32) 
         let named =
             rule.commands.is_empty() || rule.commands.iter().any(|pattern| command.is(pattern));
         if named
+            && wants.are_met(proposal, Some(number))
             && in_scope(proposal, rule, Some(number))
             && let Some(found) = condition(look, proposal, rule, Some(number), in_all)
         {
@@ -217,6 +241,24 @@ fn hold(look: Look<'_>, proposal: &Proposal<'_>, rule: &Rule, in_all: &mut u32) 
         }
     }
     None
+}
+
+impl Wants {
+    /// Whether a call, or one simple command of it, touches what a rule needs.
+    fn are_met(self, proposal: &Proposal<'_>, command: Option<u32>) -> bool {
+        if self == Self::default() {
+            return true;
+        }
+        let (mut reads, mut writes, mut deletes) = (false, false, false);
+        for touch in &proposal.touches {
+            if command.is_none() || touch.command == command {
+                reads |= !touch.changes();
+                deletes |= touch.access == Access::Delete;
+                writes |= touch.changes() && touch.access != Access::Delete;
+            }
+        }
+        (reads || !self.reads) && (writes || !self.writes) && (deletes || !self.deletes)
+    }
 }
 
 /// Whether a rule is about single commands, or would say the same of each.

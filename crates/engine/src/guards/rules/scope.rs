@@ -7,7 +7,8 @@ use core::cell::RefCell;
 use jackline_shell::Access;
 
 use super::super::{Look, opaque};
-use crate::expr::{Question, Scope, Text, Trouble, Value, Variable};
+
+use crate::expr::{Expr, Question, Scope, Text, Trouble, Value, Variable};
 use crate::facts::{FileKind, GitFact, Query, Wants};
 use crate::place::Target;
 use crate::proposal::{Proposal, Run, Touch};
@@ -133,6 +134,34 @@ impl<'a> Scope<'a> for Sight<'a> {
                 None => Err(self.want(Query::Ignored { path })),
             },
         }
+    }
+}
+
+/// Calls of which nothing is known but that they touch no files in one way.
+struct Without(Variable);
+
+impl Scope<'_> for Without {
+    fn value(&self, variable: Variable) -> Result<Value<'static>, Trouble> {
+        if variable == self.0 { Ok(Value::texts([])) } else { Err(Trouble::Missing) }
+    }
+
+    fn ask(&self, _: Question, _: &str) -> Result<bool, Trouble> {
+        Err(Trouble::Missing)
+    }
+}
+
+/// What a condition can't be true without.
+pub(super) fn wants(when: Option<&Expr>) -> super::Wants {
+    const STEPS_MAX: u32 = 10_000;
+    let needs = |variable| {
+        when.is_some_and(|when| {
+            when.holds(&Without(variable), &mut { STEPS_MAX }) == Ok(false)
+        })
+    };
+    super::Wants {
+        reads: needs(Variable::Reads),
+        writes: needs(Variable::Writes),
+        deletes: needs(Variable::Deletes),
     }
 }
 
