@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Stdio(StdioArgs),
     /// Check a definition and say everything that is wrong with it
     Check(CheckArgs),
+    /// Say what would be decided on a call, by which rule, and what passes instead
+    Explain(ExplainArgs),
     /// Let a repository's definition run commands and loosen your own
     Trust(TrustArgs),
     /// Show where a session stands
@@ -86,6 +88,40 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) effective: bool,
     /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Nothing is run, and nothing is written: no journal, no session.\n\n\
+Examples:\n  jackline explain \"cd web && git push -f origin main\"\n  \
+jackline explain --tool Write --args '{\"file_path\":\"config.yaml\",\"content\":\"a: 1\"}'\n\n\
+Exit codes: 0 it may run; 1 it is denied, or a person is asked; 2 usage or bad input; \
+3 the guard itself is broken.")]
+pub(crate) struct ExplainArgs {
+    /// The command line; `-` reads it from standard input
+    #[arg(value_name = "CMD", required_unless_present = "args", conflicts_with = "args")]
+    pub(crate) line: Option<String>,
+    /// The tool [default: Bash, or the one that the definition has for command lines]
+    #[arg(long, value_name = "T")]
+    pub(crate) tool: Option<String>,
+    /// The arguments of the tool, as a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub(crate) args: Option<String>,
+    /// The directory the call works in [default: this one, or the workspace of the session]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Decide as this session stands now: an id, a unique prefix, or a journal file
+    /// [default: a new session of this workspace]
+    #[arg(long, value_name = "SESSION", conflicts_with = "definition")]
+    pub(crate) session: Option<String>,
+    /// Who calls: the agent itself, or a sub-agent
+    #[arg(long, value_name = "ACTOR", default_value = "main")]
+    pub(crate) actor: String,
+    /// The definition [default: jackline.yaml here or in a parent]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) definition: Option<PathBuf>,
+    /// Print JSON, one object
     #[arg(long)]
     pub(crate) json: bool,
 }

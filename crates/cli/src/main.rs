@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let exit = match Cli::parse().command {
         Command::Stdio(stdio) => commands::stdio::run(&stdio),
         Command::Check(check) => commands::check::run(&check),
+        Command::Explain(explain) => commands::explain::run(&explain),
         Command::Trust(trust) => commands::trust::run(&trust),
         Command::Status(status) => commands::status::run(&status),
         Command::Log(log) => commands::log::run(&log),

@@ -30,6 +30,7 @@ mod session;
 mod state;
 mod time;
 mod tool;
+mod understanding;
 mod verdict;
 pub mod wire;
 
@@ -57,6 +58,9 @@ pub use session::{Record, Session, StateError};
 pub use state::{Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals};
 pub use time::{Timestamp, TimestampError};
 pub use tool::Kind;
+pub use understanding::{
+    Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
+};
 pub use verdict::{
     Bypass, Class, Completion, Constraint, ConstraintKind, Decision, Feedback, Observed, Severity,
     Stop, StopCode, Verdict, Violation, WireFault,

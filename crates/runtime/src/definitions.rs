@@ -183,6 +183,13 @@ impl Definitions {
         self
     }
 
+    /// Remembers nothing beyond the process, for those who only look.
+    #[must_use]
+    pub fn only_looking(self) -> Self {
+        self.kept.borrow_mut().only_look();
+        self
+    }
+
     /// Where the guard keeps its state.
     pub(crate) fn state_home(&self) -> Option<PathBuf> {
         self.state_home.as_deref().map(real)

@@ -8,6 +8,7 @@ mod child;
 mod clock;
 mod definitions;
 mod door;
+mod explain;
 mod extensions;
 mod facts;
 mod git;
@@ -25,6 +26,7 @@ mod verification;
 pub use clock::{boot_number, now};
 pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
 pub use door::{Answer, Outcome};
+pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };

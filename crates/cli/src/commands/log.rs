@@ -6,6 +6,7 @@ use jackline_engine::{Arguments, Completion, DefinitionFact, EventKind, Payload}
 use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_record};
 
 use super::select;
+use super::status::effect;
 use crate::args::LogArgs;
 use crate::exit::Exit;
 use crate::terminal::{
@@ -160,11 +161,13 @@ fn verdict(record: &EventRecord) -> String {
     };
     let reasons = verdict.violations.iter().map(|violation| plain(&violation.message, 90));
     let stop = verdict.stop.iter().map(ToString::to_string);
+    let said = verdict.constraints.iter().map(|it| format!("{} {}", it.id, effect(it)));
     let feedback = verdict.feedback.iter().map(|said| plain(&said.summary, 90));
     let parts: Vec<String> = [decision]
         .into_iter()
         .chain(stop)
         .chain(completion)
+        .chain(said)
         .chain(reasons)
         .chain(feedback)
         .collect();

@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod check;
+pub(crate) mod explain;
 pub(crate) mod log;
 pub(crate) mod replay;
 pub(crate) mod show;

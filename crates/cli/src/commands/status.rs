@@ -1,10 +1,10 @@
 //! `jackline status`: where a session stands.
 
 use anstyle::AnsiColor;
-use jackline_engine::Summary;
 use jackline_engine::definition::{Limit, Per};
+use jackline_engine::{Constraint, ConstraintKind, Summary};
 use jackline_journal::{FileStore, Opened};
-use jackline_runtime::{Found, inspect};
+use jackline_runtime::{Found, inspect, now};
 use serde_json::json;
 
 use super::select;
@@ -118,9 +118,17 @@ fn show(opened: &Opened, summary: &Summary) {
     if let Some(workspace) = &opened.place.workspace {
         row("workspace", plain(workspace, 80));
     }
-    if let Some(by) = &summary.paused_by {
+    if summary.phase == "paused" {
+        let by = summary.paused_by.as_deref().unwrap_or("a person");
         let why = summary.paused_why.as_deref().unwrap_or("no reason given");
         row("paused by", format!("{}: {}", plain(by, 40), plain(why, 80)));
+        row("to go on", "a message of yours, or the control `resume`".to_owned());
+    }
+    for what in &summary.waiting {
+        row("waits for you", plain(what, 160));
+    }
+    for constraint in in_force(summary) {
+        row("in force", constraint);
     }
     row("started", format!("{} ({})", ago(summary.started), summary.started));
     row("lasted", duration(summary.elapsed_ms));
@@ -174,6 +182,29 @@ fn show(opened: &Opened, summary: &Summary) {
     row("epoch", format!("{} {}", summary.epoch, dim("(how often the workspace was changed)")));
     row("records", (summary.seq + 1).to_string());
     table(&rows);
+}
+
+/// What a person's word has put in force, and for how long.
+fn in_force(summary: &Summary) -> impl Iterator<Item = String> {
+    let now = now().wall;
+    let holds = move |it: &&Constraint| it.expires_at.is_none_or(|expiry| now < expiry);
+    summary.constraints.iter().filter(holds).map(|it| {
+        let until = match it.expires_at {
+            Some(expiry) => format!("ends {} ({expiry})", ago(expiry)),
+            None if it.scope == "once" => "once".to_owned(),
+            None => "for this session".to_owned(),
+        };
+        format!("{} {} {}", it.id, effect(it), dim(format!("({until})")))
+    })
+}
+
+/// What a constraint does, in words.
+pub(super) fn effect(constraint: &Constraint) -> String {
+    let what = match constraint.kind {
+        ConstraintKind::PermitSignature => "one call may pass",
+        ConstraintKind::ForbidSignature => "one call is refused",
+    };
+    format!("{what}: {}", plain(&constraint.reason, 120))
 }
 
 /// What was used, beside its limit.

@@ -8,6 +8,7 @@ mod commands;
 mod concurrency;
 mod crash;
 mod disk;
+mod explain;
 mod layers;
 mod support;
 mod verification;

@@ -100,7 +100,8 @@ pub(crate) fn word(reason: Reason) -> &'static str {
     }
 }
 
-fn describe(reason: Reason) -> &'static str {
+/// A reason for people.
+pub(crate) fn describe(reason: Reason) -> &'static str {
     match reason {
         Reason::Unparsable => "it is not a valid command line",
         Reason::Nul => "it holds a NUL",

@@ -27,6 +27,8 @@ const FILES_MAGIC: &[u8] = b"JLFILES1\0";
 #[derive(Default)]
 pub(crate) struct Kept {
     directory: Option<PathBuf>,
+    /// Whether nothing is written there.
+    only_looks: bool,
     compiled: BTreeMap<Digest, Arc<Definition>>,
     extended: BTreeMap<Digest, Vec<PathBuf>>,
 }
@@ -46,6 +48,11 @@ impl Kept {
     pub(crate) fn new(store: Option<&FileStore>) -> Self {
         let directory = store.map(|store| store.home().join("definitions"));
         Self { directory, ..Self::default() }
+    }
+
+    /// Writes nothing from now on.
+    pub(crate) fn only_look(&mut self) {
+        self.only_looks = true;
     }
 
     /// A definition by its checksum.
@@ -125,7 +132,9 @@ impl Kept {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
-        if let Some(path) = self.path(name) {
+        if let Some(path) = self.path(name)
+            && !self.only_looks
+        {
             // What can't be remembered costs time, nothing else.
             let _ = write_private(&path, bytes);
         }

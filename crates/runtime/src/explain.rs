@@ -1,0 +1,271 @@
+//! What would be decided on a call, without leaving a trace.
+//!
+//! The definition is resolved as for a new session, the facts are real, and
+//! the session is thrown away: no journal, no state, no started verification,
+//! nothing kept in the state home.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jackline_engine::definition::{Redact, Rule, Tool};
+use jackline_engine::{
+    ActorId, Arguments, Decision, Definition, Digest, Event, EventKind, Facts, Kind, Place,
+    Session, SessionId, ToolName, Understanding, Verdict, Violation, elide, observe,
+};
+use jackline_journal::{FileStore, MemoryStore};
+use serde_json::{Map, Value};
+
+use crate::clock;
+use crate::definitions::{Definitions, Resolved};
+use crate::door::panic_text;
+use crate::extensions::Extensions;
+use crate::facts::{World, gather};
+use crate::home::home;
+use crate::inspect::inspect;
+use crate::redact::redact;
+use crate::runtime::Fault;
+use crate::sessions::Found;
+use crate::verification::Verifications;
+
+/// The tool that command lines are taken to be for, unless a definition
+/// declares another.
+const SHELL: &str = "Bash";
+
+/// A call that nobody has proposed.
+#[derive(Debug, Clone)]
+pub struct Supposed {
+    /// The tool.
+    pub tool: ToolName,
+    /// What it is given.
+    pub proposed: Proposed,
+    /// The directory it works in, absolute; none is the workspace.
+    pub cwd: Option<String>,
+    /// Who calls it.
+    pub actor: ActorId,
+}
+
+/// What a tool is given.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Proposed {
+    /// A command line.
+    Line(String),
+    /// Arguments: a JSON object.
+    Args(Value),
+}
+
+/// What would be decided, and why.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Its objections, in the same order, with where they come from.
+    pub reasons: Vec<Reason>,
+    /// What the call does.
+    pub understanding: Option<Understanding>,
+    /// What the decision rests on.
+    pub facts: Facts,
+}
+
+/// An objection and where it comes from.
+#[derive(Debug, Clone)]
+pub struct Reason {
+    /// The objection.
+    pub violation: Violation,
+    /// The rule behind it, where it is one.
+    pub rule: Option<Rule>,
+    /// What passes instead, where the rule says so.
+    pub instead: Option<Instead>,
+}
+
+/// What a rule says to do instead.
+#[derive(Debug, Clone)]
+pub struct Instead {
+    /// What it says.
+    pub text: String,
+    /// What would be decided on that; none where it is no command line.
+    pub verdict: Option<Verdict>,
+}
+
+/// Decides on calls in a session that is thrown away.
+pub struct Explainer {
+    id: SessionId,
+    session: Session,
+    definitions: Definitions,
+    checksum: Digest,
+    broken: Option<String>,
+}
+
+impl Explainer {
+    /// Explains what a new session in a workspace would be told.
+    pub fn of_workspace(definitions: Definitions, workspace: &Path) -> Result<Self, Fault> {
+        let definitions = definitions.only_looking();
+        let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let Some(workspace) = real.to_str() else { return Err(Fault::Workspace(real)) };
+        let Resolved { definition, checksum, files, broken } = definitions.resolve(&real)?;
+        let shown = |path: PathBuf| path.display().to_string();
+        let place = Place {
+            workspace: Some(workspace.to_owned()),
+            home: home().map(shown),
+            state_home: definitions.state_home().map(shown),
+            definition: files.into_iter().map(shown).collect(),
+        };
+        let session = Session::new(definition, Arc::new(place));
+        let id = SessionId::parse("explain").map_err(|error| Fault::Panic(error.to_string()))?;
+        Ok(Self { id, session, definitions, checksum, broken })
+    }
+
+    /// Explains what a session would be told as it stands.
+    pub fn of_session(
+        definitions: Definitions,
+        store: &FileStore,
+        found: &Found,
+    ) -> Result<Self, Fault> {
+        let opened = found.opened()?;
+        Ok(Self {
+            id: opened.session.clone(),
+            session: inspect(store, found)?,
+            definitions: definitions.only_looking(),
+            checksum: opened.definition.checksum,
+            broken: None,
+        })
+    }
+
+    /// The definition in force.
+    pub fn definition(&self) -> &Definition {
+        self.session.definition()
+    }
+
+    /// Its checksum.
+    pub fn checksum(&self) -> Digest {
+        self.checksum
+    }
+
+    /// Why the files of the definition don't load, where this is the last one
+    /// that did.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// Where it is decided.
+    pub fn place(&self) -> &Place {
+        self.session.place()
+    }
+
+    /// The last record of the session; 0 for a new one.
+    pub fn seq(&self) -> u64 {
+        self.session.seq()
+    }
+
+    /// The tool that command lines are for: one that the definition declares,
+    /// else the usual one.
+    pub fn shell(&self) -> &str {
+        let tools = &self.definition().tools;
+        let is_shell = |tool: &&Tool| tool.kind == Kind::Exec && tool.commands.is_empty();
+        match self.declared(SHELL) {
+            Some(_) => SHELL,
+            None => tools.iter().find(is_shell).map_or(SHELL, |tool| &tool.name),
+        }
+    }
+
+    /// Whether a tool takes a command line.
+    pub fn takes_line(&self, tool: &str) -> bool {
+        let kind =
+            self.declared(tool).map_or_else(|| Kind::well_known(tool), |tool| Some(tool.kind));
+        kind == Some(Kind::Exec)
+    }
+
+    /// Says what would be decided on a call, and why. A bug of ours is a fault
+    /// here too.
+    pub fn explain(&self, call: &Supposed) -> Result<Explained, Fault> {
+        catch_unwind(AssertUnwindSafe(|| self.explained(call)))
+            .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
+    }
+
+    fn explained(&self, call: &Supposed) -> Explained {
+        let event = self.event(call);
+        let (verdict, facts) = self.decide(&event);
+        let reasons = verdict.violations.iter().map(|found| self.reason(call, found)).collect();
+        let understanding = self.session.understand(&event);
+        Explained { verdict, reasons, understanding, facts }
+    }
+
+    /// Decides as a live session does, on the event as its journal would hold it.
+    fn decide(&self, event: &Event) -> (Verdict, Facts) {
+        let mut facts = Facts::at(clock::now());
+        facts.observed = observe(event);
+        let world = World {
+            workspace: self.place().workspace.as_deref().map(Path::new),
+            definitions: &self.definitions,
+            definition_files: &self.place().definition,
+            definition_checksum: self.checksum,
+            extensions: &Extensions::default(),
+            // What protected files hold is kept for as long as this takes.
+            store: &MemoryStore::default(),
+            verifications: &Verifications::default(),
+            // Without one, nothing can be started.
+            session_directory: None,
+        };
+        gather(&self.session, event, &mut facts, &world);
+        (self.session.decide(event, &facts), facts)
+    }
+
+    fn reason(&self, call: &Supposed, violation: &Violation) -> Reason {
+        let is_it = |rule: &&Rule| {
+            rule.name == violation.subtype
+                && (violation.kind != "rule_violation"
+                    || violation.message.starts_with(&rule.message))
+        };
+        let rules = self.definition().rules.iter();
+        let rule = Some(rules).filter(|_| violation.guard == "rules");
+        let rule = rule.and_then(|mut rules| rules.find(is_it)).cloned();
+        let text = rule
+            .as_ref()
+            .filter(|_| violation.kind == "rule_violation" && violation.decision > Decision::Allow)
+            .and_then(|rule| rule.instead.clone());
+        let instead = text.map(|text| {
+            let verdict = self.takes_line(call.tool.as_str()).then(|| {
+                let proposed = Proposed::Line(text.clone());
+                self.decide(&self.event(&Supposed { proposed, ..call.clone() })).0
+            });
+            Instead { text, verdict }
+        });
+        Reason { violation: violation.clone(), rule, instead }
+    }
+
+    fn event(&self, call: &Supposed) -> Event {
+        let args = match &call.proposed {
+            Proposed::Line(line) => self.with_line(call.tool.as_str(), line),
+            Proposed::Args(args) => args.clone(),
+        };
+        let kind = EventKind::ToolProposed {
+            call: None,
+            tool: call.tool.clone(),
+            args: Arguments::Parsed(args),
+            cwd: call.cwd.clone(),
+        };
+        let (session, actor) = (self.id.clone(), call.actor.clone());
+        let mut event = Event { session, id: None, at: None, actor, kind, meta: None };
+        if self.definition().journal.redact == Redact::BuiltIn {
+            redact(&mut event, self.definition());
+        }
+        elide(&mut event, self.definition());
+        event
+    }
+
+    /// Arguments that hold a command line where the tool looks for one.
+    fn with_line(&self, tool: &str, line: &str) -> Value {
+        let pointer = self.declared(tool).and_then(|tool| tool.command.as_deref());
+        let names = pointer.unwrap_or("/command").trim_start_matches('/').split('/');
+        names.rev().fold(Value::String(line.to_owned()), |inner, name| {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            Value::Object(Map::from_iter([(name, inner)]))
+        })
+    }
+
+    fn declared(&self, name: &str) -> Option<&Tool> {
+        let is_it =
+            |tool: &&Tool| tool.name == name || tool.aliases.iter().any(|alias| alias == name);
+        self.definition().tools.iter().find(is_it)
+    }
+}
