@@ -37,9 +37,7 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
         ours = measure_session(&definition, &events);
         theirs = cedar::measure(events.len())?;
     }
-    let bash = |event: &Event| {
-        matches!(&event.kind, EventKind::ToolProposed { tool, .. } if tool.as_str() == "Bash")
-    };
+    let bash = |event: &Event| matches!(&event.kind, EventKind::ToolProposed { tool, .. } if tool.as_str() == "Bash");
     let timed = || ours.iter().copied().zip(&events);
     let lines: Vec<f64> = timed().filter(|(_, (e, _))| bash(e)).map(|(ns, _)| ns).collect();
     let others: Vec<f64> = timed().filter(|(_, (e, _))| !bash(e)).map(|(ns, _)| ns).collect();

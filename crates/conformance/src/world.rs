@@ -16,7 +16,7 @@ const LINKS_MAX: usize = 40;
 
 /// A workspace in memory.
 pub(crate) struct Files {
-    files: BTreeMap<String, File>,
+    texts: BTreeMap<String, File>,
     links: BTreeMap<String, String>,
     /// How often something was written: no two files look the same by chance.
     writes: u64,
@@ -37,22 +37,22 @@ pub(crate) fn absolute(path: &str) -> String {
 
 impl Files {
     pub(crate) fn new(links: &BTreeMap<String, String>) -> Self {
-        Self { files: BTreeMap::new(), links: links.clone(), writes: 0, kept: BTreeMap::new() }
+        Self { texts: BTreeMap::new(), links: links.clone(), writes: 0, kept: BTreeMap::new() }
     }
 
     pub(crate) fn write(&mut self, path: &str, text: &str, modified: Timestamp) {
         self.writes += 1;
         let path = self.real(path);
         let file = File { text: text.to_owned(), modified, look: self.writes };
-        self.files.insert(path, file);
+        self.texts.insert(path, file);
     }
 
     pub(crate) fn remove(&mut self, path: &str) -> Option<()> {
-        self.files.remove(path).map(drop)
+        self.texts.remove(path).map(drop)
     }
 
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
-        self.files.get(&self.real(path)).map(|file| file.text.as_str())
+        self.texts.get(&self.real(path)).map(|file| file.text.as_str())
     }
 
     /// What is at a path of a workspace; a directory is what has files in it.
@@ -68,7 +68,7 @@ impl Files {
         if real.starts_with('/') {
             return FileFact { real: elsewhere, ..FileFact::of(FileKind::Escape) };
         }
-        let fact = match self.files.get(&real) {
+        let fact = match self.texts.get(&real) {
             Some(file) => FileFact {
                 bytes: file.text.len() as u64,
                 modified: Some(file.modified),
@@ -108,7 +108,7 @@ impl Files {
         let mut seen = BTreeMap::new();
         for file in tracked {
             let found = from_root(workspace, &file.path)
-                .and_then(|path| self.files.get(&path))
+                .and_then(|path| self.texts.get(&path))
                 .map(|file| (file.look, file.text.clone()));
             let look = found.as_ref().map_or(0, |(look, _)| *look);
             if look == file.look {
@@ -135,7 +135,7 @@ impl Files {
         let Some(path) = from_root(workspace, path) else { return };
         match contents.and_then(|contents| self.kept.get(&contents).cloned()) {
             Some(text) => self.write(&path, &text, now),
-            None => drop(self.files.remove(&path)),
+            None => drop(self.texts.remove(&path)),
         }
     }
 
@@ -143,8 +143,8 @@ impl Files {
     fn real(&self, path: &str) -> String {
         let mut path = path.to_owned();
         for _ in 0..LINKS_MAX {
-            let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-            let link = ends.filter_map(|end| Some((end, self.links.get(path.get(..end)?)?))).next();
+            let mut ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+            let link = ends.find_map(|end| Some((end, self.links.get(path.get(..end)?)?)));
             let Some((end, target)) = link else { return path };
             let above = path.get(..end).and_then(|link| link.rsplit_once('/'));
             let base =

@@ -373,7 +373,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (1, "4957cca6e28ee279c646e68b2e6bf45fc2fefbad909d2817f74aff01c655debe")
+            (1, "1c521e0219ba1bb639800e1b8f886bc5ccc7c5f556518e81df8ccb1f1a6b9a18")
         );
     }
 

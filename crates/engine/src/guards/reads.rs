@@ -405,7 +405,7 @@ fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
                 let counts = sure.is_some_and(|sure| sure || succeeded);
                 let told = shown.iter().any(|(path, _)| *path == real);
                 if counts && !told {
-                    let part = as_far_as_shown(*part, fact, record);
+                    let part = as_far_as_shown(*part, call, fact, record);
                     state.reads.saw(&call.actor, &real, part, fact, record.seq);
                 }
             }
@@ -438,11 +438,21 @@ fn wrote(state: &mut State, actor: &ActorId, path: &str, fact: &FileFact, seq: u
     }
 }
 
-/// A result that is shorter than the file did not show all of it.
-fn as_far_as_shown(part: Part, fact: &FileFact, record: &crate::session::Record<'_>) -> Part {
-    let cut = record.facts.observed.result.as_ref().is_some_and(|result| result.bytes < fact.bytes);
+/// How much of the end of a result a client may leave out: it is white space.
+const TRIMMED_BYTES_MAX: u64 = 4;
+
+/// A command whose result is shorter than the file did not show all of it; a
+/// tool that reads says itself when there is more.
+fn as_far_as_shown(
+    part: Part,
+    call: &Call,
+    fact: &FileFact,
+    record: &crate::session::Record<'_>,
+) -> Part {
+    let result = record.facts.observed.result.as_ref();
+    let cut = result.is_some_and(|result| result.bytes + TRIMMED_BYTES_MAX < fact.bytes);
     match part {
-        Part::Whole if cut => Part::Unknown,
+        Part::Whole if cut && call.kind == Kind::Exec => Part::Unknown,
         part => part,
     }
 }

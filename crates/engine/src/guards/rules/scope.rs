@@ -154,9 +154,7 @@ impl Scope<'_> for Without {
 pub(super) fn wants(when: Option<&Expr>) -> super::Wants {
     const STEPS_MAX: u32 = 10_000;
     let needs = |variable| {
-        when.is_some_and(|when| {
-            when.holds(&Without(variable), &mut { STEPS_MAX }) == Ok(false)
-        })
+        when.is_some_and(|when| when.holds(&Without(variable), &mut { STEPS_MAX }) == Ok(false))
     };
     super::Wants {
         reads: needs(Variable::Reads),
