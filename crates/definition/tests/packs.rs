@@ -5,6 +5,7 @@
 #![expect(clippy::panic, clippy::expect_used, reason = "tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackline_definition::{Diagnostics, load, yaml};
@@ -24,7 +25,8 @@ const PACKS: [(&str, &str); 4] = [
 
 const PRESETS: [&str; 3] = ["coding-agent", "autonomous", "strict"];
 
-const GUIDE: &str = include_str!("../../../docs/guide/write-a-rule.md");
+/// What lies above the crates.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A rule as its pack writes it.
 struct Written {
@@ -427,15 +429,41 @@ fn everyday_work_and_data_pass() {
     report(&problems);
 }
 
+/// What people read: the guides, and the documents that show a definition.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(ROOT);
+    let guides = std::fs::read_dir(root.join("docs/guide")).expect("there are guides");
+    let mut documents: Vec<PathBuf> =
+        guides.map(|guide| guide.expect("a guide can be read").path()).collect();
+    documents.extend(["README.md", "SECURITY.md"].map(|name| root.join(name)));
+    documents
+}
+
 #[test]
-fn every_definition_in_the_guide_loads() {
-    let blocks: Vec<&str> =
-        GUIDE.split("```yaml\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect();
-    assert!(blocks.len() >= 4, "{} definitions in the guide", blocks.len());
+fn every_definition_in_the_documents_loads() {
     let mut problems = Vec::new();
-    for block in blocks {
-        problems
-            .extend(load(block.as_bytes(), "guide").err().map(|found| format!("{block}\n{found}")));
+    let mut count = 0;
+    for path in documents() {
+        let text = std::fs::read_to_string(&path).expect("a document is text");
+        for rest in text.split("```yaml\n").skip(1) {
+            let block = rest.split("\n```").next().unwrap_or(rest);
+            let found = load(block.as_bytes(), "document").err();
+            problems.extend(found.map(|found| format!("{}\n{block}\n{found}", path.display())));
+            count += 1;
+        }
+    }
+    assert!(count >= 10, "{count} definitions in the documents");
+    report(&problems);
+}
+
+#[test]
+fn every_example_loads() {
+    let mut problems = Vec::new();
+    for entry in std::fs::read_dir(Path::new(ROOT).join("examples")).expect("there are examples") {
+        let file = entry.expect("an example can be read").path().join("jackline.yaml");
+        let source = std::fs::read(&file).expect("an example has a definition");
+        let found = load(&source, "example").err();
+        problems.extend(found.map(|found| format!("{}\n{found}", file.display())));
     }
     report(&problems);
 }

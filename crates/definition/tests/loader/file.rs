@@ -265,7 +265,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "e9ebfc1dc108df7a867a58dcbff2d03d3d8f4e3e95c18295d28f5fb0b1957585"
+        "aac7f9d81c9dbf450691546f7057119f130b6019a736fa357e184bf6989fc2bb"
     );
 }
 
