@@ -229,6 +229,7 @@ impl Runtime {
             facts.feedback.clear();
             facts.verifications.clear();
             facts.changed = None;
+            facts.watched = None;
             self.gather(live, event, &mut facts);
         }
         self.world(live).recheck(&mut facts);

@@ -1,17 +1,22 @@
-//! Protected files around a decision: what is given back is in the record.
+//! Protected files around a decision: what is given back is in the record, and
+//! who looked before somebody else decided looks again.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jackline_engine::Digest;
 use jackline_journal::Note;
+use jackline_runtime::{Definitions, LayerFiles, Runtime};
 use serde_json::Value;
 
+use crate::meddling::{Meddler, Meddling};
 use crate::support::{World, send};
 
 const SOURCE: &str = "version: 1\n";
 const CHANGED: &str = "mode: observe\n";
+const PROMPT: &str = r#"{"event":"prompt_submitted","source":"human","text":"go on"}"#;
 
 fn propose(call: &str) -> String {
     format!(
@@ -72,5 +77,31 @@ fn the_record_says_what_could_not_be_given_back() {
         }
         other => panic!("{other:?}"),
     }
+    world.prove("s");
+}
+
+/// One process looks at a file that a call has changed. Before it gets the
+/// lock, others end that call, give the file back, and go on.
+#[test]
+fn a_file_that_somebody_else_gave_back_meanwhile_is_looked_at_again() {
+    let world = World::new(SOURCE);
+    send(&mut world.runtime(), &propose("c1"));
+    fs::write(world.definition_file(), CHANGED).unwrap();
+
+    let (store, workspace) = (world.store.clone(), world.workspace());
+    let meddler = Arc::new(Meddler::default());
+    *meddler.before_lock.lock().unwrap() = Some(Box::new(move || {
+        let layers = LayerFiles::default();
+        let definitions = Definitions::new(None, Some(&store)).with_layers(layers);
+        let mut other = Runtime::new(Box::new(store), definitions, workspace);
+        assert_eq!(send(&mut other, &finish("c1"))["decision"], "pause");
+        assert_eq!(send(&mut other, PROMPT)["decision"], "allow");
+    }));
+    let mut runtime = world.runtime_on(Meddling { inner: world.store.clone(), meddler });
+    assert_eq!(send(&mut runtime, &propose("c2"))["decision"], "allow");
+
+    // The version of the first call must not have become the one to give back.
+    assert_eq!(send(&mut runtime, &finish("c2"))["decision"], "allow");
+    assert_eq!(fs::read_to_string(world.definition_file()).unwrap(), SOURCE);
     world.prove("s");
 }
