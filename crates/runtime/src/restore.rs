@@ -21,6 +21,9 @@ const KEPT_BYTES_MAX: u64 = 16 << 20;
 /// The mode of a file that is given back where nothing says another.
 const PRIVATE: u32 = 0o600;
 
+/// What its owner may always do with a file that is given back.
+const READABLE: u32 = 0o400;
+
 /// How often another name is tried for what can't be kept.
 const ASIDE_MAX: u32 = 1000;
 
@@ -86,7 +89,8 @@ fn put_back(
         return Ok(Replaced::default());
     }
     let replaced = there.map(|there| save(store, path, there)).transpose()?;
-    let mode = file.map_or(PRIVATE, |file| file.permissions().mode());
+    // Whoever changed it may have shut it, too.
+    let mode = file.map_or(PRIVATE, |file| file.permissions().mode() | READABLE);
     fs::create_dir_all(parent(path))?;
     write(path, &bytes, mode)?;
     sync(parent(path))?;

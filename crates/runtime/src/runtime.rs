@@ -229,6 +229,7 @@ impl Runtime {
             facts.feedback.clear();
             facts.verifications.clear();
             facts.changed = None;
+            facts.watched = None;
             self.gather(live, event, &mut facts);
         }
         self.world(live).recheck(&mut facts);
@@ -236,14 +237,15 @@ impl Runtime {
 
         let verdict = live.session.decide(event, &facts);
         let json = to_raw_value(&verdict).map_err(|error| Fault::Panic(error.to_string()))?;
+        // Before the record, which says what became of it. Once that has ended
+        // the call, a file that is still changed would pass for a person's work.
         let damaged = live.session.gives_back(event, &facts);
-        self.append(live, event, &facts, &verdict, &json)?;
         self.give_back(live, &damaged);
+        self.append(live, event, &facts, &verdict, &json)?;
         Ok(json)
     }
 
-    /// Gives protected files back. What can't be given back is compared again at
-    /// the next gate, and said there.
+    /// Gives protected files back.
     fn give_back(&mut self, live: &Live, damaged: &[(String, Option<Digest>)]) {
         for (path, contents) in damaged {
             let Some(absolute) = live.workspace().map(|workspace| workspace.join(path)) else {

@@ -1,14 +1,22 @@
 //! The `jackline` binary from outside: what goes in, what comes out, what is
 //! left on the disk.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
 mod bad_input;
 mod commands;
 mod concurrency;
 mod crash;
+mod definition_files;
 mod disk;
 mod explain;
 mod layers;
 mod support;
 mod verification;
+mod verification_stdio;
+mod words;

@@ -1,14 +1,20 @@
 //! What the definition of a workspace is made of, as far as that is known
 //! without parsing anything.
 
-use std::fs;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jackline_definition::{Files, Layer};
 use jackline_engine::Digest;
+use rustix::fs::OFlags;
 
 use super::DefinitionError;
+
+/// The largest file that is read at all; one that is merely too large for a
+/// definition is complained about in its place.
+const READ_BYTES_MAX: u64 = 16 << 20;
 
 /// The files of the layers of one workspace.
 #[derive(Debug, Clone)]
@@ -59,11 +65,11 @@ impl Found {
         extended: impl Fn(&Digest) -> Option<Vec<PathBuf>>,
     ) -> Result<Survey, DefinitionError> {
         let read = |(layer, file): &(Layer, PathBuf)| {
-            let bytes = fs::read(file)
+            let bytes = read_file(file)
                 .map_err(|source| DefinitionError::Unreadable { path: file.clone(), source })?;
             let path = real(file);
             let key = key(&path, &bytes);
-            let contents = |path: PathBuf| fs::read(&path).ok().map(|bytes| (path, bytes));
+            let contents = |path: PathBuf| read_file(&path).ok().map(|bytes| (path, bytes));
             let extended =
                 extended(&key).and_then(|paths| paths.into_iter().map(contents).collect());
             Ok(Source { layer: *layer, file: file.clone(), path, key, bytes, extended })
@@ -180,6 +186,23 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Reads a file that somebody else may have put there: nothing that one would
+/// wait for, or that has no end.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(READ_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > READ_BYTES_MAX {
+        let text = format!("it has more than {READ_BYTES_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
+}
+
 /// Reads what files extend, and remembers how it was.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
@@ -188,7 +211,7 @@ pub(crate) struct Reading {
 
 impl Files for Reading {
     fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
-        let read = fs::read(path);
+        let read = read_file(path);
         self.seen.push((path.to_owned(), read.as_ref().ok().map(|bytes| Digest::of(bytes))));
         read
     }
@@ -197,7 +220,7 @@ impl Files for Reading {
 impl Reading {
     /// Whether all of it is as it was.
     pub(crate) fn is_current(&self) -> bool {
-        let now = |path: &Path| fs::read(path).ok().map(|bytes| Digest::of(&bytes));
+        let now = |path: &Path| read_file(path).ok().map(|bytes| Digest::of(&bytes));
         self.seen.iter().all(|(path, digest)| now(path) == *digest)
     }
 }

@@ -9,6 +9,7 @@
 
 mod extensions;
 mod faults;
+mod given_back;
 mod layers;
 mod meddling;
 mod rebuild;

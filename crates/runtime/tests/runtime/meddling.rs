@@ -1,4 +1,5 @@
-//! A file store with which a test can meddle: break an append, watch a read.
+//! A file store with which a test can meddle: break an append, watch a read,
+//! come between a look at the world and the lock.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,9 +16,14 @@ pub(crate) enum How {
     Fails(i32),
 }
 
+/// Something that somebody else does meanwhile.
+pub(crate) type Meanwhile = Box<dyn FnOnce() + Send>;
+
 /// What a test wants and learns.
 #[derive(Default)]
 pub(crate) struct Meddler {
+    /// What happens before the next lock is taken, once.
+    pub(crate) before_lock: Mutex<Option<Meanwhile>>,
     /// How the next append goes wrong, once.
     pub(crate) next: Mutex<Option<How>>,
     /// From where logs were read.
@@ -51,6 +57,10 @@ impl Store for Meddling {
 
 impl Log for MeddlingLog {
     fn lock(&mut self) -> Result<(), StoreError> {
+        let meanwhile = self.meddler.before_lock.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
         self.inner.lock()
     }
 

@@ -90,6 +90,16 @@ fn a_changed_file_comes_back_with_its_mode_and_the_change_is_kept() {
 }
 
 #[test]
+fn a_file_that_was_shut_can_be_read_again() {
+    let place = Place::new();
+    let was = place.kept("{}", 0o644);
+    fs::write(place.file(), "changed").unwrap();
+    fs::set_permissions(place.file(), Permissions::from_mode(0)).unwrap();
+    place.give_back(was);
+    assert_eq!((place.text().as_str(), place.mode()), ("{}", 0o400));
+}
+
+#[test]
 fn a_file_in_order_is_not_touched() {
     let place = Place::new();
     let was = place.kept("{}", 0o644);

@@ -1,0 +1,107 @@
+//! Protected files around a decision: what is given back is in the record, and
+//! who looked before somebody else decided looks again.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jackline_engine::Digest;
+use jackline_journal::Note;
+use jackline_runtime::{Definitions, LayerFiles, Runtime};
+use serde_json::Value;
+
+use crate::meddling::{Meddler, Meddling};
+use crate::support::{World, send};
+
+const SOURCE: &str = "version: 1\n";
+const CHANGED: &str = "mode: observe\n";
+const PROMPT: &str = r#"{"event":"prompt_submitted","source":"human","text":"go on"}"#;
+
+fn propose(call: &str) -> String {
+    format!(
+        r#"{{"event":"tool_proposed","call":"{call}","tool":"Bash","args":{{"command":"./x"}}}}"#
+    )
+}
+
+fn finish(call: &str) -> String {
+    format!(r#"{{"event":"tool_finished","call":"{call}","status":"ok"}}"#)
+}
+
+/// The decision, and why.
+fn answer(verdict: &Value) -> (&str, &str) {
+    let subtype = verdict["violations"][0]["subtype"].as_str();
+    (verdict["decision"].as_str().unwrap(), subtype.unwrap_or_default())
+}
+
+impl World {
+    fn definition_file(&self) -> PathBuf {
+        self.workspace().join("jackline.yaml")
+    }
+
+    fn latest_notes(&self) -> Vec<Note> {
+        self.records("s").last().unwrap().notes.clone()
+    }
+}
+
+#[test]
+fn the_record_that_blames_a_call_says_what_was_given_back() {
+    let world = World::new(SOURCE);
+    send(&mut world.runtime(), &propose("c1"));
+    fs::write(world.definition_file(), CHANGED).unwrap();
+    // A process that ends with its answer, as hooks do.
+    let verdict = send(&mut world.runtime(), &finish("c1"));
+    assert_eq!(answer(&verdict), ("pause", "changed_during_call"));
+    assert_eq!(fs::read_to_string(world.definition_file()).unwrap(), SOURCE);
+    let kept = Some(Digest::of(CHANGED.as_bytes()));
+    assert_eq!(world.latest_notes(), [Note::GivenBack { path: "jackline.yaml".to_owned(), kept }]);
+    world.prove("s");
+}
+
+#[test]
+fn the_record_says_what_could_not_be_given_back() {
+    let world = World::new(SOURCE);
+    let client = world.workspace().join(".claude");
+    fs::create_dir(&client).unwrap();
+    fs::write(client.join("settings.json"), "{}").unwrap();
+    send(&mut world.runtime(), &propose("c1"));
+    fs::rename(&client, world.workspace().join("elsewhere")).unwrap();
+    symlink("elsewhere", &client).unwrap();
+    fs::write(client.join("settings.json"), "[]").unwrap();
+    let verdict = send(&mut world.runtime(), &finish("c1"));
+    assert_eq!(answer(&verdict), ("pause", "changed_during_call"));
+    match world.latest_notes().as_slice() {
+        [Note::Fault { kind, reason }] => {
+            assert_eq!(kind, "protected");
+            assert!(reason.starts_with("can't give `.claude/settings.json` back: "), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    world.prove("s");
+}
+
+/// One process looks at a file that a call has changed. Before it gets the
+/// lock, others end that call, give the file back, and go on.
+#[test]
+fn a_file_that_somebody_else_gave_back_meanwhile_is_looked_at_again() {
+    let world = World::new(SOURCE);
+    send(&mut world.runtime(), &propose("c1"));
+    fs::write(world.definition_file(), CHANGED).unwrap();
+
+    let (store, workspace) = (world.store.clone(), world.workspace());
+    let meddler = Arc::new(Meddler::default());
+    *meddler.before_lock.lock().unwrap() = Some(Box::new(move || {
+        let layers = LayerFiles::default();
+        let definitions = Definitions::new(None, Some(&store)).with_layers(layers);
+        let mut other = Runtime::new(Box::new(store), definitions, workspace);
+        assert_eq!(send(&mut other, &finish("c1"))["decision"], "pause");
+        assert_eq!(send(&mut other, PROMPT)["decision"], "allow");
+    }));
+    let mut runtime = world.runtime_on(Meddling { inner: world.store.clone(), meddler });
+    assert_eq!(send(&mut runtime, &propose("c2"))["decision"], "allow");
+
+    // The version of the first call must not have become the one to give back.
+    assert_eq!(send(&mut runtime, &finish("c2"))["decision"], "allow");
+    assert_eq!(fs::read_to_string(world.definition_file()).unwrap(), SOURCE);
+    world.prove("s");
+}
