@@ -51,7 +51,7 @@ const TARGETS: [Target; 4] = [
         input_bytes_max: 120,
         sanitizer: "none",
         compares: false,
-        options: &["-use_counters=0", "-entropic=0"],
+        options: &["-entropic=0"],
     },
 ];
 

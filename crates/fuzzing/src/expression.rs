@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use jackline_definition::cel::{Wrong, lower};
-use jackline_engine::expr::{Expr, Question, Scope, Trouble, Value, Variable};
+use jackline_engine::expr::{Expr, Question, Scope, Shape, Trouble, Value, Variable};
 use serde_json::json;
 
 use crate::in_time;
@@ -77,21 +77,17 @@ static WORDS: LazyLock<[String; 4]> =
 impl Scope<'static> for Call {
     fn value(&self, variable: Variable) -> Result<Value<'static>, Trouble> {
         Ok(match variable {
-            Variable::Args => Value::Json(&ARGS),
-            Variable::Paths | Variable::Reads | Variable::Opaque => {
-                Value::texts(["src/a.rs", ".."])
-            }
             Variable::Argv => Value::Texts(&*WORDS),
             Variable::Writes | Variable::Deletes => Value::texts([]),
             Variable::SessionSteps => Value::Int(i64::MAX),
-            Variable::SessionCalls => Value::Int(0),
-            Variable::GitDirty | Variable::GitUntracked => Value::Bool(true),
             Variable::GitProtected => return Err(Trouble::Missing),
-            Variable::Program => Value::text("git"),
-            Variable::Path | Variable::Cwd => Value::text("src/a.rs"),
-            Variable::Tool | Variable::Kind | Variable::Actor | Variable::GitBranch => {
-                Value::text("main")
-            }
+            other => match other.shape() {
+                Shape::Bool => Value::Bool(true),
+                Shape::Number => Value::Int(0),
+                Shape::Text => Value::text("main"),
+                Shape::Texts => Value::texts(["src/a.rs", "..", ""]),
+                Shape::Map => Value::Json(&ARGS),
+            },
         })
     }
 
