@@ -168,7 +168,7 @@ impl Files {
     fn has_below(&self, directory: &str) -> bool {
         directory == "."
             || self
-                .files
+                .texts
                 .keys()
                 .any(|path| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')))
     }
