@@ -5,12 +5,13 @@
 //! a broken gate stays shut.
 
 mod scope;
+mod set;
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use jackline_shell::{Access, Command};
+use jackline_shell::Command;
 use serde::{Deserialize, Serialize};
 
 use super::{Answers, Guard, Look, Objection, excerpt};
@@ -22,33 +23,14 @@ use crate::tool::Kind;
 use crate::verdict::{Class, Decision};
 
 use scope::Sight;
+pub use set::Rules;
+use set::Wants;
 
 /// How many steps the condition of one rule may take.
 const STEPS_MAX: u32 = 20_000;
 
 /// How many steps all rules together may take for one event.
 const STEPS_IN_ALL_MAX: u32 = 2_000_000;
-
-/// The rules of a definition.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rules {
-    list: Vec<Rule>,
-    /// Numbers of the rules that look for a program, sorted by it.
-    by_program: Vec<(String, Vec<u32>)>,
-    /// Numbers of the rules that look at every call.
-    others: Vec<u32>,
-    /// What each rule can't match without.
-    wants: Vec<Wants>,
-}
-
-/// What a rule can't match without: files that are read, written or removed.
-/// Most commands touch none, and most rules on files need not be asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Wants {
-    reads: bool,
-    writes: bool,
-    deletes: bool,
-}
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,70 +81,6 @@ pub enum Effect {
     Deny,
 }
 
-impl Rules {
-    /// Puts rules together.
-    pub fn new(list: Vec<Rule>) -> Self {
-        let mut by_program: Vec<(String, Vec<u32>)> = Vec::new();
-        let mut others = Vec::new();
-        for (number, rule) in (0..).zip(&list) {
-            if rule.commands.is_empty() {
-                others.push(number);
-            }
-            for command in &rule.commands {
-                let program = command.split_whitespace().next().unwrap_or_default();
-                let program = program.rsplit('/').next().unwrap_or_default();
-                match by_program.binary_search_by(|(known, _)| known.as_str().cmp(program)) {
-                    Ok(at) => {
-                        if let Some((_, numbers)) = by_program.get_mut(at)
-                            && numbers.last() != Some(&number)
-                        {
-                            numbers.push(number);
-                        }
-                    }
-                    Err(at) => by_program.insert(at, (program.into(), Vec::from([number]))),
-                }
-            }
-        }
-        let wants = list.iter().map(|rule| scope::wants(rule.when.as_ref())).collect();
-        Self { list, by_program, others, wants }
-    }
-
-    /// The numbers of the rules that may match one of these programs, in order.
-    fn candidates<'a>(&self, programs: impl Iterator<Item = &'a str>) -> Vec<u32> {
-        let mut numbers = self.others.clone();
-        for program in programs {
-            let found = self.by_program.binary_search_by(|(known, _)| known.as_str().cmp(program));
-            if let Ok(at) = found
-                && let Some((_, looking)) = self.by_program.get(at)
-            {
-                numbers.extend(looking);
-            }
-        }
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    }
-
-    /// The rules in their order.
-    pub fn iter(&self) -> core::slice::Iter<'_, Rule> {
-        self.list.iter()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-}
-
-impl<'a> IntoIterator for &'a Rules {
-    type Item = &'a Rule;
-    type IntoIter = core::slice::Iter<'a, Rule>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
 pub(crate) struct RuleGuard;
 
 impl Guard for RuleGuard {
@@ -198,15 +116,20 @@ enum Found {
 /// Holds every rule that may match against the call.
 fn judge(look: Look<'_>, report: &mut dyn FnMut(&Rule, Found)) {
     let (rules, Some(proposal)) = (&look.definition.rules, look.proposal) else { return };
-    if rules.list.is_empty() {
+    if rules.is_empty() {
         return;
     }
     let commands = proposal.commands();
-    let candidates = rules.candidates(commands.iter().map(Command::program));
     let mut steps = STEPS_IN_ALL_MAX;
-    for number in candidates {
-        let Some(rule) = rules.list.get(number as usize) else { continue };
-        let wants = rules.wants.get(number as usize).copied().unwrap_or_default();
+    for number in rules.candidates(commands.iter().map(Command::program)) {
+        let wants = rules.wants(number);
+        if !wants.are_met(proposal, None) {
+            continue;
+        }
+        let Some(rule) = rules.get(number) else {
+            report(&set::unreadable(number), Found::Broken("it can't be read".to_string()));
+            continue;
+        };
         if let Some(found) = hold(look, proposal, rule, wants, &mut steps) {
             report(rule, found);
         }
@@ -221,9 +144,6 @@ fn hold(
     wants: Wants,
     in_all: &mut u32,
 ) -> Option<Found> {
-    if !wants.are_met(proposal, None) {
-        return None;
-    }
     let commands = proposal.commands();
     if commands.is_empty() || (rule.commands.is_empty() && !looks_at_commands(rule)) {
         let applies = rule.commands.is_empty() && in_scope(proposal, rule, None);
@@ -241,24 +161,6 @@ fn hold(
         }
     }
     None
-}
-
-impl Wants {
-    /// Whether a call, or one simple command of it, touches what a rule needs.
-    fn are_met(self, proposal: &Proposal<'_>, command: Option<u32>) -> bool {
-        if self == Self::default() {
-            return true;
-        }
-        let (mut reads, mut writes, mut deletes) = (false, false, false);
-        for touch in &proposal.touches {
-            if command.is_none() || touch.command == command {
-                reads |= !touch.changes();
-                deletes |= touch.access == Access::Delete;
-                writes |= touch.changes() && touch.access != Access::Delete;
-            }
-        }
-        (reads || !self.reads) && (writes || !self.writes) && (deletes || !self.deletes)
-    }
 }
 
 /// Whether a rule is about single commands, or would say the same of each.

@@ -9,7 +9,8 @@ use jackline_shell::Access;
 use super::super::{Look, opaque};
 
 use crate::expr::{Expr, Question, Scope, Text, Trouble, Value, Variable};
-use crate::facts::{FileKind, GitFact, Query, Wants};
+use super::set::Wants;
+use crate::facts::{FileKind, GitFact, Query, Wants as Wanted};
 use crate::place::Target;
 use crate::proposal::{Proposal, Run, Touch};
 use crate::tool::Kind;
@@ -127,7 +128,7 @@ impl<'a> Scope<'a> for Sight<'a> {
         match question {
             Question::Exists => match self.look.facts.files.get(&path) {
                 Some(fact) => Ok(fact.kind != FileKind::Missing),
-                None => Err(self.want(Query::File { path, wants: Wants::default() })),
+                None => Err(self.want(Query::File { path, wants: Wanted::default() })),
             },
             Question::Ignored => match self.look.facts.ignored.get(&path) {
                 Some(ignored) => Ok(*ignored),
@@ -151,15 +152,16 @@ impl Scope<'_> for Without {
 }
 
 /// What a condition can't be true without.
-pub(super) fn wants(when: Option<&Expr>) -> super::Wants {
+pub(super) fn wants(when: Option<&Expr>) -> Wants {
     const STEPS_MAX: u32 = 10_000;
     let needs = |variable| {
         when.is_some_and(|when| when.holds(&Without(variable), &mut { STEPS_MAX }) == Ok(false))
     };
-    super::Wants {
+    Wants {
         reads: needs(Variable::Reads),
         writes: needs(Variable::Writes),
         deletes: needs(Variable::Deletes),
+        ..Wants::default()
     }
 }
 
