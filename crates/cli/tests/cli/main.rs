@@ -8,13 +8,17 @@
     reason = "tests fail by panicking"
 )]
 
+mod bad_definitions;
 mod bad_input;
 mod commands;
 mod concurrency;
 mod crash;
 mod definition_files;
 mod disk;
+mod git_state;
 mod layers;
+mod parallel_work;
+mod protected_files;
 mod support;
 mod verification;
 mod verification_stdio;
