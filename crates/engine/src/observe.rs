@@ -85,47 +85,77 @@ fn payload_digest(payload: &Payload) -> ObservedResult {
     }
 }
 
+/// How long a value may be that stays although the rest of the arguments goes.
+const STAYS_BYTES_MAX: usize = 8 * 1024;
+
 /// Moves what is too large for a record into blobs. A command line stays, as
-/// far as it can be understood: it is what a decision rests on.
+/// far as it can be understood, and so do the paths that a tool is declared to
+/// take: they are what a decision rests on.
 pub fn elide(event: &mut Event, definition: &Definition) -> Vec<Blob> {
-    let pointer = line_pointer(event, definition);
-    let line = pointer.as_deref().and_then(|pointer| take_line(event, pointer));
+    let staying = staying(event, definition);
     let mut elider = Elider(Vec::new());
+    let line = staying.first().filter(|stays| stays.line).map(|stays| stays.pointer.clone());
+    if let (Some(pointer), Some(args)) = (line, arguments(event))
+        && let Some(line) = args.pointer_mut(&pointer)
+    {
+        // Out of the way, so that it does not count.
+        line.take();
+    }
     event.visit(&mut elider);
-    if let (Some(pointer), Some(line)) = (pointer, line) {
-        put_line(event, &pointer, line);
+    if let Some(args) = arguments(event) {
+        staying.into_iter().for_each(|stays| put(args, &stays.pointer, stays.value));
     }
     elider.0
 }
 
-/// Where the command line of a proposed call is.
-fn line_pointer(event: &Event, definition: &Definition) -> Option<String> {
-    let EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } = &event.kind else {
-        return None;
-    };
-    let tool = definition.resolve(tool.as_str());
-    (tool.kind == Kind::Exec).then(|| tool.line_pointer(args).to_string())
+/// A value that stays in the record.
+struct Stays {
+    pointer: String,
+    value: Value,
+    line: bool,
 }
 
-fn take_line(event: &mut Event, pointer: &str) -> Option<Value> {
-    let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = &mut event.kind else {
-        return None;
-    };
-    let line = args.pointer_mut(pointer)?;
-    let fits = line.as_str().is_some_and(|text| text.len() <= LINE_BYTES_MAX);
-    fits.then(|| line.take())
-}
-
-fn put_line(event: &mut Event, pointer: &str, line: Value) {
-    let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = &mut event.kind else {
-        return;
-    };
-    if let Some(place) = args.pointer_mut(pointer) {
-        *place = line;
-    } else if let (Value::Object(fields), Some(key)) = (args, pointer.strip_prefix('/')) {
-        // The rest was too large as a whole; the line still is to be seen.
-        fields.insert(key.to_string(), line);
+fn arguments(event: &mut Event) -> Option<&mut Value> {
+    match &mut event.kind {
+        EventKind::ToolProposed { args: Arguments::Parsed(args), .. } => Some(args),
+        _ => None,
     }
+}
+
+/// What stays of the arguments of a call, the command line first.
+fn staying(event: &Event, definition: &Definition) -> Vec<Stays> {
+    let EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } = &event.kind else {
+        return Vec::new();
+    };
+    if size(args) <= BLOB_OVER_BYTES {
+        return Vec::new();
+    }
+    let tool = definition.resolve(tool.as_str());
+    let line = (tool.kind == Kind::Exec).then(|| tool.line_pointer(args).to_string());
+    let declared = tool.declared.into_iter();
+    let paths = declared.flat_map(|tool| {
+        let lines = tool.offset.iter().chain(&tool.limit);
+        tool.paths.read.iter().chain(&tool.paths.write).chain(lines)
+    });
+    let most = |line: bool| if line { LINE_BYTES_MAX + 2 } else { STAYS_BYTES_MAX };
+    let pointers = line.into_iter().map(|pointer| (pointer, true));
+    pointers
+        .chain(paths.map(|pointer| (pointer.clone(), false)))
+        .filter_map(|(pointer, line)| {
+            let value = args.pointer(&pointer).filter(|value| size(value) <= most(line))?.clone();
+            Some(Stays { pointer, value, line })
+        })
+        .collect()
+}
+
+/// Puts a value where a pointer leads, through what was taken away.
+fn put(args: &mut Value, pointer: &str, value: Value) {
+    let mut at = args;
+    for key in pointer.split('/').skip(1) {
+        let Value::Object(fields) = at else { return };
+        at = fields.entry(key.to_string()).or_insert_with(|| json!({}));
+    }
+    *at = value;
 }
 
 struct Elider(Vec<Blob>);
@@ -145,20 +175,38 @@ impl Payloads for Elider {
     }
 }
 
-/// First the long strings inside a large value, then, if that was not enough,
-/// the whole of it.
+/// First the long strings inside a large value, then its largest lists and
+/// mappings. What is short stays, because decisions hang on it: a path, an amount.
 fn elide_value(value: &mut Value, blobs: &mut Vec<Blob>) {
     if size(value) <= BLOB_OVER_BYTES {
         return;
     }
-    let before = blobs.len();
     elide_strings(value, blobs);
-    if size(value) > BLOB_OVER_BYTES {
-        let whole = value.to_string();
-        blobs.truncate(before);
-        let elided = to_blob(whole, blobs);
-        *value = json!({ "$elided": elided });
+    if size(value) <= BLOB_OVER_BYTES {
+        return;
     }
+    if let Value::Object(fields) = value {
+        let mut sizes: Vec<(usize, String)> = fields
+            .iter()
+            .filter(|(_, field)| field.is_array() || field.is_object())
+            .map(|(name, field)| (size(field), name.clone()))
+            .collect();
+        sizes.sort();
+        let mut left = fields.iter().map(|(name, field)| name.len() + 4 + size(field)).sum::<usize>();
+        while left > BLOB_OVER_BYTES
+            && let Some((bytes, name)) = sizes.pop()
+            && let Some(field) = fields.get_mut(&name)
+        {
+            let elided = to_blob(field.to_string(), blobs);
+            *field = json!({ "$elided": elided });
+            left = left.saturating_sub(bytes) + size(field);
+        }
+        if left <= BLOB_OVER_BYTES {
+            return;
+        }
+    }
+    let elided = to_blob(value.to_string(), blobs);
+    *value = json!({ "$elided": elided });
 }
 
 fn elide_strings(value: &mut Value, blobs: &mut Vec<Blob>) {

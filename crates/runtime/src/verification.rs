@@ -268,7 +268,7 @@ mod tests {
         }
 
         fn directory(&self) -> PathBuf {
-            self.checks().join("1-1")
+            self.checks().join("1")
         }
 
         fn look_by(&self, verifications: &Verifications) -> VerificationFact {

@@ -154,7 +154,7 @@ fn a_file_that_is_extended_is_written_by_no_agent() {
         &world,
         "s",
         &[
-            propose("a", "Write", write_base),
+            propose("a", "Write", &write_base),
             run("b", "echo 'mode: observe' >> team/base.yaml"),
             run("c", "rm -rf team"),
             run("d", "cat team/base.yaml"),
@@ -364,8 +364,8 @@ fn a_layer_above_is_as_protected_as_the_repositorys_own_file() {
         "s",
         &[
             started(),
-            propose("a", "Write", write(managed.clone())),
-            propose("b", "Edit", write(root.join("config/jackline/jackline.yaml"))),
+            propose("a", "Write", &write(managed.clone())),
+            propose("b", "Edit", &write(root.join("config/jackline/jackline.yaml"))),
             run("c", &format!("rm -rf {}", root.join("config").display())),
             run("d", "./opaque"),
         ],

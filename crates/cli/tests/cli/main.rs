@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod bad_definitions;
 mod bad_input;
 mod commands;
 mod concurrency;
@@ -15,7 +16,10 @@ mod crash;
 mod definition_files;
 mod disk;
 mod explain;
+mod git_state;
 mod layers;
+mod parallel_work;
+mod protected_files;
 mod support;
 mod verification;
 mod verification_stdio;

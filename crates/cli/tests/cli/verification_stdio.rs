@@ -163,7 +163,7 @@ fn a_pass_holds_until_the_workspace_changes() {
         tell(&world, "s", &[run("r", "cat jackline.yaml"), finish("r")]);
     }
     assert_eq!(runs(&world), 1);
-    let edit = propose("w", "Write", json!({"file_path": "broken", "content": ""}));
+    let edit = propose("w", "Write", &json!({"file_path": "broken", "content": ""}));
     tell(&world, "s", &[edit]);
     fs::write(world.work().join("broken"), "").unwrap();
     tell(&world, "s", &[finish("w")]);

@@ -25,10 +25,10 @@ pub(crate) fn stop() -> Value {
 
 /// A command line that is about to run.
 pub(crate) fn run(call: &str, line: &str) -> Value {
-    propose(call, "Bash", json!({"command": line}))
+    propose(call, "Bash", &json!({"command": line}))
 }
 
-pub(crate) fn propose(call: &str, tool: &str, args: Value) -> Value {
+pub(crate) fn propose(call: &str, tool: &str, args: &Value) -> Value {
     json!({"event": "tool_proposed", "call": call, "tool": tool, "args": args})
 }
 

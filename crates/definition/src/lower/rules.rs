@@ -474,7 +474,7 @@ fn unknown_rule(name: &str, at: At, own: bool, reader: &mut Reader<'_>) {
     } else {
         let known = builtin::pack_rules();
         let hint = reader.meant(name, known.iter().map(String::as_str), || {
-            "rules of packs are named pack/rule, such as `git/force-push`".to_owned()
+            "rules of packs are named pack/rule, such as `git/push-force`".to_owned()
         });
         (format!("no pack has a rule `{name}`"), hint)
     };

@@ -329,7 +329,7 @@ fn only_rules_of_packs_are_switched_off_by_name() {
     check(&[
         (
             "extends: coding-agent\npacks: { off: [git/no-such-rule-at-all] }",
-            "f:2:16: no pack has a rule `git/no-such-rule-at-all`; rules of packs are named pack/rule, such as `git/force-push`",
+            "f:2:16: no pack has a rule `git/no-such-rule-at-all`; rules of packs are named pack/rule, such as `git/push-force`",
         ),
         (
             "rules: [ { name: own, deny: No., examples: { deny: [x] } } ]\npacks: { observe: [own] }",

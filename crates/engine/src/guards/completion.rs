@@ -123,7 +123,13 @@ impl Guard for CompletionGuard {
             return;
         }
         if record.verdict.is_enforced(Decision::Deny) {
-            if let Some(Completion::Incomplete { feedback, .. }) = &record.verdict.completion {
+            // Waiting for a check to end is no sign that the gate is stuck; it
+            // spends a step like every blocked stop.
+            let waits =
+                record.verdict.violations.iter().any(|v| v.subtype == "verification_running");
+            if let Some(Completion::Incomplete { feedback, .. }) = &record.verdict.completion
+                && !waits
+            {
                 state.turn.block(short(feedback), state.epoch);
             }
             return;
@@ -180,7 +186,7 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
                 decision: Decision::Deny,
                 message: text.clone(),
                 location: missing.first().cloned(),
-                correction: Some("finish the task, then stop".to_string()),
+                correction: Some(problems.correction().to_string()),
             });
             answers.completion = Some(Completion::Incomplete { missing, feedback: text });
         }
@@ -260,6 +266,15 @@ impl Problems {
                 Some(Unsaid::Untrusted) => ("task_incomplete", "untrusted_command"),
                 None => ("task_incomplete", "checker"),
             }
+        }
+    }
+
+    /// What to do about it.
+    fn correction(&self) -> &'static str {
+        match self.unsaid {
+            Some(Unsaid::Running) => "wait a moment, then stop again",
+            Some(Unsaid::Untrusted) => "tell the person; nothing the agent does will help",
+            Some(Unsaid::Broken) | None => "finish the task, then stop",
         }
     }
 

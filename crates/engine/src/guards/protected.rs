@@ -62,7 +62,7 @@ impl Guard for Protected {
                 class: Class::Terminal,
                 decision: Decision::Pause,
                 message: format!(
-                    "`{path}` was changed while a call was under way; it is given back as it was"
+                    "`{path}` was changed while a call was under way; it has to be as it was"
                 ),
                 location: Some(path.to_string()),
                 correction: Some(
@@ -95,7 +95,10 @@ impl Guard for Protected {
         let suspected = is_suspected(state);
         if let Some(seen) = &record.facts.watched {
             for (path, fact) in seen {
-                if !(suspected && state.watched.differs(path, fact)) {
+                let differs = state.watched.differs(path, fact);
+                if differs && (suspected || state.watched.is_damaged(path)) {
+                    state.watched.damage(path);
+                } else {
                     state.watched.accept(path, fact);
                 }
             }
@@ -137,7 +140,10 @@ fn is_suspected(state: &State) -> bool {
 fn changed_in_a_call(look: Look<'_>) -> impl Iterator<Item = (&str, &WatchedFact)> {
     let suspected = is_suspected(look.state);
     let seen = look.facts.watched.iter().flatten();
-    seen.filter(move |(path, fact)| suspected && look.state.watched.differs(path, fact))
+    let watched = &look.state.watched;
+    seen.filter(move |(path, fact)| {
+        (suspected || watched.is_damaged(path)) && watched.differs(path, fact)
+    })
         .map(|(path, fact)| (path.as_str(), fact))
 }
 

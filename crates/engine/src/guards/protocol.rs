@@ -144,6 +144,9 @@ fn control(state: &State, action: Action, answers: &mut Answers) {
 /// The arguments of a call; text is only parsed strictly here.
 pub(crate) fn parse_arguments(args: &Arguments) -> Result<Cow<'_, Value>, String> {
     match args {
+        Arguments::Parsed(value) if is_elided(value) => {
+            Err("they are too many to be looked at".to_string())
+        }
         Arguments::Parsed(value) => Ok(Cow::Borrowed(value)),
         Arguments::Text(Payload::Elided { elided }) => {
             Err(format!("{} bytes of text are too long to check", elided.bytes))
@@ -154,6 +157,11 @@ pub(crate) fn parse_arguments(args: &Arguments) -> Result<Cow<'_, Value>, String
             Err(error) => Err(error.to_string()),
         },
     }
+}
+
+/// Whether nothing is left of arguments but where they are kept.
+fn is_elided(value: &Value) -> bool {
+    value.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("$elided"))
 }
 
 fn objection(

@@ -27,7 +27,7 @@ pub use set::Rules;
 use set::Wants;
 
 /// How many steps the condition of one rule may take.
-const STEPS_MAX: u32 = 20_000;
+const STEPS_MAX: u32 = 250_000;
 
 /// How many steps all rules together may take for one event.
 const STEPS_IN_ALL_MAX: u32 = 2_000_000;

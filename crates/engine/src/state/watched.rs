@@ -12,6 +12,8 @@ use crate::facts::{Tracked, WatchedFact};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Watched {
     files: Vec<Kept>,
+    /// Files that were changed in a call and not seen in order since.
+    damaged: Vec<String>,
     /// Whether something that the agent started may still be at work, although
     /// none of its calls is open.
     pub(crate) loose: bool,
@@ -47,8 +49,21 @@ impl Watched {
         self.contents(path) != fact.sha256
     }
 
+    /// Whether a file is still to be seen in order after it was changed in a call.
+    pub(crate) fn is_damaged(&self, path: &str) -> bool {
+        self.damaged.iter().any(|known| known == path)
+    }
+
+    /// A file was changed in a call and has to be given back.
+    pub(crate) fn damage(&mut self, path: &str) {
+        if !self.is_damaged(path) {
+            self.damaged.push(path.to_string());
+        }
+    }
+
     /// Takes a file as it is for granted from now on.
     pub(crate) fn accept(&mut self, path: &str, fact: &WatchedFact) {
+        self.damaged.retain(|known| known != path);
         self.files.retain(|kept| kept.path != path);
         if let Some(sha256) = fact.sha256 {
             self.files.push(Kept { path: path.to_string(), look: fact.look, sha256 });

@@ -94,7 +94,7 @@ fn a_file_that_was_shut_can_be_read_again() {
     let place = Place::new();
     let was = place.kept("{}", 0o644);
     fs::write(place.file(), "changed").unwrap();
-    fs::set_permissions(place.file(), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(place.file(), Permissions::from_mode(0o000)).unwrap();
     place.give_back(was);
     assert_eq!((place.text().as_str(), place.mode()), ("{}", 0o400));
 }

@@ -118,7 +118,7 @@ impl<'a> Scope<'a> for Sight<'a> {
             Variable::GitDirty => Value::Bool(self.git()?.dirty),
             Variable::GitUntracked => Value::Bool(self.git()?.untracked),
             Variable::GitBranch => Value::text(&self.git()?.branch),
-            Variable::GitProtected => Value::Bool(is_shared(&self.git()?.branch)),
+            Variable::GitProtected => Value::Bool(is_shared(self.git()?)),
         })
     }
 
@@ -177,7 +177,11 @@ fn kind_name(kind: Kind) -> &'static str {
     Kind::ALL.iter().find(|(_, known)| *known == kind).map_or("other", |(name, _)| name)
 }
 
-/// Whether a branch is one that people share.
-fn is_shared(branch: &str) -> bool {
+/// Whether a branch is one that people share. One that nobody knows may be.
+fn is_shared(git: &GitFact) -> bool {
+    let branch = git.branch.as_str();
+    if branch.is_empty() {
+        return git.repository;
+    }
     SHARED.contains(&branch) || SHARED_BELOW.iter().any(|above| branch.starts_with(above))
 }

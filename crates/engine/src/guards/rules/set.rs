@@ -29,6 +29,7 @@ pub struct Rules {
 /// Rules as they are saved.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Packed {
+    #[serde(with = "whole")]
     bytes: Vec<u8>,
     /// Where each rule ends in the bytes.
     ends: Vec<u32>,
@@ -138,6 +139,39 @@ impl Rules {
         let end = *self.packed.ends.get(at)? as usize;
         let rule: Rule = postcard::from_bytes(self.packed.bytes.get(start..end)?).ok()?;
         Some(cell.get_or_init(|| Box::new(rule)))
+    }
+}
+
+/// Bytes as one piece, not one by one.
+mod whole {
+    use alloc::vec::Vec;
+    use core::fmt;
+
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        deserializer.deserialize_bytes(Bytes)
+    }
+
+    struct Bytes;
+
+    impl Visitor<'_> for Bytes {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("bytes")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(Vec::from(bytes))
+        }
     }
 }
 
