@@ -192,7 +192,8 @@ fn elide_value(value: &mut Value, blobs: &mut Vec<Blob>) {
             .map(|(name, field)| (size(field), name.clone()))
             .collect();
         sizes.sort();
-        let mut left = fields.iter().map(|(name, field)| name.len() + 4 + size(field)).sum::<usize>();
+        let mut left =
+            fields.iter().map(|(name, field)| name.len() + 4 + size(field)).sum::<usize>();
         while left > BLOB_OVER_BYTES
             && let Some((bytes, name)) = sizes.pop()
             && let Some(field) = fields.get_mut(&name)

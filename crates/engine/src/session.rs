@@ -373,7 +373,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (1, "1c521e0219ba1bb639800e1b8f886bc5ccc7c5f556518e81df8ccb1f1a6b9a18")
+            (1, "f017e862bd6a473ad5f70fd1b111d6f8e9e58b95fe51257579e092dd49adb15c")
         );
     }
 

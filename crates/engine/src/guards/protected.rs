@@ -62,7 +62,7 @@ impl Guard for Protected {
                 class: Class::Terminal,
                 decision: Decision::Pause,
                 message: format!(
-                    "`{path}` was changed while a call was under way; it has to be as it was"
+                    "`{path}` was changed while a call was under way; it is given back as it was"
                 ),
                 location: Some(path.to_string()),
                 correction: Some(
@@ -144,7 +144,7 @@ fn changed_in_a_call(look: Look<'_>) -> impl Iterator<Item = (&str, &WatchedFact
     seen.filter(move |(path, fact)| {
         (suspected || watched.is_damaged(path)) && watched.differs(path, fact)
     })
-        .map(|(path, fact)| (path.as_str(), fact))
+    .map(|(path, fact)| (path.as_str(), fact))
 }
 
 /// What has to be given back, and with which contents; none is a file that was

@@ -8,8 +8,8 @@ use jackline_shell::Access;
 
 use super::super::{Look, opaque};
 
-use crate::expr::{Expr, Question, Scope, Text, Trouble, Value, Variable};
 use super::set::Wants;
+use crate::expr::{Expr, Question, Scope, Text, Trouble, Value, Variable};
 use crate::facts::{FileKind, GitFact, Query, Wants as Wanted};
 use crate::place::Target;
 use crate::proposal::{Proposal, Run, Touch};

@@ -133,9 +133,9 @@ impl Rules {
         if let Some(rule) = cell.get() {
             return Some(rule);
         }
-        let start = at.checked_sub(1).map_or(Some(0), |before| {
-            self.packed.ends.get(before).map(|end| *end as usize)
-        })?;
+        let start = at
+            .checked_sub(1)
+            .map_or(Some(0), |before| self.packed.ends.get(before).map(|end| *end as usize))?;
         let end = *self.packed.ends.get(at)? as usize;
         let rule: Rule = postcard::from_bytes(self.packed.bytes.get(start..end)?).ok()?;
         Some(cell.get_or_init(|| Box::new(rule)))
