@@ -5,12 +5,14 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::{
-    Dependency, Need, Policy, PolicyRule, SequentialDependency, Tool,
+    Checker, Dependency, Effect, Need, Policy, PolicyRule, Rule, RuleScope, Rules,
+    SequentialDependency, Tool,
 };
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, Definition, Facts, ID_BYTES_MAX, Kind, Now,
-    POLICY_BYTES_MAX, PolicyFact, Query, Record, STATE_BYTES_MAX, Session, Timestamp, observe,
+    CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, Definition, Digest, Digest128, Facts, FileFact, FileKind,
+    ID_BYTES_MAX, Kind, Mode, Now, POLICY_BYTES_MAX, Place, PolicyFact, Query, Record,
+    STATE_BYTES_MAX, Session, Timestamp, VerificationFact, WatchedFact, observe,
 };
 use serde_json::{Value, json};
 
@@ -37,10 +39,49 @@ fn definition() -> Definition {
             .collect(),
         policies: std::iter::once(PolicyRule::SequentialDependency(rule))
             .chain((0..CUSTOM_POLICIES_MAX).map(custom))
+            .chain([PolicyRule::ReadBeforeWrite { deletes: true }])
             .map(|rule| Policy { section: None, rule })
             .collect(),
+        rules: Rules::new(vec![Rule {
+            name: "asks".to_owned(),
+            origin: "test".to_owned(),
+            scope: RuleScope::Tool("asked".to_owned()),
+            commands: Vec::new(),
+            when: None,
+            effect: Effect::Ask,
+            mode: Mode::Enforce,
+            message: "m".repeat(1000),
+            instead: None,
+        }]),
+        protected: (0..40).map(|n| format!("{}{n}", "d/".repeat(60))).collect(),
+        completion: Some(Checker::All(
+            (0..16)
+                .map(|number| Checker::Command {
+                    number,
+                    line: "true".to_owned(),
+                    timeout_seconds: 1,
+                    trusted: true,
+                })
+                .collect(),
+        )),
         ..Definition::default()
     }
+}
+
+/// A file with as many lines as can be counted.
+fn file() -> FileFact {
+    FileFact {
+        bytes: 1,
+        modified: Some(Timestamp::from_ms(i64::MAX)),
+        look: Some(u64::MAX),
+        digest: Some(Digest128::of(b"x")),
+        lines: Some(u64::MAX),
+        ..FileFact::of(FileKind::File)
+    }
+}
+
+fn place() -> Place {
+    Place { workspace: Some("/w".to_owned()), ..Place::default() }
 }
 
 struct Play {
@@ -65,13 +106,28 @@ impl Play {
                     let text = "s".repeat(POLICY_BYTES_MAX);
                     facts.policies.insert(*number, PolicyFact::State { text });
                 }
+                Query::File { path, .. } => {
+                    facts.files.insert(path.clone(), file());
+                }
+                Query::Watched { files } => {
+                    let there = WatchedFact { look: u64::MAX, sha256: Some(Digest::of(b"x")) };
+                    let seen = files.iter().map(|file| (file.path.clone(), there.clone()));
+                    facts.watched = Some(seen.collect());
+                }
+                Query::Verification { run, .. } => {
+                    let tail = "t".repeat(2000);
+                    facts.verifications.insert(*run, VerificationFact::TimedOut { tail });
+                }
                 _ => {}
             }
         }
         let verdict = self.session.decide(&event, &facts);
         let seq = self.session.seq() + 1;
         self.session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
-        self.largest = self.largest.max(self.session.snapshot().len());
+        // Saving takes longer than deciding, and the state grows slowly.
+        if seq.is_multiple_of(32) || seq > 14_000 {
+            self.largest = self.largest.max(self.session.snapshot().len());
+        }
     }
 
     fn call(&mut self, id: usize, tool: &str, finish: bool) {
@@ -85,7 +141,7 @@ impl Play {
 
 #[test]
 fn the_largest_state_fits() {
-    let session = Session::new(Arc::new(definition()), Arc::default());
+    let session = Session::new(Arc::new(definition()), Arc::new(place()));
     let mut play = Play { session, largest: 0 };
     for n in 0..PREREQUISITES {
         play.call(n, &name('p', n), true);
@@ -100,15 +156,54 @@ fn the_largest_state_fits() {
             "cache_read":huge,"cache_creation":huge,
         }));
     }
+    play.send(json!({"event":"stop_proposed"}));
+    // Files read in pieces by many, and directories searched.
+    for n in 0..1200_u32 {
+        let (call, actor) = (name('f', n as usize), name('a', n as usize % 40));
+        let path = format!("some/directory/of/the/project/file-{n}.rs");
+        for piece in 0..5 {
+            let offset = 1_000_000_000 + piece * 1000 + n;
+            play.send(json!({
+                "event":"tool_proposed","actor":actor,"call":call,"tool":"Read",
+                "args":{"file_path":path,"offset":offset,"limit":piece + 1},
+            }));
+            play.send(json!({"event":"tool_finished","actor":actor,"call":call,"status":"ok"}));
+        }
+    }
+    for n in 0..40_usize {
+        let directory = format!("{n}{}", "/dir".repeat(60));
+        let call = name('g', n);
+        play.send(json!({
+            "event":"tool_proposed","call":call,"tool":"Grep","args":{"path":directory},
+        }));
+        play.send(json!({"event":"tool_finished","call":call,"status":"ok"}));
+    }
+    // What waits for a person, and what a person said.
+    for n in 0..60_usize {
+        play.send(json!({
+            "event":"tool_proposed","call":name('q', n),"tool":"asked","args":{"n":n},
+        }));
+        let why = "\u{10ffff}".repeat(400);
+        let action = if n % 2 == 0 { "grant" } else { "refuse" };
+        if n < 40 {
+            play.send(json!({"event":"control","action":action,"why":why,"seconds":u32::MAX}));
+        }
+    }
     // Lost and denied ones, then as many open ones as are kept.
     for n in 1000..1200 {
         play.call(n, &name('x', n), false);
     }
     let words = "\u{10ffff}".repeat(400);
     play.send(json!({"event":"control","action":"pause","by":words,"why":words}));
+    play.send(json!({"event":"control","action":"resume"}));
     for n in 1200..1300 {
-        play.call(n, &name('x', n), false);
+        let line = format!("cat {} > {n}", "f".repeat(100));
+        play.send(json!({
+            "event":"tool_proposed","actor":name('a', n % 40),"call":name('x', n),"tool":"Bash",
+            "args":{"command":line},
+        }));
     }
+    play.send(json!({"event":"control","action":"pause","by":words,"why":words}));
     assert!(play.largest > STATE_BYTES_MAX / 2, "{} bytes: is this the worst?", play.largest);
     assert!(play.largest <= STATE_BYTES_MAX, "{} bytes", play.largest);
 }

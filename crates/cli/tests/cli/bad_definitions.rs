@@ -278,7 +278,7 @@ fn a_condition_that_takes_too_long_denies_and_says_that_the_rule_is_broken() {
     assert_eq!(
         message(&verdict),
         "the guard is broken, not the call: the condition of rule `loops` can't be answered: it \
-         takes more than 20000 steps"
+         takes more than 250000 steps"
     );
     world.prove("s");
 }

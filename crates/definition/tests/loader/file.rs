@@ -265,7 +265,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "aac7f9d81c9dbf450691546f7057119f130b6019a736fa357e184bf6989fc2bb"
+        "2c723bd97b15ca2b510b1d89273eeff4cf1f7a03c10cf918b8cdd3e1615e0db5"
     );
 }
 

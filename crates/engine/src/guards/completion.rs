@@ -123,14 +123,12 @@ impl Guard for CompletionGuard {
             return;
         }
         if record.verdict.is_enforced(Decision::Deny) {
-            // Waiting for a check to end is no sign that the gate is stuck; it
-            // spends a step like every blocked stop.
+            // Waiting for a check to end says the same for a good reason.
             let waits =
                 record.verdict.violations.iter().any(|v| v.subtype == "verification_running");
-            if let Some(Completion::Incomplete { feedback, .. }) = &record.verdict.completion
-                && !waits
-            {
-                state.turn.block(short(feedback), state.epoch);
+            if let Some(Completion::Incomplete { feedback, .. }) = &record.verdict.completion {
+                let text = (!waits).then(|| short(feedback));
+                state.turn.block(text, state.epoch);
             }
             return;
         }

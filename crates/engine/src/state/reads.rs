@@ -19,8 +19,14 @@ use crate::time::Timestamp;
 /// How many records are kept.
 const RECORDS_MAX: usize = 1024;
 
-/// How much room their paths may take.
-const PATH_BYTES_MAX: usize = 28 * 1024;
+/// How much room they may take: several hundred files of a common project.
+const BYTES_MAX: u32 = 42 * 1024;
+
+/// What a record takes besides its path and its ranges.
+const RECORD_BYTES: usize = 42;
+
+/// What a range takes.
+const RANGE_BYTES: usize = 10;
 
 /// How many searched directories are kept, and how long their names may be.
 const SEARCHED_MAX: usize = 16;
@@ -33,7 +39,7 @@ const RANGES_MAX: usize = 4;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reads {
     records: Vec<ReadRecord>,
-    path_bytes: u32,
+    bytes: u32,
     /// Directories that were searched, the latest at the end.
     searched: Vec<Searched>,
 }
@@ -42,7 +48,7 @@ pub(crate) struct Reads {
 /// was not changed since.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Searched {
-    actor: u64,
+    actor: u32,
     directory: String,
     at: Timestamp,
     seq: u64,
@@ -51,17 +57,30 @@ struct Searched {
 /// What one actor has seen of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReadRecord {
-    actor: u64,
+    actor: u32,
     path: String,
     /// How the file looked then, and its contents.
     look: u64,
-    digest: Digest128,
+    contents: Contents,
     lines: u32,
     seen: Seen,
     /// Whether it is known to have been changed by somebody else since.
     stale: bool,
     /// The record that used it last.
     used: u64,
+}
+
+/// Half of a fingerprint: enough to see that a file is another.
+type Contents = [u8; 8];
+
+fn contents(digest: &Digest128) -> Contents {
+    digest.as_bytes().first_chunk().copied().unwrap_or_default()
+}
+
+/// A short name for an actor.
+fn whose(actor: &ActorId) -> u32 {
+    let hash = short(actor.as_str());
+    u32::try_from((hash >> 32) ^ (hash & 0xffff_ffff)).unwrap_or_default()
 }
 
 /// How much of a file was seen.
@@ -118,7 +137,7 @@ impl Reads {
 
     /// An actor searched a directory with everything below it.
     pub(crate) fn searched(&mut self, actor: &ActorId, directory: &str, at: Timestamp, seq: u64) {
-        let actor = short(actor.as_str());
+        let actor = whose(actor);
         self.searched.retain(|known| (known.actor, known.directory.as_str()) != (actor, directory));
         if self.searched.len() >= SEARCHED_MAX {
             self.searched.remove(0);
@@ -129,7 +148,7 @@ impl Reads {
     }
 
     fn was_searched(&self, actor: &ActorId, path: &str, fact: &FileFact) -> bool {
-        let actor = short(actor.as_str());
+        let actor = whose(actor);
         self.searched.iter().any(|known| {
             known.actor == actor
                 && is_within(path, &known.directory)
@@ -195,7 +214,7 @@ impl Reads {
 
     /// An actor's context was compacted: it may have forgotten what it saw.
     pub(crate) fn forget(&mut self, actor: &ActorId) {
-        let actor = short(actor.as_str());
+        let actor = whose(actor);
         self.searched.retain(|known| known.actor != actor);
         self.retain(|record| record.actor != actor);
     }
@@ -256,23 +275,23 @@ impl Reads {
     }
 
     fn find(&self, actor: &ActorId, path: &str) -> Option<&ReadRecord> {
-        let actor = short(actor.as_str());
+        let actor = whose(actor);
         self.records.iter().find(|record| record.actor == actor && record.path == path)
     }
 
     fn take(&mut self, actor: &ActorId, path: &str) -> Option<ReadRecord> {
-        let actor = short(actor.as_str());
+        let actor = whose(actor);
         let at =
             self.records.iter().position(|record| record.actor == actor && record.path == path)?;
         let record = self.records.swap_remove(at);
-        self.path_bytes -= room(&record);
+        self.bytes -= room(&record);
         Some(record)
     }
 
     fn keep(&mut self, record: ReadRecord) {
-        self.path_bytes += room(&record);
+        self.bytes += room(&record);
         self.records.push(record);
-        while self.records.len() > RECORDS_MAX || self.path_bytes as usize > PATH_BYTES_MAX {
+        while self.records.len() > RECORDS_MAX || self.bytes > BYTES_MAX {
             let oldest = self
                 .records
                 .iter()
@@ -280,13 +299,13 @@ impl Reads {
                 .min_by_key(|(_, record)| record.used)
                 .map(|(at, _)| at);
             let Some(at) = oldest else { return };
-            self.path_bytes -= room(&self.records.swap_remove(at));
+            self.bytes -= room(&self.records.swap_remove(at));
         }
     }
 
     fn retain(&mut self, keep: impl Fn(&ReadRecord) -> bool) {
         self.records.retain(keep);
-        self.path_bytes = self.records.iter().map(room).sum();
+        self.bytes = self.records.iter().map(room).sum();
     }
 }
 
@@ -297,10 +316,10 @@ impl ReadRecord {
             return None;
         };
         Some(Self {
-            actor: short(actor.as_str()),
+            actor: whose(actor),
             path: path.to_string(),
             look,
-            digest,
+            contents: contents(&digest),
             lines: fact.lines.map_or(u32::MAX, |lines| u32::try_from(lines).unwrap_or(u32::MAX)),
             seen: Seen::Ranges(Vec::new()),
             stale: false,
@@ -309,12 +328,20 @@ impl ReadRecord {
     }
 
     fn is_current(&self, fact: &FileFact) -> bool {
-        !self.stale && (fact.look == Some(self.look) || fact.digest == Some(self.digest))
+        !self.stale
+            && (fact.look == Some(self.look)
+                || fact.digest.as_ref().map(contents) == Some(self.contents))
     }
 }
 
+/// How much room a record takes.
 fn room(record: &ReadRecord) -> u32 {
-    u32::try_from(record.path.len()).unwrap_or(u32::MAX)
+    let ranges = match &record.seen {
+        Seen::Whole => 0,
+        Seen::Ranges(ranges) => ranges.len(),
+    };
+    let bytes = record.path.len() + RECORD_BYTES + ranges * RANGE_BYTES;
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 enum Extent {
@@ -413,11 +440,11 @@ mod tests {
         for n in 0..5000 {
             reads.saw(&main, &alloc::format!("f{n}"), Part::Whole, &fact("a"), n);
         }
-        assert_eq!(reads.records.len(), RECORDS_MAX);
+        assert!(reads.records.len() > 500 && reads.records.len() <= RECORDS_MAX);
         assert_eq!(reads.knows(&main, "f0", &fact("a")), Knows::Nothing);
         assert_eq!(reads.knows(&main, "f4999", &fact("a")), Knows::Whole);
         reads.saw(&main, &"long".repeat(8000), Part::Whole, &fact("a"), 6000);
-        assert!(reads.path_bytes as usize <= PATH_BYTES_MAX);
+        assert!(reads.bytes <= BYTES_MAX);
     }
 
     #[test]

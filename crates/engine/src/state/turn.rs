@@ -55,11 +55,16 @@ impl Turn {
         Self { number: self.number + 1, ..Self::default() }
     }
 
-    /// Counts a blocked stop.
-    pub(crate) fn block(&mut self, text: u64, epoch: u64) {
-        let again = self.last_block == Some((text, epoch));
-        self.same = if again { self.same.saturating_add(1) } else { 1 };
+    /// Counts a blocked stop, and whether it says the same again; one without a
+    /// text only waits.
+    pub(crate) fn block(&mut self, text: Option<u64>, epoch: u64) {
         self.blocks = self.blocks.saturating_add(1);
-        self.last_block = Some((text, epoch));
+        let block = text.map(|text| (text, epoch));
+        self.same = match block {
+            Some(_) if self.last_block == block => self.same.saturating_add(1),
+            Some(_) => 1,
+            None => 0,
+        };
+        self.last_block = block;
     }
 }
