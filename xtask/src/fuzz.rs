@@ -24,7 +24,7 @@ struct Target {
     options: &'static [&'static str],
 }
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 5] = [
     Target {
         name: "shell",
         input_bytes_max: 4096,
@@ -35,6 +35,13 @@ const TARGETS: [Target; 4] = [
     Target {
         name: "definition",
         input_bytes_max: 8192,
+        sanitizer: "none",
+        compares: true,
+        options: &[],
+    },
+    Target {
+        name: "expression",
+        input_bytes_max: 1024,
         sanitizer: "none",
         compares: true,
         options: &[],

@@ -25,7 +25,7 @@ usage: cargo xtask COMMAND
   bench corpus F…  decide recorded runs (.jsonl.gz) again, and count what would
                    have been in the way
   fuzz [TARGET…] [--runs N]
-                   fuzz shell, definition, wire, session with cargo-fuzz on nightly,
+                   fuzz shell, definition, expression, wire, session with cargo-fuzz,
                    5,000,000 inputs each unless told";
 
 fn main() -> ExitCode {

@@ -69,6 +69,11 @@ fn every_file_loads_or_says_where_it_is_wrong() {
 }
 
 #[test]
+fn every_condition_is_read_or_says_where_it_is_wrong() {
+    run("expression", 5_000);
+}
+
+#[test]
 fn every_line_on_the_wire_is_an_event_or_a_mistake() {
     run("wire", 10_000);
 }
