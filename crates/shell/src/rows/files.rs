@@ -161,6 +161,13 @@ pub(super) fn edits(scene: &mut Scene<'_, '_>) {
     }
 }
 
+/// `sd find replace file`: what is changed stands behind what is looked for.
+pub(super) fn edits_rest(scene: &mut Scene<'_, '_>) {
+    for path in scene.operands().into_iter().skip(2) {
+        scene.effect(Access::Edit, path, false);
+    }
+}
+
 pub(super) fn dd(scene: &mut Scene<'_, '_>) {
     for word in scene.words.iter().skip(1) {
         if word.text.starts_with("of=") {

@@ -227,6 +227,15 @@ pub(super) fn output_option(scene: &mut Scene<'_, '_>) {
     }
 }
 
+/// `pg_dump -f file`, `mysqldump -r file`, `redis-cli --rdb file`.
+pub(super) fn dumps(scene: &mut Scene<'_, '_>) {
+    for option in ["f", "file", "r", "result-file", "o", "out", "archive", "rdb"] {
+        if let Some(path) = scene.value(&[option]) {
+            scene.write(path);
+        }
+    }
+}
+
 /// `aria2c -o file url`.
 pub(super) fn aria2c(scene: &mut Scene<'_, '_>) {
     let dir = scene.value(&["d", "dir"]).unwrap_or_else(|| Word::literal("."));
