@@ -13,6 +13,7 @@ use crate::line::{Known, Word};
 use crate::parse::Parser;
 use crate::scan::{Place, is_name};
 use crate::state::State;
+use crate::transform::transformed;
 use crate::tree::{BRACE, EXPANDS, Id, QUOTED, RawWord, Tree};
 
 /// Expands words of one text.
@@ -326,7 +327,9 @@ impl<'a> Expander<'_, 'a> {
             }
             _ => inner,
         };
-        if let Some(value) = self.parameter_value(name) {
+        let value = self.parameter_value(name);
+        let value = value.or_else(|| transformed(self.state, inner).map(Cow::Owned));
+        if let Some(value) = value {
             if split == Split::Yes && self.state.ifs {
                 build.leave(self.source.get(at..past).unwrap_or_default());
             } else if split == Split::Yes {

@@ -37,6 +37,7 @@ mod simple;
 mod state;
 mod streams;
 mod texts;
+mod transform;
 mod tree;
 mod walk;
 
