@@ -27,6 +27,7 @@ mod dollar;
 mod expand;
 mod limits;
 mod line;
+mod made;
 mod matching;
 mod parse;
 mod redirect;

@@ -165,7 +165,9 @@ fn transfer(scene: &mut Scene<'_, '_>) {
     }
     if !is_remote(&target) {
         scene.effect(Access::Write, target.clone(), recursive);
-        for source in &operands {
+        // `rsync dir/ target` copies what is in the directory.
+        let whole = scene.exact(0).is_some_and(|name| base_name(name) == "rsync");
+        for source in operands.iter().filter(|source| !(whole && source.text.ends_with('/'))) {
             let name = source.text.rsplit(':').next().unwrap_or_default();
             let name = Word { text: Cow::Owned(String::from(name)), known: source.known };
             scene.effect(Access::Write, Scene::inside(&target, &name), recursive);
