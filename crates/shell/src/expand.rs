@@ -9,10 +9,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::braces::{self, Braces};
+use crate::limits::ITEMS_MAX;
 use crate::line::{Known, Word};
 use crate::parse::Parser;
 use crate::scan::{Place, is_name};
 use crate::state::State;
+use crate::transform::transformed;
 use crate::tree::{BRACE, EXPANDS, Id, QUOTED, RawWord, Tree};
 
 /// Expands words of one text.
@@ -78,6 +80,14 @@ impl<'a> Expander<'_, 'a> {
         if self.positional_list(text, out) {
             return;
         }
+        if let Some(words) = self.array_words(text) {
+            out.extend(words.iter().cloned());
+            return;
+        }
+        if let Some(pattern) = self.matched_name(text) {
+            out.push(Word::glob(String::from(pattern)));
+            return;
+        }
         self.build(raw, raw.start as usize, Split::Yes, out);
     }
 
@@ -133,6 +143,54 @@ impl<'a> Expander<'_, 'a> {
         }
         out.extend(parameters.iter().cloned());
         true
+    }
+
+    /// `"${a[@]}"` and `${a[0]}`, where the words of the array are known.
+    fn array_words(&self, text: &str) -> Option<&[Word<'static>]> {
+        let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let inside = quoted.unwrap_or(text).strip_prefix("${")?.strip_suffix('}')?;
+        let (name, subscript) = inside.strip_suffix(']')?.split_once('[')?;
+        let words = self.state.array(name)?;
+        match subscript {
+            "@" | "*" => Some(words),
+            number => {
+                let number: usize = number.parse().ok()?;
+                words.get(number..=number)
+            }
+        }
+    }
+
+    /// The words between the parentheses of `a=(b c)`; none where they have
+    /// places of their own.
+    pub(crate) fn array(&self, text: &str) -> Option<Vec<Word<'static>>> {
+        let mut parser = Parser::new(text);
+        let mut words = Vec::new();
+        loop {
+            parser.skip_blanks();
+            parser.skip_newlines();
+            let Ok(Some(id)) = parser.word(Place::Argument) else { break };
+            let raw = parser.tree.word(id).copied()?;
+            let inner = Expander { source: text, tree: &parser.tree, state: self.state };
+            let mut found = Vec::new();
+            inner.words(&raw, &mut found);
+            words.extend(found.into_iter().map(Word::into_owned));
+        }
+        let plain = parser.at == text.len() && words.len() <= ITEMS_MAX;
+        (plain && !text.contains("]=")).then_some(words)
+    }
+
+    /// The variable of a loop over the names that a pattern matches, alone.
+    fn matched_name(&self, text: &str) -> Option<&str> {
+        let parameter = |name: &str| {
+            let number = name.parse::<usize>().ok()?.checked_sub(1)?;
+            let word = self.state.positional.as_ref()?.get(number)?;
+            (word.known == Known::Glob).then_some(&*word.text)
+        };
+        let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let name = quoted.unwrap_or(text).strip_prefix('$')?;
+        let braced = name.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
+        let name = braced.unwrap_or(name);
+        self.state.pattern(name).or_else(|| parameter(name))
     }
 
     fn runs_commands(&self, raw: &RawWord) -> bool {
@@ -326,7 +384,9 @@ impl<'a> Expander<'_, 'a> {
             }
             _ => inner,
         };
-        if let Some(value) = self.parameter_value(name) {
+        let value = self.parameter_value(name);
+        let value = value.or_else(|| transformed(self.state, inner).map(Cow::Owned));
+        if let Some(value) = value {
             if split == Split::Yes && self.state.ifs {
                 build.leave(self.source.get(at..past).unwrap_or_default());
             } else if split == Split::Yes {
@@ -347,6 +407,9 @@ impl<'a> Expander<'_, 'a> {
             return self.state.value(name).map(|value| Cow::Borrowed(&**value));
         }
         let number: usize = name.parse().ok()?;
+        if number == 0 {
+            return self.state.zero.as_deref().map(Cow::Borrowed);
+        }
         let word = self.state.positional.as_ref()?.get(number.checked_sub(1)?)?;
         word.exact().map(Cow::Borrowed)
     }

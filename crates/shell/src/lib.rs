@@ -27,6 +27,7 @@ mod dollar;
 mod expand;
 mod limits;
 mod line;
+mod made;
 mod matching;
 mod parse;
 mod redirect;
@@ -37,6 +38,7 @@ mod simple;
 mod state;
 mod streams;
 mod texts;
+mod transform;
 mod tree;
 mod walk;
 

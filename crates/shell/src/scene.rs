@@ -42,6 +42,11 @@ impl<'a> Leading<'_, 'a> {
         given.filter_map(|(_, value)| value.clone()).next_back()
     }
 
+    /// Whether no other options than these are given.
+    pub(crate) fn is_plain(&self, names: &[&str]) -> bool {
+        self.options.iter().all(|(given, _)| names.contains(given))
+    }
+
     /// Whether every option that is given has a value.
     pub(crate) fn all_have_values(&self) -> bool {
         self.options.iter().all(|(_, value)| value.is_some())
@@ -263,7 +268,15 @@ impl<'w, 'a> Scene<'w, 'a> {
     }
 
     pub(crate) fn effect(&mut self, access: Access, path: Word<'a>, recursive: bool) {
-        if is_device(&path) || (path.text.is_empty() && path.known == Known::Literal) {
+        if path.text.is_empty() && path.known == Known::Literal {
+            return;
+        }
+        if is_device(&path) {
+            let reads = matches!(access, Access::Read(_));
+            let opened = if reads { Vec::new() } else { self.walk.reopened(&path, access) };
+            if let Some(command) = self.walk.commands.get_mut(self.index) {
+                command.effects.extend(opened);
+            }
             return;
         }
         if let Some(command) = self.walk.commands.get_mut(self.index) {

@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::expand::Expander;
-use crate::limits::{COMMANDS_MAX, NAMES_MAX};
-use crate::line::{Access, Command, Dir, Effect, Known, Reason, Span, Word, base_name};
+use crate::limits::COMMANDS_MAX;
+use crate::line::{Command, Dir, Effect, Known, Reason, Span, Word, base_name};
 use crate::rows;
 use crate::scene::Scene;
 use crate::state::{Function, State};
@@ -81,7 +81,7 @@ const RUNNING_VARIABLES: [&str; 53] = [
 
 /// Whether a variable makes programs run others.
 pub(crate) fn is_running_variable(name: &str) -> bool {
-    RUNNING_VARIABLES.binary_search(&name).is_ok()
+    RUNNING_VARIABLES.binary_search(&name).is_ok() || name.starts_with("GIT_CONFIG_VALUE_")
 }
 
 impl<'a> Walk<'a> {
@@ -116,6 +116,7 @@ impl<'a> Walk<'a> {
         }
         let outer = stdin.map(|stdin| core::mem::replace(&mut self.stdin, stdin));
         let shown = self.shown;
+        let index = self.commands.len();
         self.shown &= !away;
         if leading == 0 {
             self.run(list, effects, exit, span);
@@ -125,6 +126,7 @@ impl<'a> Walk<'a> {
             self.run(list, effects, exit, span);
             self.state.restore(&saved, names.into_iter());
         }
+        self.remember_written(index);
         self.shown = shown;
         let keep = core::mem::take(&mut self.keep_stdin);
         if let Some(outer) = outer.filter(|_| !keep) {
@@ -171,8 +173,12 @@ impl<'a> Walk<'a> {
         }
         if path.len() != name.len() && !is_system_path(&path) {
             self.add_opaque(Reason::ScriptFile, path.clone(), Some(index));
+            self.run_made(index, &path, exit, span);
         }
         let Some(row) = row else {
+            if let Some(subcommand) = name.strip_prefix("git-") {
+                self.run_git(index, subcommand, exit, span);
+            }
             if is_odd(name) {
                 self.add_opaque(Reason::UnknownProgram, path, Some(index));
             } else if path.len() == name.len() || is_system_path(&path) {
@@ -188,6 +194,16 @@ impl<'a> Walk<'a> {
         if let Some(command) = self.commands.get_mut(index) {
             command.words = words;
         }
+    }
+
+    /// `git-push` is `git push` under a name of its own.
+    fn run_git(&mut self, index: usize, subcommand: &str, exit: Status, span: Span) {
+        let Some(command) = self.commands.get(index) else { return };
+        let words = command.words.clone();
+        let mut git = Vec::from([Word::literal("git"), Word::literal(String::from(subcommand))]);
+        git.extend(words.iter().skip(1).cloned());
+        let mut scene = Scene { walk: self, words: &words, index, exit, options: "", span };
+        scene.run(git, exit);
     }
 
     /// Adds a command, unless there are as many as we follow.
@@ -335,9 +351,25 @@ impl<'a> Walk<'a> {
                 self.evaluated(Some(&value.text));
             }
             self.assign(assignment.name, value, assignment.append);
+            if raw.traits & ARRAY != 0 && !assignment.append {
+                self.assign_array(tree, raw, assignment.name);
+            }
             names.push(assignment.name);
         }
         names
+    }
+
+    /// Makes an assignment of the form `a=(b c)`.
+    fn assign_array(&mut self, tree: &Tree, raw: &RawWord, name: &str) {
+        let source: &'a str = self.source;
+        let text = source.get(raw.start as usize..raw.end as usize).unwrap_or_default();
+        let inside = text.strip_suffix(')').and_then(|text| text.split_once("=("));
+        let expander = Expander { source: self.source, tree, state: &self.state };
+        let words =
+            inside.filter(|(left, _)| *left == name).and_then(|(_, text)| expander.array(text));
+        if let Some(words) = words {
+            self.state.assign_array(name, words);
+        }
     }
 
     pub(crate) fn assign(&mut self, name: &str, value: Option<&Word<'a>>, append: bool) {
@@ -401,8 +433,11 @@ impl<'a> Walk<'a> {
                 ExpansionKind::Parameter => {
                     let source: &'a str = self.source;
                     let inside = source.get(start..end).unwrap_or_default();
-                    if inside.ends_with("@P}") {
-                        self.add_opaque(Reason::UnknownScript, Cow::Borrowed(inside), None);
+                    if let Some(name) = inside.strip_suffix("@P}") {
+                        let name = name.trim_start_matches("${");
+                        let value = self.state.value(name).map(|value| String::from(&**value));
+                        let text = value.map_or(Cow::Borrowed(inside), Cow::Owned);
+                        self.add_opaque(Reason::UnknownScript, text, None);
                     }
                 }
                 ExpansionKind::Arithmetic => {}
@@ -413,41 +448,6 @@ impl<'a> Walk<'a> {
     pub(crate) fn substitutions_of(&mut self, tree: &Tree, word: Id) {
         if let Some(raw) = tree.word(word) {
             self.substitutions(tree, raw, Status::LOST);
-        }
-    }
-
-    /// Notes that two names now stand for one file.
-    pub(crate) fn shared_link(&mut self, link: &Word<'a>, target: &Word<'a>) {
-        if self.shared.links.len() >= NAMES_MAX {
-            self.give_up();
-            return;
-        }
-        let link = String::from(&*link.text);
-        self.shared.links.push((link, target.clone().into_owned()));
-    }
-
-    /// Writing through a link made by the same line is writing what it leads to.
-    pub(crate) fn follow_links(&mut self) {
-        for (link, target) in core::mem::take(&mut self.shared.links) {
-            for command in &mut self.commands {
-                let through = command.effects.iter().filter_map(|effect| {
-                    let writes = matches!(
-                        effect.access,
-                        Access::Write | Access::Append | Access::Edit | Access::Touch
-                    );
-                    let rest = effect.path.text.strip_prefix(link.as_str())?;
-                    if !writes || !(rest.is_empty() || rest.starts_with('/')) {
-                        return None;
-                    }
-                    let text = Cow::Owned([&target.text, rest].concat());
-                    let path = Word { text, known: target.known };
-                    Some(Effect { access: effect.access, path, recursive: effect.recursive })
-                });
-                let through: Vec<_> = through.collect();
-                if !command.is("ln") && !command.is("cp") {
-                    command.effects.extend(through);
-                }
-            }
         }
     }
 

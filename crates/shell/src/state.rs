@@ -26,12 +26,20 @@ pub(crate) struct State {
     pub(crate) fallback: Option<Dir>,
     /// `$1` and so on; `None` where they come from outside.
     pub(crate) positional: Option<Arc<[Word<'static>]>>,
+    /// `$0`, where a shell was given one.
+    pub(crate) zero: Option<Arc<str>>,
+    /// Arrays this line made, word by word.
+    arrays: Vec<(String, Arc<[Word<'static>]>)>,
+    /// Variables of loops that run over the names a pattern matches.
+    patterns: Vec<(String, Arc<str>)>,
     pub(crate) pipefail: bool,
     pub(crate) errexit: bool,
     /// `IFS` was changed, so an unquoted value may fall apart in other places.
     pub(crate) ifs: bool,
     /// `HOME` was changed, so `~` may be anywhere.
     pub(crate) home: bool,
+    /// `CDPATH` was changed, so `cd dir` may lead anywhere.
+    cdpath: bool,
     /// Nothing runs from here on: `exit`, `return`, `break`.
     pub(crate) dead: bool,
 }
@@ -65,6 +73,9 @@ impl State {
     pub(crate) fn assign(&mut self, name: &str, value: Option<Arc<str>>) {
         self.ifs |= name == "IFS";
         self.home |= name == "HOME";
+        self.cdpath |= name == "CDPATH";
+        self.patterns.retain(|(other, _)| other != name);
+        self.arrays.retain(|(other, _)| other != name);
         match self.variables.iter_mut().find(|(other, _)| other == name) {
             Some((_, old)) => *old = value,
             // What was never set is unknown already.
@@ -78,8 +89,32 @@ impl State {
         }
     }
 
+    /// Assigns the words of an array.
+    pub(crate) fn assign_array(&mut self, name: &str, words: Vec<Word<'static>>) {
+        self.assign(name, None);
+        self.arrays.push((String::from(name), words.into()));
+    }
+
+    /// The words of an array.
+    pub(crate) fn array(&self, name: &str) -> Option<&[Word<'static>]> {
+        self.arrays.iter().find(|(other, _)| other == name).map(|(_, words)| &**words)
+    }
+
+    /// Assigns one of the names that a pattern matches.
+    pub(crate) fn assign_matching(&mut self, name: &str, pattern: &str) {
+        self.assign(name, None);
+        self.patterns.push((String::from(name), Arc::from(pattern)));
+    }
+
+    /// The pattern that the value of a variable matches.
+    pub(crate) fn pattern(&self, name: &str) -> Option<&str> {
+        self.patterns.iter().find(|(other, _)| other == name).map(|(_, pattern)| &**pattern)
+    }
+
     pub(crate) fn forget_variables(&mut self) {
         self.variables.clear();
+        self.patterns.clear();
+        self.arrays.clear();
     }
 
     /// The variables for a while, to be put back with [`State::restore`].
@@ -101,7 +136,8 @@ impl State {
 
     /// What a child process starts with: the directory, and no variable of ours.
     pub(crate) fn child(&self) -> Self {
-        Self { dir: self.dir.clone(), home: self.home, ..Self::default() }
+        let (home, cdpath) = (self.home, self.cdpath);
+        Self { dir: self.dir.clone(), home, cdpath, ..Self::default() }
     }
 
     /// After a command that succeeded.
@@ -167,10 +203,16 @@ impl State {
         if self.positional != other.positional {
             self.positional = None;
         }
+        if self.zero != other.zero {
+            self.zero = None;
+        }
+        self.patterns.retain(|pattern| other.patterns.contains(pattern));
+        self.arrays.retain(|array| other.arrays.contains(array));
         self.pipefail &= other.pipefail;
         self.errexit &= other.errexit;
         self.ifs |= other.ifs;
         self.home |= other.home;
+        self.cdpath |= other.cdpath;
         self
     }
 
@@ -185,6 +227,7 @@ impl State {
     pub(crate) fn change_dir(&mut self, target: Option<&Word<'_>>) {
         let old = self.dir.clone();
         self.dir = match target {
+            Some(word) if self.cdpath && !word.text.starts_with(['/', '.']) => Dir::Unknown,
             Some(word) => moved(&old, word),
             None if self.home => Dir::Unknown,
             None => Dir::In(Arc::from("~")),

@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
                 Stdin::Text(text) => Stdin::Text(Cow::Owned(text.clone().into_owned())),
                 Stdin::Partly(text) => Stdin::Partly(Cow::Owned(text.clone().into_owned())),
                 Stdin::File(word) => Stdin::File(word.clone().into_owned()),
-                Stdin::Unknown => Stdin::Unknown,
+                Stdin::Names(_) | Stdin::Unknown => Stdin::Unknown,
             },
             output: None,
             substituted: None,

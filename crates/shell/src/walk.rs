@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use crate::expand::Expander;
 use crate::limits::{COMMANDS_MAX, ITEMS_MAX, NAMES_MAX};
 use crate::line::{Command, Dir, Exit, Known, Opaque, Reason, Span, Word};
+use crate::made::Renamed;
 use crate::state::{Function, State};
 use crate::tree::{Id, Link, NONE, Node, NodeKind, Tree, number};
 
@@ -80,7 +81,13 @@ pub(crate) struct Shared {
     /// Functions that were defined and not called.
     pub(crate) uncalled: Vec<Function>,
     /// Names that links made by this line give to other files.
-    pub(crate) links: Vec<(String, Word<'static>)>,
+    pub(crate) links: Vec<Renamed>,
+    /// Files this line has written, and what is in them.
+    pub(crate) written: Vec<(String, String)>,
+    /// Texts that redirections of this line put on descriptors but the input.
+    pub(crate) handed: Vec<String>,
+    /// Files that redirections of this line open for reading.
+    pub(crate) opened: Vec<Word<'static>>,
 }
 
 /// Where a command's input comes from.
@@ -95,6 +102,8 @@ pub(crate) enum Stdin<'a> {
     Partly(Cow<'a, str>),
     /// A file.
     File(Word<'a>),
+    /// The names of files: those of `find`.
+    Names(Vec<Word<'a>>),
     /// Something that another program writes.
     Unknown,
 }
@@ -442,7 +451,7 @@ impl<'a> Walk<'a> {
             source.get(raw.start as usize..raw.end as usize)
         });
         let variable = variable.unwrap_or_default();
-        let exact = values.iter().all(|value| value.known == Known::Literal);
+        let exact = values.iter().all(|value| matches!(value.known, Known::Literal | Known::Glob));
         let rounds = self.shared.unrolled.max(1) * values.len();
         if given && exact && rounds <= ITEMS_MAX {
             let outer = core::mem::replace(&mut self.shared.unrolled, rounds);
@@ -450,6 +459,13 @@ impl<'a> Walk<'a> {
             let broken = self.shared.broken.take();
             self.shared.loops += 1;
             for value in &values {
+                if value.known == Known::Glob {
+                    self.repeat(|walk| {
+                        walk.state.assign_matching(variable, &value.text);
+                        walk.perhaps(tree, body);
+                    });
+                    continue;
+                }
                 self.state.assign(variable, Some(Arc::from(&*value.text)));
                 self.perhaps(tree, body);
                 self.meet_broken();

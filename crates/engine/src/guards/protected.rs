@@ -4,20 +4,21 @@
 //! program does in secret shows at the next gate: files that were changed while
 //! a call was under way are given back, and the session waits for a person.
 
+mod copies;
+mod names;
 mod paths;
+mod ways;
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use jackline_shell::{Access, Opaque, Reason};
-use serde_json::Value;
+use jackline_shell::{Access, Word};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::digest::Digest;
 use crate::event::EventKind;
 use crate::facts::{FileKind, Queries, Query, Wants, WatchedFact};
-use crate::path::is_within;
 use crate::place::{Place, Target};
 use crate::proposal::{Proposal, Run, Touch};
 use crate::state::{Paused, State};
@@ -25,10 +26,8 @@ use crate::tool::Kind;
 use crate::verdict::{Class, Decision};
 
 pub(crate) use paths::watch_list;
-use paths::{Guarded, matches_pattern};
-
-/// How long a text may be to be taken for a path.
-const PATH_BYTES_MAX: usize = 4096;
+use paths::{Guarded, is_anywhere, lies_within, matches_pattern};
+use ways::{Leads, Way};
 
 pub(crate) struct Protected;
 
@@ -39,17 +38,12 @@ impl Guard for Protected {
             queries.ask(Query::Watched { files: look.state.watched.tracked(&paths) });
         }
         let Some(proposal) = look.proposal else { return };
-        for touch in proposal.touches.iter().filter(|touch| touch.changes()) {
-            if let Target::At(path) = &touch.target
-                && !look.facts.files.contains_key(path)
-            {
-                queries.ask(Query::File { path: path.clone(), wants: Wants::default() });
+        let unseen = ways::ways(look, proposal).into_iter().filter_map(Way::unseen);
+        let inside = copies::sources(look, proposal, &concrete(look));
+        for path in unseen.chain(inside).chain(markers(look.place, proposal)) {
+            if !look.facts.files.contains_key(&path) {
+                queries.ask(Query::File { path, wants: Wants::default() });
             }
-        }
-        if let Some(path) = markers(look.place, proposal)
-            && !look.facts.files.contains_key(&path)
-        {
-            queries.ask(Query::File { path, wants: Wants::default() });
         }
     }
 
@@ -71,22 +65,8 @@ impl Guard for Protected {
             });
         }
         let Some(proposal) = look.proposal else { return };
-        if let Some((part, path)) = offence(look, proposal) {
-            answers.insist(Objection {
-                guard: "protected",
-                kind: "protected_path",
-                subtype: "protected_write",
-                class: Class::Recoverable,
-                decision: Decision::Deny,
-                message: match part {
-                    Some(part) => format!("`{path}` is protected, and `{part}` would write it"),
-                    None => format!("`{path}` is protected and can't be written by an agent"),
-                },
-                location: Some(path),
-                correction: Some(
-                    "leave it as it is; a person can change it outside of the session".to_string(),
-                ),
-            });
+        if let Some(offence) = offence(look, proposal) {
+            answers.insist(offence.objection());
         }
     }
 
@@ -155,35 +135,81 @@ pub(crate) fn to_give_back(look: Look<'_>) -> Vec<(String, Option<Digest>)> {
         .collect()
 }
 
-/// The first protected path that a call would write, and the part of the call
-/// that does.
-fn offence(look: Look<'_>, proposal: &Proposal<'_>) -> Option<(Option<String>, String)> {
+/// A call that would write a protected path.
+struct Offence {
+    path: String,
+    /// The part of the call that does.
+    part: Option<String>,
+    /// Whether that is known, or only can't be ruled out.
+    sure: bool,
+}
+
+impl Offence {
+    /// The path is named by something that can't be seen into.
+    fn named(path: String) -> Self {
+        Self { path, part: None, sure: true }
+    }
+
+    fn objection(self) -> Objection<'static> {
+        let path = self.path;
+        let (message, correction) = match self.part {
+            _ if !self.sure => (
+                format!("`{path}` could not be looked at, and it may lead to a protected path"),
+                "change fewer files in one call, by their plain paths",
+            ),
+            Some(part) => (
+                format!("`{path}` is protected, and `{part}` would write it"),
+                "leave it as it is; a person can change it outside of the session",
+            ),
+            None => (
+                format!("`{path}` is protected and can't be written by an agent"),
+                "leave it as it is; a person can change it outside of the session",
+            ),
+        };
+        Objection {
+            guard: "protected",
+            kind: "protected_path",
+            subtype: "protected_write",
+            class: Class::Recoverable,
+            decision: Decision::Deny,
+            message,
+            location: Some(path),
+            correction: Some(correction.to_string()),
+        }
+    }
+}
+
+/// The first protected path that a call would write.
+fn offence(look: Look<'_>, proposal: &Proposal<'_>) -> Option<Offence> {
     let guarded = Guarded { place: look.place, definition: look.definition };
-    for touch in proposal.touches.iter().filter(|touch| touch.changes()) {
-        if let Some(path) = written(look, proposal, touch, &guarded) {
-            let part = touch.command.and_then(|number| part_of(proposal, number));
-            return Some((part, path));
+    for way in ways::ways(look, proposal) {
+        let (path, sure) = match &way.leads {
+            Leads::To(target) => (written(look, proposal, way.touch, target, &guarded), true),
+            // What is not known is refused.
+            Leads::Nowhere(path) => (Some(path.clone()), false),
+        };
+        if let Some(path) = path {
+            let part = way.touch.command.and_then(|number| part_of(proposal, number));
+            return Some(Offence { path, part, sure });
         }
     }
-    if let Run::Line(line) = &proposal.run {
-        let script = line.opaque.iter().filter(|part| is_script(part));
-        for part in script {
-            if let Some(name) = guarded.named_in(&part.text) {
-                return Some((None, name));
-            }
-        }
+    let copied = copies::copied(look, proposal, &concrete(look));
+    if let Some(path) = copied.or_else(|| names::named(look, proposal, &guarded)) {
+        return Some(Offence::named(path));
     }
-    if matches!(proposal.tool.kind, Kind::Other | Kind::Effect | Kind::Spawn) {
+    let described = proposal
+        .tool
+        .declared
+        .is_some_and(|tool| !(tool.paths.read.is_empty() && tool.paths.write.is_empty()));
+    let unseen = match proposal.tool.kind {
         // A tool that nobody has described may write what it is given.
-        let declared = proposal
-            .tool
-            .declared
-            .is_some_and(|tool| !(tool.paths.read.is_empty() && tool.paths.write.is_empty()));
-        if let Some(args) = proposal.args.filter(|_| !declared) {
-            return named_argument(args, proposal, &guarded).map(|path| (None, path));
-        }
-    }
-    None
+        Kind::Other | Kind::Effect | Kind::Spawn => true,
+        // One that writes has to write something.
+        Kind::Write | Kind::Edit | Kind::Delete => proposal.touches.is_empty(),
+        _ => false,
+    };
+    let args = proposal.args.filter(|_| unseen && !described)?;
+    names::named_argument(args, proposal, &guarded).map(Offence::named)
 }
 
 /// The protected path that is written by touching this, if one is.
@@ -191,28 +217,30 @@ fn written(
     look: Look<'_>,
     proposal: &Proposal<'_>,
     touch: &Touch,
+    target: &Target,
     guarded: &Guarded<'_>,
 ) -> Option<String> {
     let holds = touch.recursive
         && (touch.access == Access::Delete
-            || (touch.access == Access::Write && proposal.program(touch.command) == "git"));
-    match &touch.target {
-        Target::At(path) if is_impossible(look, proposal, path) => None,
+            || (touch.access == Access::Write && proposal.program(touch.command) == "git")
+            // A second name of everything in a directory.
+            || (touch.access == Access::Touch && proposal.program(touch.command) == "cp"));
+    match target {
         Target::At(path) => {
             let fact = look.facts.files.get(path);
             let real = fact.and_then(|fact| fact.real.as_deref());
-            let direct = [Some(path.as_str()), real].into_iter().flatten();
-            let mut direct = direct.filter(|path| guarded.contains(path));
-            if let Some(path) = direct.next() {
-                return Some(path.to_string());
-            }
-            let mut directories = [Some(path.as_str()), real].into_iter().flatten();
+            let mut places = [Some(path.as_str()), real].into_iter().flatten();
             let below = |directory: &str| {
                 concrete(look).into_iter().find(|known| {
-                    is_within(known, directory) || is_within(&look.place.absolute(known), directory)
+                    lies_within(known, directory)
+                        || lies_within(&look.place.absolute(known), directory)
                 })
             };
-            holds.then(|| directories.find_map(below)).flatten()
+            let hit = places.find_map(|place| {
+                let itself = guarded.contains(place).then(|| place.to_string());
+                itself.or_else(|| holds.then(|| below(place)).flatten())
+            });
+            hit.filter(|_| !is_impossible(look, proposal, touch, path))
         }
         Target::Pattern(pattern) => {
             if guarded.contains(pattern) {
@@ -226,23 +254,46 @@ fn written(
             let hit = |known: &String| matches(known) || matches(&look.place.absolute(known));
             concrete(look).into_iter().find(hit)
         }
-        Target::Unknown(text) => guarded.ends_with(text).then(|| text.clone()),
-        Target::Repository(_) => None,
+        Target::Unknown(text) if is_copy_of_itself(proposal, touch, text, guarded) => None,
+        Target::Unknown(text) => guarded.may_be(text).then(|| text.clone()),
+        Target::Repository(_) => {
+            let magic = |word: &Word<'_>| word.text.starts_with(':');
+            let command = touch.command.and_then(|at| proposal.commands().get(at as usize));
+            let whole = command.is_some_and(|command| command.arguments().iter().any(magic));
+            let named = names::word_of(look, proposal, touch.command, guarded);
+            named.or_else(|| concrete(look).into_iter().find(|_| whole))
+        }
     }
+}
+
+/// Whether a protected file is copied to a place that nobody knows under its own
+/// name: if it should land where it lies, it stays what it is.
+fn is_copy_of_itself(
+    proposal: &Proposal<'_>,
+    touch: &Touch,
+    text: &str,
+    guarded: &Guarded<'_>,
+) -> bool {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_string();
+    let mine = |other: &&Touch| other.command == touch.command && !other.changes();
+    let read = proposal.touches.iter().filter(mine).filter_map(|other| other.target.path());
+    let mut same = read.filter(|path| name(path) == name(text)).peekable();
+    matches!(proposal.program(touch.command), "cp" | "install" | "rsync")
+        && !is_anywhere(text)
+        && same.peek().is_some()
+        && same.all(|path| guarded.contains(path))
 }
 
 /// Whether a path lies in something that is no directory: a copy goes to one of
 /// two places, and this is the other.
-fn is_impossible(look: Look<'_>, proposal: &Proposal<'_>, path: &str) -> bool {
+fn is_impossible(look: Look<'_>, proposal: &Proposal<'_>, touch: &Touch, path: &str) -> bool {
     let Some((parent, _)) = path.rsplit_once('/') else { return false };
-    let made = |touch: &Touch| {
-        touch.access == Access::Touch && touch.target.path().is_some_and(|path| path == parent)
-    };
-    look.facts.files.get(parent).is_some_and(|fact| match fact.kind {
-        FileKind::File => true,
-        FileKind::Missing => !proposal.touches.iter().any(made),
-        _ => false,
-    })
+    let is_parent =
+        |other: &&Touch| other.changes() && other.target.path().is_some_and(|path| path == parent);
+    let mut around = proposal.touches.iter().filter(is_parent).peekable();
+    let alternative = around.peek().is_some() && around.all(|one| one.command == touch.command);
+    let fact = look.facts.files.get(parent);
+    alternative && fact.is_some_and(|fact| matches!(fact.kind, FileKind::File | FileKind::Missing))
 }
 
 /// Protected paths that are known to be there.
@@ -269,44 +320,10 @@ fn markers(place: &Place, proposal: &Proposal<'_>) -> Option<String> {
         touch.recursive
             && touch.changes()
             && touch.target.path().is_some_and(|path| {
-                is_within(markers, path) || matches!(touch.target, Target::Pattern(_))
+                lies_within(markers, path) || matches!(touch.target, Target::Pattern(_))
             })
     };
     (place.workspace.is_some() && proposal.touches.iter().any(above)).then(|| markers.to_string())
-}
-
-/// Whether a part holds a script that nobody can read.
-fn is_script(part: &Opaque<'_>) -> bool {
-    matches!(
-        part.reason,
-        Reason::Unparsable
-            | Reason::Nul
-            | Reason::TooLong
-            | Reason::TooDeep
-            | Reason::TooMany
-            | Reason::InlineScript
-            | Reason::UnknownScript
-            | Reason::Elsewhere
-            | Reason::Environment
-    )
-}
-
-/// A text among the arguments that is the path of a protected file.
-fn named_argument(value: &Value, proposal: &Proposal<'_>, guarded: &Guarded<'_>) -> Option<String> {
-    match value {
-        Value::String(text) if text.len() <= PATH_BYTES_MAX && !text.contains('\n') => {
-            let path = text.strip_prefix("file://").unwrap_or(text);
-            let path = guarded.place.locate(path, &proposal.cwd);
-            guarded.contains(&path).then_some(path)
-        }
-        Value::Array(items) => {
-            items.iter().find_map(|item| named_argument(item, proposal, guarded))
-        }
-        Value::Object(fields) => {
-            fields.values().find_map(|field| named_argument(field, proposal, guarded))
-        }
-        _ => None,
-    }
 }
 
 /// The simple command as it is written.

@@ -102,6 +102,12 @@ pub(super) fn tar(scene: &mut Scene<'_, '_>) {
     }
     if runs {
         scene.opaque(Reason::Runner, super::wrappers::joined(scene.words));
+        for word in scene.words {
+            let text = word.exact().and_then(|text| text.split_once("exec="));
+            if let Some((_, text)) = text {
+                scene.child_text(&Word::literal(String::from(text)), None);
+            }
+        }
     }
     if let Some(path) = index {
         scene.write(path);

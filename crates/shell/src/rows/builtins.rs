@@ -34,8 +34,10 @@ pub(super) fn echo(scene: &mut Scene<'_, '_>) {
 pub(super) fn printf(scene: &mut Scene<'_, '_>) {
     if let Some(name) = scene.value(&["v"]) {
         scene.walk.evaluated(Some(&name.text));
+        let plain = is_name(name.text.as_bytes());
+        let value = formatted(&scene.operands()).filter(|_| plain).map(Arc::from);
         let name = name.text.split('[').next().unwrap_or_default();
-        scene.walk.state.assign(name, None);
+        scene.walk.state.assign(name, value);
         return;
     }
     let operands = scene.operands();
@@ -92,13 +94,6 @@ pub(super) fn cd(scene: &mut Scene<'_, '_>) {
         return;
     }
     scene.walk.state.change_dir(target);
-    if target.is_some_and(|word| cdpath_applies(&word.text)) && scene.walk.state.is_set("CDPATH") {
-        scene.walk.state.dir = Dir::Unknown;
-    }
-}
-
-fn cdpath_applies(path: &str) -> bool {
-    !path.starts_with('/') && !path.starts_with('.')
 }
 
 /// `popd` leads back to a directory we did not keep.
@@ -146,11 +141,47 @@ pub(super) fn sets(scene: &mut Scene<'_, '_>) {
             });
         }
     }
+    if let Some((name, words)) = read_array(scene) {
+        scene.walk.state.assign_array(&name, words);
+    }
+    if let Some((name, value)) = read_line(scene) {
+        scene.walk.state.assign(&name, Some(value));
+    }
     if matches!(scene.exact(0), Some("mapfile" | "readarray"))
         && let Some(callback) = scene.value(&["C"])
     {
         scene.text(&callback, Status::LOST);
     }
+}
+
+/// `mapfile -t a <<< text`, `read -a a <<< text`: the array that takes it all.
+fn read_array(scene: &Scene<'_, '_>) -> Option<(String, Vec<Word<'static>>)> {
+    let Stdin::Text(text) = scene.stdin_script() else { return None };
+    let own = scene.leading();
+    let literal = |text: &str| Word::literal(String::from(text));
+    if text.contains('\\') || scene.walk.state.ifs {
+        return None;
+    }
+    if scene.exact(0) == Some("read") {
+        let name =
+            own.value(&["a"]).filter(|_| own.first.is_none() && own.is_plain(&["r", "a"]))?;
+        return Some((name.text.into(), text.split_whitespace().map(literal).collect()));
+    }
+    let at = own.first.filter(|at| scene.words.len() == at + 1 && own.is_plain(&["t"]))?;
+    let lines = matches!(scene.exact(0), Some("mapfile" | "readarray"));
+    lines.then(|| Some((String::from(scene.exact(at)?), text.lines().map(literal).collect())))?
+}
+
+/// `read -r x <<< text`: the one variable that takes the one line there is.
+fn read_line(scene: &Scene<'_, '_>) -> Option<(String, Arc<str>)> {
+    let own = scene.leading();
+    let at = own.first.filter(|at| scene.words.len() == at + 1)?;
+    let name = scene.exact(at).filter(|name| is_name(name.as_bytes()))?;
+    let Stdin::Text(text) = scene.stdin_script() else { return None };
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let plain = scene.exact(0) == Some("read") && own.is_plain(&["r", "s"]);
+    let known = plain && !line.contains(['\n', '\\']) && !scene.walk.state.ifs;
+    known.then(|| (String::from(name), Arc::from(line.trim())))
 }
 
 /// `set`: options that change what an exit status means, and parameters.
@@ -183,7 +214,10 @@ pub(super) fn set(scene: &mut Scene<'_, '_>) {
         }
     }
     if at < scene.words.len() {
-        scene.walk.state.positional = None;
+        let words = scene.words.get(at..).unwrap_or_default();
+        let sure = words.first().is_some_and(|word| word.exact().is_some());
+        scene.walk.state.positional = sure
+            .then(|| words.iter().map(|word| word.clone().into_owned()).collect::<Vec<_>>().into());
     }
 }
 
@@ -259,7 +293,11 @@ pub(super) fn alias(scene: &mut Scene<'_, '_>) {
             add_alias(scene, name);
             let start = word.text.len() - value.len();
             let value = crate::scene::tail(word, start);
-            scene.opaque(Reason::Alias, value.text);
+            scene.opaque(Reason::Alias, value.text.clone());
+            // Whoever uses it runs this.
+            scene.walk.shared.perhaps += 1;
+            scene.child_text(&value, None);
+            scene.walk.shared.perhaps -= 1;
         }
     }
 }
@@ -282,7 +320,8 @@ pub(super) fn enable(scene: &mut Scene<'_, '_>) {
 /// `hash -p /bin/rm ls` makes `ls` another program.
 pub(super) fn hash(scene: &mut Scene<'_, '_>) {
     if let Some(path) = scene.value(&["p"]) {
-        scene.opaque(Reason::Alias, path.text);
+        scene.opaque(Reason::Alias, path.text.clone());
+        scene.run_each(alloc::vec![path]);
         for name in scene.operands() {
             add_alias(scene, &name.text);
         }
@@ -291,6 +330,9 @@ pub(super) fn hash(scene: &mut Scene<'_, '_>) {
 
 /// `history -w file` writes what was typed.
 pub(super) fn history(scene: &mut Scene<'_, '_>) {
+    if scene.has(&["s", "p"]) {
+        scene.opaque(Reason::UnknownScript, joined(scene.words.get(2..).unwrap_or_default()));
+    }
     if scene.has(&["w", "a"])
         && let Some(path) = scene.operands().into_iter().next()
     {

@@ -21,6 +21,9 @@ fn targets<'a>(
     if as_is || (!dir && !named) {
         scene.effect(Access::Write, target.clone(), recursive);
     }
+    if as_is {
+        return;
+    }
     for source in sources {
         let path = Scene::inside(target, source);
         scene.effect(Access::Write, path, recursive);
@@ -49,7 +52,12 @@ pub(super) fn copy(scene: &mut Scene<'_, '_>) {
     }
     if scene.has(&["s", "l", "symbolic-link", "link"]) {
         for source in &sources {
-            scene.walk.shared_link(&target, source);
+            let below = Scene::inside(&target, source);
+            scene.walk.shared_link(scene.index, &target, source);
+            scene.walk.shared_link(scene.index, &below, source);
+            if scene.has(&["l", "link"]) {
+                scene.effect(Access::Touch, source.clone(), recursive);
+            }
         }
     }
     targets(scene, &sources, &target, into, recursive);
@@ -78,16 +86,25 @@ pub(super) fn install(scene: &mut Scene<'_, '_>) {
 /// `ln` makes a second name, through which the first can be written.
 pub(super) fn link(scene: &mut Scene<'_, '_>) {
     let operands = scene.operands();
+    let symbolic = scene.has(&["s", "symbolic"]);
     if let [only] = operands.as_slice() {
         let name = Word { text: Cow::Owned(base_name(&only.text).into()), known: only.known };
+        scene.walk.shared_link(scene.index, &name, only);
         scene.write(name);
+        if !symbolic {
+            scene.effect(Access::Touch, only.clone(), false);
+        }
         return;
     }
     let Some((sources, target, into)) = sources_and_target(scene) else { return };
     for source in &sources {
-        scene.walk.shared_link(&target, source);
+        // A second name is noted in the file itself.
+        if !symbolic {
+            scene.effect(Access::Touch, source.clone(), false);
+        }
+        scene.walk.shared_link(scene.index, &target, source);
         let below = Scene::inside(&target, source);
-        scene.walk.shared_link(&below, source);
+        scene.walk.shared_link(scene.index, &below, source);
     }
     targets(scene, &sources, &target, into, false);
 }
@@ -157,6 +174,13 @@ pub(super) fn touches_rest(scene: &mut Scene<'_, '_>) {
 /// Programs that change their operands in place.
 pub(super) fn edits(scene: &mut Scene<'_, '_>) {
     for path in scene.operands() {
+        scene.effect(Access::Edit, path, false);
+    }
+}
+
+/// `sd find replace file`: what is changed stands behind what is looked for.
+pub(super) fn edits_rest(scene: &mut Scene<'_, '_>) {
+    for path in scene.operands().into_iter().skip(2) {
         scene.effect(Access::Edit, path, false);
     }
 }

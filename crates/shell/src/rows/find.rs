@@ -1,5 +1,6 @@
 //! `find`, `fd` and `xargs`: programs that run another once per name.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -98,11 +99,14 @@ pub(super) fn find(scene: &mut Scene<'_, '_>) {
     let (roots, mut at) = roots(scene);
     // Only what stands before an action keeps something from it.
     let mut tests = Tests { name: None, any: false, either: false };
+    let mut prints = true;
     while let Some(word) = scene.word(at) {
         let text = word.exact().unwrap_or_default();
         let argument = scene.word(at + 1);
         tests.read(text, argument);
         at += 1;
+        prints &= !text.contains("print") || matches!(text, "-print" | "-print0");
+        prints &= !matches!(text, "-delete" | "-ls" | "-fls") && !text.starts_with("-exec");
         match text {
             "-name" => tests.name = argument,
             "-delete" => {
@@ -126,7 +130,8 @@ pub(super) fn find(scene: &mut Scene<'_, '_>) {
                 let inner = command(scene, at);
                 at += inner.len() + 1;
                 let outer = scene.walk.state.dir.clone();
-                if text.ends_with("dir") {
+                // What stands for the names is the same from here.
+                if text.ends_with("dir") && !inner.iter().any(|word| word.text == "{}") {
                     scene.walk.state.dir = Dir::Unknown;
                 }
                 run_with_names(scene, inner, &tests.names(&roots));
@@ -142,6 +147,9 @@ pub(super) fn find(scene: &mut Scene<'_, '_>) {
         let has_argument =
             text.starts_with("-newer") || WITH_ARGUMENT.split(' ').any(|word| word == text);
         at += usize::from(has_argument);
+    }
+    if prints {
+        scene.walk.output = Some(Stdin::Names(tests.names(&roots)));
     }
 }
 
@@ -201,9 +209,29 @@ pub(super) fn fd(scene: &mut Scene<'_, '_>) {
                 word.known = Known::Unknown;
             }
         }
-        words.push(Word::unknown("{}"));
+        let behind = words.iter().any(|word| word.text.contains('{'));
+        match fd_names(scene, at).filter(|_| !behind) {
+            Some(name) => words.push(name),
+            None => words.push(Word::unknown("{}")),
+        }
         scene.run_each(words);
     }
+}
+
+/// What `fd` finds, where that is a plain word or an extension.
+fn fd_names<'a>(scene: &Scene<'_, 'a>, end: usize) -> Option<Word<'a>> {
+    let own = scene.words.get(1..end)?;
+    let name = match own {
+        [] => String::new(),
+        [option, extension] if matches!(&*option.text, "-e" | "--extension") => {
+            format!("*.{}", extension.exact()?)
+        }
+        [word] if !word.text.starts_with('-') => format!("*{}*", word.exact()?.replace('.', "?")),
+        _ => return None,
+    };
+    let plain = !name.contains(['\\', '^', '$', '(', '|', '+', '/', '[']);
+    let depth = if name.is_empty() { "" } else { "/" };
+    plain.then(|| Word::glob(format!("**{depth}{name}")))
 }
 
 /// `xargs cmd`: the command with what is read added to it.
@@ -224,25 +252,52 @@ pub(super) fn xargs(scene: &mut Scene<'_, '_>) {
         }
     }
     let Some(first) = first else { return };
-    let added: Vec<Word<'_>> = match scene.stdin_script() {
-        Stdin::Text(text) if replace.is_none() && !text.contains(['\'', '"', '\\']) => {
-            text.split_whitespace().map(|word| Word::literal(String::from(word))).collect()
+    let plain = |text: &str| !text.contains(['\'', '"', '\\']);
+    let words = scene.words.get(first..).unwrap_or_default();
+    let runs: Vec<Vec<Word<'_>>> = match (scene.stdin_script(), &replace) {
+        (Stdin::Text(text), None) if plain(&text) => {
+            let added = text.split_whitespace().map(|word| Word::literal(String::from(word)));
+            alloc::vec![words.iter().cloned().chain(added).collect()]
         }
-        _ => alloc::vec![Word::unknown("{}")],
-    };
-    let mut words = scene.words.get(first..).unwrap_or_default().to_vec();
-    match replace {
-        Some(mark) => {
-            for word in &mut words {
-                if word.text.contains(mark.as_str()) {
-                    word.known = Known::Unknown;
+        (Stdin::Text(text), Some(mark)) if plain(&text) && text.lines().count() <= ITEMS_MAX => {
+            let items = text.lines().map(str::trim_start);
+            items.map(|item| words.iter().map(|word| filled(word, mark, item)).collect()).collect()
+        }
+        (Stdin::Names(names), None) => alloc::vec![words.iter().cloned().chain(names).collect()],
+        (Stdin::Names(names), Some(mark)) => {
+            let mut run = Vec::with_capacity(words.len());
+            for word in words {
+                if word.text == *mark {
+                    run.extend(names.iter().cloned());
+                } else {
+                    run.push(blank(word, mark));
                 }
             }
+            alloc::vec![run]
         }
-        None => words.extend(added),
-    }
+        (_, None) => {
+            alloc::vec![words.iter().cloned().chain([Word::unknown("{}")]).collect()]
+        }
+        (_, Some(mark)) => alloc::vec![words.iter().map(|word| blank(word, mark)).collect()],
+    };
     // What is fed to `xargs` is used up.
     let outer = core::mem::replace(&mut scene.walk.stdin, Stdin::Unknown);
-    scene.run_each(words);
+    for words in runs {
+        scene.run_each(words);
+    }
     scene.walk.stdin = outer;
+}
+
+/// A word in which a mark stands for something known.
+fn filled<'a>(word: &Word<'a>, mark: &str, item: &str) -> Word<'a> {
+    if mark.is_empty() || !word.text.contains(mark) {
+        return word.clone();
+    }
+    Word { text: Cow::Owned(word.text.replace(mark, item)), known: word.known }
+}
+
+/// A word in which a mark stands for something that is not known.
+fn blank<'a>(word: &Word<'a>, mark: &str) -> Word<'a> {
+    let known = if word.text.contains(mark) { Known::Unknown } else { word.known };
+    Word { text: word.text.clone(), known }
 }

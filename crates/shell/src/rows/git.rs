@@ -76,6 +76,7 @@ impl<'w, 'a> Sub<'w, 'a> {
 pub(super) fn git(scene: &mut Scene<'_, '_>) {
     let mut dir = None;
     let mut at = None;
+    let mut aliases = Vec::new();
     for arg in scene.args() {
         match arg {
             Arg::Operand(index) => {
@@ -86,7 +87,10 @@ pub(super) fn git(scene: &mut Scene<'_, '_>) {
                 let from = dir.unwrap_or_else(|| scene.walk.state.dir.clone());
                 dir = Some(moved(&from, &path));
             }
-            Arg::Option("c" | "config-env", Some(setting)) => running_setting(scene, &setting),
+            Arg::Option("c" | "config-env", Some(setting)) => {
+                running_setting(scene, &setting);
+                aliases.push(setting);
+            }
             Arg::Option("git-dir" | "work-tree", Some(_)) => dir = Some(crate::line::Dir::Unknown),
             Arg::Option("exec-path", Some(path)) => scene.opaque(Reason::ScriptFile, path.text),
             Arg::Option(..) => {}
@@ -101,7 +105,30 @@ pub(super) fn git(scene: &mut Scene<'_, '_>) {
         return;
     };
     let words = scene.words.get(at..).unwrap_or_default();
+    let meant = aliases.iter().find_map(|setting| {
+        let (key, value) = setting.exact()?.split_once('=')?;
+        let (section, alias) = key.split_at_checked("alias.".len())?;
+        let named = section.eq_ignore_ascii_case("alias.") && alias.eq_ignore_ascii_case(name);
+        named.then(|| String::from(value))
+    });
+    if let Some(meant) = meant {
+        aliased(scene, &meant, words.get(1..).unwrap_or_default());
+        return;
+    }
     subcommand(scene, &Sub { name, words });
+}
+
+/// `git -c alias.p=push p`, `git -c alias.p='!text' p`.
+fn aliased<'a>(scene: &mut Scene<'_, 'a>, meant: &str, rest: &[Word<'a>]) {
+    if let Some(text) = meant.strip_prefix('!') {
+        let text = Word::literal(String::from(text));
+        scene.child_text(&text, None);
+        return;
+    }
+    let mut words = alloc::vec![Word::literal("git")];
+    words.extend(meant.split_whitespace().map(|word| Word::literal(String::from(word))));
+    words.extend(rest.iter().cloned());
+    scene.run(words, scene.exit);
 }
 
 /// `-c key=value`, `git config key value`.
@@ -111,6 +138,28 @@ fn running_setting(scene: &mut Scene<'_, '_>, setting: &Word<'_>) {
     if runs || setting.exact().is_none() || setting.text.contains("=!") {
         scene.opaque(Reason::InlineScript, String::from(&*setting.text));
     }
+    // Most of them are texts for a shell.
+    if let Some((_, value)) = setting.exact().filter(|_| runs).and_then(|text| text.split_once('='))
+        && !key.starts_with("alias.")
+        && value.contains(' ')
+    {
+        scene.child_text(&Word::literal(String::from(value)), None);
+    }
+}
+
+/// A path as git reads it: `:/x` and `:(top)x` start at the root of the
+/// repository, and nobody knows where that is.
+fn pathspec<'a>(word: &Word<'a>) -> Word<'a> {
+    let Some(magic) = word.exact().and_then(|text| text.strip_prefix(':')) else {
+        return word.clone();
+    };
+    let rest = match magic.strip_prefix('(').and_then(|long| long.split_once(')')) {
+        Some((words, _)) if words.contains("exclude") => "",
+        Some((_, rest)) => rest,
+        None if magic.starts_with(['!', '^']) => "",
+        None => magic.trim_start_matches(['/', ':']),
+    };
+    if rest.is_empty() { repository() } else { Word::unknown([":/", rest].concat()) }
 }
 
 fn repository<'a>() -> Word<'a> {
@@ -139,7 +188,7 @@ fn subcommand<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
         "rm" if !sub.has(&["cached", "n", "dry-run"]) => {
             let recursive = sub.has(&["r"]);
             for path in sub.operands("pathspec-from-file") {
-                scene.delete(path, recursive);
+                scene.delete(pathspec(&path), recursive);
             }
         }
         "mv" => moves(scene, sub),
@@ -214,7 +263,7 @@ fn checkout<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
     }
     if let Some(paths) = sub.after_dashes() {
         for path in paths {
-            scene.effect(Access::Write, path.clone(), true);
+            scene.effect(Access::Write, pathspec(path), true);
         }
         return;
     }
@@ -228,7 +277,7 @@ fn checkout<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
     }
     // A single word is a branch or a path; of several the first may be either.
     for path in &operands {
-        scene.effect(Access::Write, path.clone(), true);
+        scene.effect(Access::Write, pathspec(path), true);
     }
     if operands.len() == 1 {
         scene.opaque(Reason::Contents, ".");
@@ -240,7 +289,7 @@ fn restore<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
         return;
     }
     for path in sub.operands("s source pathspec-from-file") {
-        scene.effect(Access::Write, path, true);
+        scene.effect(Access::Write, pathspec(&path), true);
     }
 }
 
@@ -253,7 +302,7 @@ fn clean<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
         operands.push(Word::literal("."));
     }
     for path in operands {
-        scene.delete(path, true);
+        scene.delete(pathspec(&path), true);
     }
 }
 

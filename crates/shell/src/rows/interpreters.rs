@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::wrappers::joined;
@@ -71,9 +72,13 @@ pub(super) fn shell(scene: &mut Scene<'_, '_>) {
     if shell.idle {
         return;
     }
-    if let Some(file) = shell.startup {
-        scene.read(file.clone(), Lines::Some);
-        scene.opaque(Reason::ScriptFile, file.text);
+    match shell.startup {
+        Some(file) if file.text.starts_with("/dev/fd/") => run_substituted(scene),
+        Some(file) => {
+            scene.read(file.clone(), Lines::Some);
+            scene.opaque(Reason::ScriptFile, file.text);
+        }
+        None => {}
     }
     let outer = scene.walk.state.clone();
     scene.walk.state = outer.child();
@@ -83,19 +88,31 @@ pub(super) fn shell(scene: &mut Scene<'_, '_>) {
     match scene.word(shell.operand).cloned() {
         Some(text) if shell.text => {
             let parameters = scene.words.get(shell.operand + 2..).unwrap_or_default();
-            scene.walk.state.positional = Some(
-                parameters.iter().map(|word| word.clone().into_owned()).collect::<Vec<_>>().into(),
-            );
+            scene.walk.state.positional = Some(owned(parameters));
+            scene.walk.state.zero = scene.exact(shell.operand + 1).map(Into::into);
             scene.text(&text, scene.exit);
         }
         Some(file) if !shell.input && !is_device(&file) => {
             scene.read(file.clone(), Lines::Some);
-            scene.opaque(Reason::ScriptFile, file.text);
+            scene.opaque(Reason::ScriptFile, file.text.clone());
+            if let Some(script) = scene.walk.written_into(&file.text) {
+                let parameters = scene.words.get(shell.operand + 1..).unwrap_or_default();
+                scene.walk.state.positional = Some(owned(parameters));
+                scene.text(&Word::literal(script), scene.exit);
+            }
         }
         Some(file) if file.text.starts_with("/dev/fd/") => run_substituted(scene),
-        _ => run_stdin(scene),
+        _ => {
+            let parameters = scene.words.get(shell.operand..).unwrap_or_default();
+            scene.walk.state.positional = shell.input.then(|| owned(parameters));
+            run_stdin(scene);
+        }
     }
     scene.walk.state = outer;
+}
+
+fn owned(words: &[Word<'_>]) -> Arc<[Word<'static>]> {
+    words.iter().map(|word| word.clone().into_owned()).collect::<Vec<_>>().into()
 }
 
 /// Runs what `<(…)` prints: `bash <(echo text)`.
@@ -103,7 +120,10 @@ fn run_substituted(scene: &mut Scene<'_, '_>) {
     match scene.walk.substituted.take() {
         Some(Stdin::Text(text)) => scene.text(&Word::literal(text), scene.exit),
         Some(Stdin::Partly(text)) => scene.text(&Word::unknown(text), scene.exit),
-        _ => scene.opaque(Reason::UnknownScript, ""),
+        _ => {
+            let handed = scene.walk.shared.handed.join("\n");
+            scene.opaque(Reason::UnknownScript, handed);
+        }
     }
 }
 
@@ -130,7 +150,9 @@ fn run_stdin(scene: &mut Scene<'_, '_>) {
             scene.walk.stdin = Stdin::File(file);
         }
         other => {
-            scene.opaque(Reason::UnknownScript, "");
+            // It may be a text that was put on another descriptor.
+            let handed = scene.walk.shared.handed.join("\n");
+            scene.opaque(Reason::UnknownScript, handed);
             scene.walk.stdin = other;
         }
     }
@@ -177,7 +199,10 @@ pub(super) fn source(scene: &mut Scene<'_, '_>) {
         (path, _) if path.starts_with("/dev/") => scene.opaque(Reason::UnknownScript, ""),
         _ => {
             scene.read(file.clone(), Lines::Some);
-            scene.opaque(Reason::ScriptFile, file.text);
+            scene.opaque(Reason::ScriptFile, file.text.clone());
+            if let Some(script) = scene.walk.written_into(&file.text) {
+                scene.text(&Word::literal(script), scene.exit);
+            }
         }
     }
     scene.walk.state.forget_variables();
@@ -236,8 +261,9 @@ pub(super) fn perl(scene: &mut Scene<'_, '_>) {
         script_or_stdin(scene);
         return;
     }
-    let paths = own.first.and_then(|at| scene.words.get(at..)).unwrap_or_default();
-    for path in paths.iter().cloned() {
+    // Without `-n` or `-p` the script does with them what it likes.
+    let paths = own.first.filter(|_| own.has(&["n", "p"])).and_then(|at| scene.words.get(at..));
+    for path in paths.unwrap_or_default().iter().cloned() {
         let access = if in_place { Access::Edit } else { Access::Read(Lines::Some) };
         scene.effect(access, path, false);
     }
@@ -287,7 +313,10 @@ fn script_or_stdin(scene: &mut Scene<'_, '_>) {
     match operand {
         Some(file) if !is_device(&file) => {
             scene.read(file.clone(), Lines::Some);
-            scene.opaque(Reason::ScriptFile, file.text);
+            scene.opaque(Reason::ScriptFile, file.text.clone());
+            if let Some(script) = scene.walk.written_into(&file.text) {
+                scene.opaque(Reason::InlineScript, script);
+            }
         }
         Some(file) if file.text.starts_with("/dev/fd/") => {
             scene.opaque(Reason::UnknownScript, "");
@@ -295,7 +324,9 @@ fn script_or_stdin(scene: &mut Scene<'_, '_>) {
         _ => match scene.stdin_script() {
             Stdin::Text(text) | Stdin::Partly(text) => scene.opaque(Reason::InlineScript, text),
             Stdin::File(file) => scene.opaque(Reason::ScriptFile, file.text),
-            Stdin::Inherited | Stdin::Unknown => scene.opaque(Reason::UnknownScript, ""),
+            Stdin::Inherited | Stdin::Names(_) | Stdin::Unknown => {
+                scene.opaque(Reason::UnknownScript, "");
+            }
         },
     }
 }

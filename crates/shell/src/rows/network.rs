@@ -165,7 +165,9 @@ fn transfer(scene: &mut Scene<'_, '_>) {
     }
     if !is_remote(&target) {
         scene.effect(Access::Write, target.clone(), recursive);
-        for source in &operands {
+        // `rsync dir/ target` copies what is in the directory.
+        let whole = scene.exact(0).is_some_and(|name| base_name(name) == "rsync");
+        for source in operands.iter().filter(|source| !(whole && source.text.ends_with('/'))) {
             let name = source.text.rsplit(':').next().unwrap_or_default();
             let name = Word { text: Cow::Owned(String::from(name)), known: source.known };
             scene.effect(Access::Write, Scene::inside(&target, &name), recursive);
@@ -224,6 +226,15 @@ pub(super) fn output_option(scene: &mut Scene<'_, '_>) {
     }
     for path in scene.operands() {
         scene.read(path, Lines::Some);
+    }
+}
+
+/// `pg_dump -f file`, `mysqldump -r file`, `redis-cli --rdb file`.
+pub(super) fn dumps(scene: &mut Scene<'_, '_>) {
+    for option in ["f", "file", "r", "result-file", "o", "out", "archive", "rdb"] {
+        if let Some(path) = scene.value(&[option]) {
+            scene.write(path);
+        }
     }
 }
 

@@ -54,8 +54,10 @@ pub(super) fn formats(scene: &mut Scene<'_, '_>) {
             _ => (scene.has(&["fix"]), 1),
         },
         "gofmt" => (scene.has(&["w"]), 0),
-        "prettier" => (scene.has(&["w", "write"]), 0),
+        "prettier" | "shfmt" => (scene.has(&["w", "write"]), 0),
         "rustfmt" => (!scene.has(&["check"]), 0),
+        "clang-format" => (scene.has(&["i"]), 0),
+        "tidy" => (scene.has(&["m", "modify"]), 0),
         _ => (scene.has(&["fix"]), 0),
     };
     if let Some(path) = scene.value(&["o", "output-file"]) {

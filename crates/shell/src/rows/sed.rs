@@ -152,6 +152,11 @@ fn commands<'a>(scene: &mut Scene<'_, 'a>, script: &Word<'a>) {
                 let path = command.get(1..).unwrap_or_default().trim();
                 scene.read(Word::literal(alloc::string::String::from(path)), Lines::Some);
             }
+            [b'e', b' ' | b'\t', ..] => {
+                acts = true;
+                let text = command.get(1..).unwrap_or_default().trim();
+                scene.child_text(&Word::literal(alloc::string::String::from(text)), None);
+            }
             [b'w' | b'W' | b'e', ..] => acts = true,
             [b's', delimiter, ..]
                 if !delimiter.is_ascii_alphanumeric() && !delimiters.contains(delimiter) =>

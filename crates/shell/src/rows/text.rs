@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 use alloc::format;
 
-use crate::line::{Access, Lines, Reason, Word};
+use crate::line::{Access, Known, Lines, Reason, Word, base_name};
 use crate::scene::{Arg, Scene};
 use crate::walk::Stdin;
 
@@ -321,5 +321,14 @@ pub(super) fn lists(scene: &mut Scene<'_, '_>) {
         && let Some(path) = scene.value(&["o"])
     {
         scene.write(path);
+    }
+    if scene.exact(0).is_some_and(|name| base_name(name) == "ls") && !scene.has(&["l"]) {
+        // The names in a directory are printed without it.
+        let mut names = scene.operands();
+        names.retain(|name| name.known == Known::Glob);
+        if names.is_empty() {
+            names.push(Word::glob("*"));
+        }
+        scene.walk.output = Some(Stdin::Names(names));
     }
 }

@@ -111,7 +111,10 @@ fn split_env(scene: &mut Scene<'_, '_>) {
 
 /// The words of a text for `env -S`; none where it holds more than quotes.
 fn split<'a>(text: &Word<'_>) -> Option<Vec<Word<'a>>> {
-    let text = text.exact().filter(|text| !text.contains(['\\', '$', '#']))?;
+    let text = text.exact()?.replace("\\_", " ");
+    if text.contains(['\\', '$', '#']) {
+        return None;
+    }
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

@@ -84,34 +84,70 @@ pub(crate) struct Guarded<'a> {
 impl Guarded<'_> {
     /// Whether a canonical path is protected.
     pub(crate) fn contains(&self, path: &str) -> bool {
-        ANYWHERE.iter().any(|pattern| lies_in(path, pattern))
-            || is_within(path, MANAGED)
+        let path = self.inside(path);
+        is_anywhere(path)
+            || lies_within(path, MANAGED)
             || self.is_users(path)
             || self.place.state_home.as_ref().is_some_and(|home| self.is_in(path, home))
-            || self.place.definition.iter().any(|file| self.place.locate(file, ".") == path)
+            || self
+                .place
+                .definition
+                .iter()
+                .any(|file| self.place.locate(file, ".").eq_ignore_ascii_case(path))
             || self.definition.protected.iter().any(|entry| self.is_in(path, entry))
     }
 
-    /// Whether a text whose beginning is not known ends like a protected path.
-    pub(crate) fn ends_with(&self, text: &str) -> bool {
-        ANYWHERE.iter().any(|pattern| lies_in(text, pattern))
-            || self.definition.protected.iter().any(|entry| {
-                let entry = entry.trim_end_matches('/');
-                entry.contains('/') && !entry.contains('*') && text.ends_with(entry)
-            })
+    /// A path of the workspace that is written with other capitals.
+    fn inside<'p>(&self, path: &'p str) -> &'p str {
+        let root = self.place.workspace.as_deref().filter(|root| lies_within(path, root));
+        root.and_then(|root| path.get(root.len() + 1..)).unwrap_or(path)
     }
 
-    /// The protected path that a script names.
-    pub(crate) fn named_in(&self, script: &str) -> Option<String> {
+    /// Whether a text that holds an expansion may become a protected path: what
+    /// is known at its end is the end of one, or an expansion names one.
+    pub(crate) fn may_be(&self, text: &str) -> bool {
+        if is_anywhere(text) {
+            return true;
+        }
+        let known = known_end(text);
+        let mut own = self.definition.protected.iter();
+        let absolute = |entry: &str| self.place.absolute(&self.place.locate(entry, "."));
+        let ends = own.any(|entry| ends_alike(known, entry, &absolute(entry)));
+        ends || self.names().any(|name| {
+            let text = text.to_ascii_lowercase();
+            let found = text.match_indices(&name.to_ascii_lowercase()).next();
+            found.is_some_and(|(at, _)| text.get(..at).is_some_and(is_open))
+        })
+    }
+
+    /// The protected path that a script names which works in `base`.
+    pub(crate) fn named_in(&self, script: &str, base: &str) -> Option<String> {
+        if script.trim().is_empty() {
+            return None;
+        }
+        if self.contains(base) {
+            return Some(String::from(base));
+        }
+        let lower = script.to_ascii_lowercase();
+        let mut names = self.names().filter(|name| !name.is_empty());
+        let named = names.find(|name| lower.contains(&name.to_ascii_lowercase()));
+        named.map(String::from).or_else(|| {
+            let paths = script.split(|letter: char| !is_of_a_path(letter));
+            let paths = paths.filter(|path| path.contains(['.', '/']));
+            paths.map(|path| self.place.locate(path, base)).find(|path| self.contains(path))
+        })
+    }
+
+    /// How a script would name what is protected.
+    fn names(&self) -> impl Iterator<Item = &str> {
         let own = self.definition.protected.iter().map(|entry| entry.trim_end_matches('/'));
         let homes = self.place.state_home.iter().chain(&self.place.definition).map(String::as_str);
-        let names = NAMES.into_iter().chain(homes).chain(own.filter(|entry| !entry.contains('*')));
-        names.filter(|name| !name.is_empty()).find(|name| script.contains(name)).map(String::from)
+        NAMES.into_iter().chain(homes).chain(own.filter(|entry| !entry.contains('*')))
     }
 
     fn is_users(&self, path: &str) -> bool {
         let home = self.place.home.as_deref().map(|home| self.place.locate(USER, home));
-        path.starts_with('/') && home.is_some_and(|home| is_within(path, &home))
+        path.starts_with('/') && home.is_some_and(|home| lies_within(path, &home))
     }
 
     /// Whether a path is what an entry names, or lies in it.
@@ -119,11 +155,65 @@ impl Guarded<'_> {
         let directory = entry.ends_with('/') || !entry.contains('*');
         let entry = self.place.locate(entry, ".");
         if directory && !entry.contains('*') {
-            return is_within(path, &entry);
+            return lies_within(path, &entry);
         }
         let mut segments = path.match_indices('/').map(|(at, _)| path.get(..at).unwrap_or(path));
         matches_pattern(path, &entry) || segments.any(|above| matches_pattern(above, &entry))
     }
+}
+
+/// Whether a letter may stand in a path without quotes around it.
+fn is_of_a_path(letter: char) -> bool {
+    letter.is_alphanumeric() || "._-+@~/".contains(letter)
+}
+
+/// The segments of a text behind the last one with an expansion.
+fn known_end(text: &str) -> &str {
+    let behind = text.rfind(['$', '`', ')', '}', '~', ':']);
+    let rest = behind.map_or(text, |at| text.get(at..).unwrap_or_default());
+    match (behind, rest.split_once('/')) {
+        (None, _) => rest,
+        (Some(_), Some((_, known))) => known,
+        (Some(_), None) => "",
+    }
+}
+
+/// Whether a text breaks off inside an expansion.
+fn is_open(text: &str) -> bool {
+    let count = |mark: &str| text.matches(mark).count();
+    count("$(") > count(")") || count("${") > count("}") || count("`") % 2 == 1
+}
+
+/// Whether a path of which only the end is known may be an entry, given from
+/// the root of the machine, or lie in a directory that is one.
+fn ends_alike(known: &str, entry: &str, absolute: &str) -> bool {
+    let segments = |path| str::split(path, '/').filter(|one| !matches!(*one, "" | "."));
+    let known: Vec<&str> = segments(known).collect();
+    let known = known.rsplit(|segment| *segment == "..").next().unwrap_or_default();
+    let absolute: Vec<&str> = segments(absolute).collect();
+    let alike = |one: &[&str], two: &[&str]| {
+        one.iter().zip(two).all(|(have, want)| matches_segment(have, want))
+    };
+    let shared = known.len().min(absolute.len());
+    let end = |path: &[&str]| path.len() - shared;
+    let ends = match (known.get(end(known)..), absolute.get(end(&absolute)..)) {
+        (Some(known), Some(absolute)) => shared > 0 && alike(known, absolute),
+        _ => false,
+    };
+    let entry: Vec<&str> = segments(entry.strip_suffix('/').unwrap_or_default()).collect();
+    ends || (!entry.is_empty() && known.windows(entry.len()).any(|window| alike(window, &entry)))
+}
+
+/// Whether a path is a directory or lies below it, on a file system that may
+/// not care for capitals: it is better to protect too much.
+pub(crate) fn lies_within(path: &str, directory: &str) -> bool {
+    is_within(path, directory)
+        || is_within(&path.to_ascii_lowercase(), &directory.to_ascii_lowercase())
+}
+
+/// Whether a path is protected by its name, wherever it lies.
+pub(crate) fn is_anywhere(path: &str) -> bool {
+    ANYWHERE.iter().any(|pattern| lies_in(path, pattern))
 }
 
 /// Whether the last segments of a path are those of a pattern, or, for a
@@ -176,7 +266,7 @@ pub(crate) fn matches_pattern(path: &str, pattern: &str) -> bool {
 /// match any letter, because it is better to protect too much.
 fn matches_segment(name: &str, pattern: &str) -> bool {
     if !pattern.contains(['*', '?', '[']) {
-        return name == pattern;
+        return name.eq_ignore_ascii_case(pattern);
     }
     let name: Vec<char> = name.chars().collect();
     let pattern = pieces(pattern);
@@ -192,7 +282,9 @@ fn matches_segment(name: &str, pattern: &str) -> bool {
                 at += 1;
                 want += 1;
             }
-            Some(Piece::Letter(letter)) if name.get(at) == Some(letter) => {
+            Some(Piece::Letter(letter))
+                if name.get(at).is_some_and(|have| have.eq_ignore_ascii_case(letter)) =>
+            {
                 at += 1;
                 want += 1;
             }
@@ -272,6 +364,70 @@ mod tests {
         for path in ["jackline.yml", "src/main.rs", ".claude/agents/x.md", "a/Cargo.lock", ".", "/"]
         {
             assert!(!guarded.contains(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn capitals_make_no_other_file() {
+        let place = place();
+        let definition =
+            Definition { protected: Vec::from(["Secrets/".into()]), ..Definition::default() };
+        let guarded = Guarded { place: &place, definition: &definition };
+        for path in ["JackLine.yaml", "/W/jackline.YAML", ".Claude/settings.json", "secrets/A"] {
+            assert!(guarded.contains(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_an_expansion_may_be_enough() {
+        let place = place();
+        let definition = Definition {
+            protected: ["config.yaml", "ops/key", "secrets/"].map(String::from).to_vec(),
+            ..Definition::default()
+        };
+        let guarded = Guarded { place: &place, definition: &definition };
+        for text in [
+            "$D/config.yaml",
+            "config.yaml",
+            "${D}/../config.yaml",
+            "$D/w/config.yaml",
+            "~+/config.yaml",
+            ":/config.yaml",
+            "$(echo config.yaml)",
+            "`echo ./config.yaml`",
+            "${x:-config.yaml}",
+            "$D/key",
+            "$D/secrets/a",
+            "$D/jackline.yaml",
+        ] {
+            assert!(guarded.may_be(text), "{text}");
+        }
+        for text in ["$D", "$D/x", "$D/sub/config.yaml", "$D/config.yaml.bak", "$D/ops", "$x.yaml"]
+        {
+            assert!(!guarded.may_be(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_script_names_files_from_where_it_works() {
+        let place = place();
+        let definition =
+            Definition { protected: Vec::from(["ops/*.key".into()]), ..Definition::default() };
+        let guarded = Guarded { place: &place, definition: &definition };
+        for (script, base) in [
+            ("open('JACKLINE.yaml')", "."),
+            ("open('ops/a.key')", "."),
+            ("open('a.key')", "ops"),
+            ("open('../ops/a.key')", "src"),
+            ("open('settings.json')", ".claude"),
+            ("open(x)", ".codex"),
+        ] {
+            assert!(guarded.named_in(script, base).is_some(), "{script} in {base}");
+        }
+        for (script, base) in
+            [("open('a.key')", "."), ("open('settings.json')", "."), ("", ".codex")]
+        {
+            assert_eq!(guarded.named_in(script, base), None, "{script} in {base}");
         }
     }
 
