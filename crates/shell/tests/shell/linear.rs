@@ -64,8 +64,9 @@ fn a_megabyte_is_understood_or_refused_at_once() {
         let start = Instant::now();
         understand(&text);
         let took = start.elapsed();
-        // Debug builds are an order of magnitude slower.
-        let most = Duration::from_millis(if cfg!(debug_assertions) { 4_000 } else { 400 });
+        // Debug builds are an order of magnitude slower, and machines are busy;
+        // what is not linear takes minutes.
+        let most = Duration::from_secs(if cfg!(debug_assertions) { 30 } else { 3 });
         assert!(took < most, "{unit:?} took {took:?}");
     }
     let text = "a ".repeat(LINE_BYTES_MAX);
