@@ -103,10 +103,14 @@ impl Parser<'_> {
         traits: &mut u8,
         expansions: &mut Chain,
     ) -> Result<bool, Halt> {
+        let inside = self.at + skip;
+        if self.no_arithmetic.contains(&inside) {
+            return Ok(false);
+        }
         let before = self.mark();
         let chain = *expansions;
         let id = self.tree.link_expansion(expansions, ExpansionKind::Arithmetic, start);
-        self.at += skip;
+        self.at = inside;
         let closed = match self.matched(b'(', b')', traits, expansions) {
             Ok(()) => self.byte() == b')',
             Err(Halt::Syntax(_)) => false,
@@ -117,6 +121,7 @@ impl Parser<'_> {
             self.tree.close_expansion(id, ExpansionKind::Arithmetic, self.at);
             return Ok(true);
         }
+        self.no_arithmetic.insert(inside);
         self.rewind(before);
         *expansions = chain;
         if let Some(tail) = self.tree.expansions.get_mut(chain.tail as usize) {

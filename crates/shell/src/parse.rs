@@ -5,6 +5,7 @@
 //! [`Parser::enter`], so that nesting is bounded, and chains (`a && b && c`,
 //! `elif`, pipes) are loops. What the words say is not looked at here.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::limits::{DEPTH_MAX, WORDS_MAX};
@@ -35,6 +36,9 @@ pub(crate) struct Parser<'s> {
     pub(crate) pending: Vec<Id>,
     /// How many command substitutions we are inside of.
     pub(crate) substitutions: u32,
+    /// Where a `((` was found to be two parentheses. Whatever is read again after
+    /// that is not tried again: nested ones would double the work each.
+    pub(crate) no_arithmetic: BTreeSet<usize>,
 }
 
 /// A place to come back to.
@@ -98,6 +102,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             pending: Vec::new(),
             substitutions: 0,
+            no_arithmetic: BTreeSet::new(),
         }
     }
 

@@ -72,3 +72,16 @@ fn a_megabyte_is_understood_or_refused_at_once() {
     let text = "a ".repeat(LINE_BYTES_MAX);
     assert_eq!(understand(&text).opaque.len(), 1);
 }
+
+/// Each of them may be arithmetic or two parentheses, and is only tried once.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "this test measures time")]
+fn parentheses_that_may_be_arithmetic_do_not_double_the_work() {
+    for unit in ["$((", "((", "<((", "((x $((", "$((((((-C*e3$(((((fo<?E", "$((a) "] {
+        let text = unit.repeat(6);
+        let start = Instant::now();
+        understand(&text);
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(1), "{text:?} took {took:?}");
+    }
+}
