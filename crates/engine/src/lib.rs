@@ -54,6 +54,7 @@ pub use nearest::nearest;
 pub use observe::{BLOB_OVER_BYTES, Blob, Observation, elide, observe};
 pub use path::{PathError, canonical};
 pub use place::Place;
+pub use proposal::PATH_KEYS;
 pub use session::{Record, Session, StateError};
 pub use state::{Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals};
 pub use time::{Timestamp, TimestampError};

@@ -14,8 +14,8 @@ use crate::json::{at, parse_strict};
 use crate::place::{Place, Target};
 use crate::tool::Kind;
 
-/// Where tools commonly name the file they work on.
-const PATH_KEYS: [&str; 9] = [
+/// Where tools commonly name the file they work on, as JSON pointers.
+pub const PATH_KEYS: [&str; 9] = [
     "/file_path",
     "/path",
     "/notebook_path",

@@ -8,21 +8,10 @@
 
 mod patterns;
 
-use jackline_engine::{Arguments, Definition, Event, EventKind, Payload, Payloads};
+use jackline_engine::{Arguments, Definition, Event, EventKind, PATH_KEYS, Payload, Payloads};
 use serde_json::{Map, Value};
 
 use patterns::{find_secret, is_path, is_secret_name};
-
-/// Where tools usually name a file.
-const USUAL_PATHS: [&str; 7] = [
-    "/file_path",
-    "/path",
-    "/notebook_path",
-    "/absolute_path",
-    "/filePath",
-    "/filename",
-    "/target_file",
-];
 
 /// The longest text that is taken for a path.
 const PATH_BYTES_MAX: usize = 4096;
@@ -51,7 +40,7 @@ fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> 
         declared.name == name || declared.aliases.iter().any(|alias| alias == name)
     });
     let paths = declared.map(|tool| tool.paths.read.iter().chain(&tool.paths.write));
-    let pointers = paths.into_iter().flatten().map(String::as_str).chain(USUAL_PATHS);
+    let pointers = paths.into_iter().flatten().map(String::as_str).chain(PATH_KEYS);
     let mut named = Vec::new();
     for pointer in pointers {
         match args.pointer(pointer) {

@@ -43,13 +43,7 @@ rules:
 fn explain(world: &World, args: &[&str]) -> Run {
     let mut words = vec!["explain"];
     words.extend(args);
-    let run = world.jackline(&words);
-    let root = world.root().display().to_string();
-    Run {
-        stdout: run.stdout.replace(&root, "ROOT"),
-        stderr: run.stderr.replace(&root, "ROOT"),
-        ..run
-    }
+    world.jackline(&words).anywhere(world)
 }
 
 fn as_json(world: &World, args: &[&str]) -> (Option<i32>, Value) {
@@ -101,7 +95,7 @@ what the line does
   tee 'push log'  (in web)
     writes web/push log
 
-by acme/web (ROOT/work/jackline.yaml), for a new session in ROOT/work
+by acme/web (WORKSPACE/jackline.yaml), for a new session in WORKSPACE
 "
             .to_owned(),
             stderr: String::new(),
@@ -129,7 +123,7 @@ fn an_allowed_line_is_shown_as_it_was_understood() {
     let world = World::new(DEFINITION);
     let run =
         explain(&world, &["cat a.txt > b.txt; ./setup.sh && make hint; rm -r \"$TMP/x\" *.o"]);
-    let footer = "\nby acme/web (ROOT/work/jackline.yaml), for a new session in ROOT/work\n";
+    let footer = "\nby acme/web (WORKSPACE/jackline.yaml), for a new session in WORKSPACE\n";
     assert_eq!(
         run.stdout.strip_suffix(footer).unwrap(),
         "\
@@ -246,9 +240,9 @@ fn the_json_is_one_object_with_everything() {
             "facts": null,
             "definition": {
                 "name": "acme/web", "mode": "enforce", "checksum": null,
-                "files": ["ROOT/work/jackline.yaml"],
+                "files": ["WORKSPACE/jackline.yaml"],
             },
-            "workspace": "ROOT/work", "after_record": 0,
+            "workspace": "WORKSPACE", "after_record": 0,
         })
     );
 }
@@ -286,7 +280,7 @@ fn bad_input_is_refused_with_its_place() {
     fs::remove_file(world.work().join("jackline.yaml")).unwrap();
     let run = explain(&world, &["ls"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("no `jackline.yaml` in `ROOT/work` or above it"), "{}", run.stderr);
+    assert!(run.stderr.contains("no `jackline.yaml` in `WORKSPACE` or above it"), "{}", run.stderr);
 }
 
 #[test]
@@ -367,7 +361,7 @@ fn a_session_is_asked_as_it_stands() {
     assert_eq!(answer(&world, &["git push -f"]), said(0, "allow"));
     assert_eq!(answer(&world, &["git push -f", "--session", "s1"]), said(1, "deny"));
     let run = explain(&world, &["ls", "--session", "s1"]);
-    assert!(run.stdout.contains("for the session after record 3 in ROOT/work"), "{}", run.stdout);
+    assert!(run.stdout.contains("for the session after record 3 in WORKSPACE"), "{}", run.stdout);
     world.stdio(&[r#"{"session":"s1","event":"control","action":"pause","by":"dana"}"#]);
     assert_eq!(answer(&world, &["ls", "--session", "s1"]), said(1, "pause"));
     world.prove("s1");

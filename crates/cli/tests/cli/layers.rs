@@ -41,13 +41,7 @@ impl Person {
     }
 
     fn jackline(&self, args: &[&str]) -> Run {
-        let run = feed(self.command().args(args), b"");
-        let root = self.world.root().display().to_string();
-        Run {
-            stdout: run.stdout.replace(&root, "ROOT"),
-            stderr: run.stderr.replace(&root, "ROOT"),
-            ..run
-        }
+        feed(self.command().args(args), b"").anywhere(&self.world)
     }
 
     /// How many steps a new session has.
@@ -141,7 +135,7 @@ fn trust_shows_what_it_is_for_and_needs_a_word() {
     let person = Person::new("limits: { steps: 5 }\n", WISH);
     let shown = format!(
         "\
-ROOT/work/jackline.yaml
+WORKSPACE/jackline.yaml
   checksum {}
 would loosen:
   `mode: observe`: the user layer enforces
@@ -165,10 +159,10 @@ would loosen:
     );
 
     let trusted =
-        "`ROOT/work/jackline.yaml` is trusted as it is now; that applies to new sessions\n";
+        "`WORKSPACE/jackline.yaml` is trusted as it is now; that applies to new sessions\n";
     assert_eq!(person.jackline(&["trust", "--yes"]), fine(&format!("{shown}{trusted}")));
     assert_eq!(person.steps(), 9);
-    let already = "`ROOT/work/jackline.yaml` is trusted already\n";
+    let already = "`WORKSPACE/jackline.yaml` is trusted already\n";
     assert_eq!(person.jackline(&["trust", "--yes"]), fine(already));
     assert_eq!(person.jackline(&["trust", "jackline.yaml"]), fine(already));
 }
@@ -182,7 +176,7 @@ fn trust_ends_when_the_file_changes_or_a_person_says_so() {
     assert!(shown["at"].take().is_string());
     assert_eq!(
         shown,
-        json!({"file": "ROOT/work/jackline.yaml", "checksum": Digest::of(WISH.as_bytes()),
+        json!({"file": "WORKSPACE/jackline.yaml", "checksum": Digest::of(WISH.as_bytes()),
             "at": null, "by": "dana", "current": true})
     );
 
@@ -194,7 +188,7 @@ fn trust_ends_when_the_file_changes_or_a_person_says_so() {
     fs::write(&file, WISH).unwrap();
     assert_eq!(person.steps(), 9);
 
-    let name = "`ROOT/work/jackline.yaml`";
+    let name = "`WORKSPACE/jackline.yaml`";
     let revoked = format!("{name} is trusted no longer; that applies to new sessions\n");
     assert_eq!(person.jackline(&["trust", "--revoke"]), fine(&revoked));
     let not = format!("{name} was not trusted\n");
@@ -208,7 +202,7 @@ fn trust_refuses_what_it_cannot_show() {
     let run = person.jackline(&["trust", "--yes"]);
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (Some(1), "error: `ROOT/work/jackline.yaml` does not load; mend it first\n")
+        (Some(1), "error: `WORKSPACE/jackline.yaml` does not load; mend it first\n")
     );
     assert_eq!(person.jackline(&["trust", "gone.yaml"]).code, Some(2));
     assert_eq!(person.jackline(&["trust", "--list", "--yes"]).code, Some(2));

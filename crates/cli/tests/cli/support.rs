@@ -25,6 +25,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The same, without where this test happens to run.
+    pub(crate) fn anywhere(self, world: &World) -> Self {
+        let (work, root) = (world.work().display().to_string(), world.root().display().to_string());
+        let plain = |text: &str| text.replace(&work, "WORKSPACE").replace(&root, "ROOT");
+        Self { stdout: plain(&self.stdout), stderr: plain(&self.stderr), ..self }
+    }
+
     /// The verdicts, one a line.
     pub(crate) fn verdicts(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
