@@ -22,15 +22,17 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["engine"]),
     ("journal", &["engine"]),
     ("runtime", &["definition", "engine", "journal"]),
-    ("cli", &["definition", "engine", "journal", "runtime"]),
+    ("model", &[]),
+    ("clients", &["engine", "journal", "model", "runtime"]),
+    ("cli", &["clients", "definition", "engine", "journal", "model", "runtime"]),
     ("conformance", &["definition", "engine"]),
-    ("fuzzing", &["definition", "engine", "shell"]),
+    ("fuzzing", &["clients", "definition", "engine", "shell"]),
     ("bench", &["definition", "engine", "journal", "runtime", "shell"]),
 ];
 

@@ -1,0 +1,1 @@
+//! Models that agents talk to.
