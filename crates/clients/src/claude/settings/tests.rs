@@ -175,14 +175,14 @@ fn listed(open: char, close: char, items: &[String], gaps: &[String], comma: boo
     let mut text = format!("{open}{}", gap(0));
     for (at, item) in items.iter().enumerate() {
         let more = at + 1 < items.len() || comma;
-        text += &format!("{item}{}{}{}", gap(at + 1), if more { "," } else { "" }, gap(at + 2));
+        text.extend([item.as_str(), &gap(at + 1), if more { "," } else { "" }, &gap(at + 2)]);
     }
     text.push(close);
     text
 }
 
-fn object(keys: Vec<&'static str>, value: BoxedStrategy<String>) -> BoxedStrategy<String> {
-    let entries = prop::sample::subsequence(keys.clone(), 0..=keys.len()).prop_shuffle();
+fn object(keys: &[&'static str], value: BoxedStrategy<String>) -> BoxedStrategy<String> {
+    let entries = prop::sample::subsequence(keys.to_vec(), 0..=keys.len()).prop_shuffle();
     (entries, prop::collection::vec(value, keys.len()), gaps(), any::<bool>())
         .prop_map(|(keys, values, gaps, comma)| {
             let gap = gaps.first().cloned().unwrap_or_default();
@@ -210,23 +210,23 @@ fn scalar() -> BoxedStrategy<String> {
 
 /// Any settings at all, hooks of other people included.
 fn settings() -> BoxedStrategy<String> {
-    let handler = object(vec!["type", "command", "timeout"], scalar());
+    let handler = object(&["type", "command", "timeout"], scalar());
     let group = prop_oneof![
-        4 => object(vec!["hooks"], list(handler.clone())),
-        1 => object(vec!["matcher", "x"], scalar()),
+        4 => object(&["hooks"], list(handler.clone())),
+        1 => object(&["matcher", "x"], scalar()),
         1 => scalar(),
     ];
-    let events = object(vec!["Stop", "PreToolUse", "Notification", "é"], list(group.boxed()));
-    let other = prop_oneof![scalar(), list(scalar()), object(vec!["p", "q"], scalar())].boxed();
+    let events = object(&["Stop", "PreToolUse", "Notification", "é"], list(group.boxed()));
+    let other = prop_oneof![scalar(), list(scalar()), object(&["p", "q"], scalar())].boxed();
     let with_hooks =
-        (events, gaps(), object(vec!["a", "b", "c"], other)).prop_map(|(events, gaps, rest)| {
+        (events, gaps(), object(&["a", "b", "c"], other)).prop_map(|(events, gaps, rest)| {
             let inner = rest.strip_prefix('{').unwrap_or_default().to_owned();
             let is_empty = value_of(&rest).is_ok_and(|rest| rest == json!({}));
             let comma = if is_empty { "" } else { "," };
             format!("{{{}\"hooks\": {events}{comma}{inner}", gaps.concat())
         });
     let other = prop_oneof![scalar(), list(scalar())].boxed();
-    let without = object(vec!["a", "b", "c"], other);
+    let without = object(&["a", "b", "c"], other);
     (filler(), prop_oneof![with_hooks, without], filler())
         .prop_map(|(before, text, after)| format!("{before}{text}{after}"))
         .boxed()
