@@ -105,7 +105,7 @@ fn wish(args: &InitArgs) -> Result<Wish, Exit> {
 
 fn refuse(error: InstallError) -> Exit {
     let exit = match &error {
-        InstallError::NoClient => Exit::No,
+        InstallError::NoClient | InstallError::Partly { .. } => Exit::No,
         InstallError::State { .. } => Exit::Broken,
         _ => Exit::Usage,
     };

@@ -436,17 +436,37 @@ fn many_at_once_lose_nothing() {
 }
 
 #[test]
+fn a_full_disk_loses_nothing() {
+    let text = format!("{{ \"a\": \"{}\" }}", "x".repeat(10_000));
+    let project = Project::with_settings(&text);
+    // The old file can be kept, or not even that; the new one can't be written.
+    for blocks in [16, 24] {
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {JACKLINE} init claude --yes");
+        let mut command = project.world.command("sh");
+        let run = feed(command.args(["-c", &script]), b"");
+        assert!(matches!(run.code, Some(1..=3)), "{run:?}");
+        assert!(run.stderr.contains("run this again"), "{}", run.stderr);
+        assert_eq!(project.read(".claude/settings.json"), text);
+        let names = project.world.tree();
+        assert!(!names.iter().any(|name| name.contains(".jackline-")), "{names:?}");
+    }
+    project.install();
+    project.uninstall();
+    assert_eq!(project.read(".claude/settings.json"), text);
+}
+
+#[test]
 fn programs_get_a_summary() {
     let project = Project::with_settings("{}");
     let dry = project.json(&["claude", "--dry-run"]);
     assert_eq!(dry["outcome"], "dry_run");
-    assert_eq!(dry["changes"][0]["written"], false);
+    assert_eq!(dry["changes"][1]["written"], false);
     let done = project.json(&["claude", "--yes"]);
     assert_eq!(done["outcome"], "installed");
-    assert_eq!(done["changes"][0]["action"], "change");
-    assert_eq!(done["changes"][1]["purpose"], "definition");
+    assert_eq!(done["changes"][0]["purpose"], "definition");
+    assert_eq!(done["changes"][1]["action"], "change");
     assert_eq!(done["canary"][0]["result"], "not_run");
-    let backup = done["changes"][0]["backup"].as_str().unwrap();
+    let backup = done["changes"][1]["backup"].as_str().unwrap();
     assert_eq!(fs::read_to_string(backup).unwrap(), "{}");
     assert_eq!(project.json(&["claude"])["outcome"], "nothing_to_do");
     assert_eq!(project.json(&["claude", "--uninstall", "--yes"])["outcome"], "uninstalled");

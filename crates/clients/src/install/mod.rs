@@ -204,6 +204,17 @@ pub enum InstallError {
         /// What the system said.
         source: io::Error,
     },
+    /// It went wrong halfway.
+    #[error(
+        "{source}; done before that: {}; run this again to finish it, or with `--uninstall` to go back",
+        list(written)
+    )]
+    Partly {
+        /// What was written, or removed.
+        written: Vec<PathBuf>,
+        /// What then went wrong.
+        source: Box<InstallError>,
+    },
     /// Nothing can be kept in the state home.
     #[error(
         "{source}; the files of before can't be kept, so nothing more was changed: make the state home writable or free some space, then run this again"
@@ -220,12 +231,17 @@ impl InstallError {
     }
 }
 
+fn list(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    names.join(", ")
+}
+
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "make it writable, or install for yourself alone with `--local` or `--user`"
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             "the file is as it was: free some space, then run this again"
         }
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; try `--user`",

@@ -30,14 +30,16 @@ pub fn plan(wish: &Wish) -> Result<Plan, InstallError> {
         warnings: Vec::new(),
         silenced: Vec::new(),
     };
+    // The settings come last: with them the guard is asked, and then all that
+    // it needs has to be there.
+    site.plan_definition(wish, &mut plan)?;
+    site.plan_exclude(wish, &mut plan)?;
     let program = program_word(&wish.jackline)?;
     for found in plan.found.clone() {
         match found.client {
             Client::Claude => site.plan_claude(wish, &found, &program, &mut plan)?,
         }
     }
-    site.plan_exclude(wish, &mut plan)?;
-    site.plan_definition(wish, &mut plan)?;
     Ok(plan)
 }
 

@@ -32,7 +32,18 @@ pub fn carry_out(plan: &Plan, state_home: &Path) -> Result<Vec<Written>, Install
         let failed = |error| InstallError::of(&change.path, "write", error);
         may_replace(&held).map_err(failed)?;
     }
-    plan.changes.iter().map(|change| write(change, &ledger)).collect()
+    let mut written: Vec<Written> = Vec::new();
+    for change in &plan.changes {
+        match write(change, &ledger) {
+            Ok(done) => written.push(done),
+            Err(error) if written.is_empty() => return Err(error),
+            Err(error) => {
+                let written = written.into_iter().map(|done| done.path).collect();
+                return Err(InstallError::Partly { written, source: Box::new(error) });
+            }
+        }
+    }
+    Ok(written)
 }
 
 fn write(change: &Change, ledger: &Ledger) -> Result<Written, InstallError> {
