@@ -160,7 +160,10 @@ fn any_layout_comes_back_byte_for_byte() {
         "// a\n\n{ \"hooks\": { \"Stop\": [{ \"hooks\": [{\"command\":\"x\"}] },] , }, \"b\" : [ 1,2 ] } // z",
     ] {
         let project = Project::with_settings(text);
-        project.install();
+        // The client takes no comments, which is said with a one.
+        let run = project.init(&["claude", "--yes"]);
+        let strict = !text.contains("/*") && !text.contains("//");
+        assert_eq!(run.code, Some(i32::from(!strict)), "{text}");
         assert_ne!(project.read(".claude/settings.json"), text);
         project.uninstall();
         assert_eq!(project.read(".claude/settings.json"), text);
@@ -316,9 +319,14 @@ fn hooks_that_will_not_run_are_said_so_loudly() {
         assert!(run.stderr.contains("THE HOOKS WILL NOT RUN"), "{}", run.stderr);
         assert!(run.stderr.contains(key) && run.stderr.contains("settings.local.json"));
     }
+    let project = Project::with_settings("{\n  \"a\": 1, // mine\n}\n");
+    let run = project.init(&["claude", "--yes"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("takes no comments"), "{}", run.stderr);
     let odd = r#"{"hooks":{"Stop":[{"matcher":{"all":true},"hooks":[]}]}}"#;
     let project = Project::with_settings(odd);
-    let run = project.init(&["claude", "--yes"]);
+    let old = project.client("echo 2.1.233");
+    let run = project.init(&["claude", "--yes", "--client-program", old.to_str().unwrap()]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("`hooks.Stop[0].matcher` is not a text"), "{}", run.stderr);
 }

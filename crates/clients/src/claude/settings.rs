@@ -124,8 +124,15 @@ pub fn silencer(text: &str) -> Option<&'static str> {
         .find(|key| settings.get(*key).is_some_and(|value| *value == Value::Bool(true)))
 }
 
+/// Whether the client reads such a text. Ours is more tolerant: the client
+/// ignores a whole file, silently, for a comment or a comma too many.
+pub fn is_strict(text: &str) -> bool {
+    let bare = text.trim_start_matches(BYTE_ORDER_MARK);
+    bare.trim().is_empty() || serde_json::from_str::<Value>(bare).is_ok()
+}
+
 /// An entry of somebody else's that the client does not take, and for whose
-/// sake it may ignore the whole file.
+/// sake older versions ignore the whole file.
 pub fn misfit(text: &str) -> Option<String> {
     let settings = value_of(text).ok()?;
     let events = settings.get("hooks")?.as_object()?;

@@ -117,12 +117,7 @@ impl Site {
             bytes => bytes.clone(),
         };
         say_about_version(found, plan);
-        if let Some(misfit) = settings::misfit(&edited) {
-            plan.silenced.push(format!(
-                "{misfit} in `{}`: the client may ignore the whole file for it",
-                path.display()
-            ));
-        }
+        say_if_ignored(found, &edited, &path, plan);
         self.say_who_silences(plan);
         self.say_where_else(wish, plan);
         push(plan, Purpose::Settings(Client::Claude), path, held, edited, without);
@@ -237,6 +232,24 @@ fn say_about_version(found: &FoundClient, plan: &mut Plan) {
              {SHUTS_SINCE} it does not: update it"
         )),
         (Some(_), Some(_)) => {}
+    }
+}
+
+/// Says so where the client would ignore the file for what else is in it.
+fn say_if_ignored(found: &FoundClient, text: &str, path: &Path, plan: &mut Plan) {
+    let (title, place) = (found.client.title(), path.display());
+    if !settings::is_strict(text) {
+        plan.silenced.push(format!(
+            "{title} takes no comments and no commas at the end of a list, and ignores all of \
+             `{place}` for them; take them out, or install with `--local`"
+        ));
+    }
+    let misfit = settings::misfit(text).filter(|_| found.version.is_some_and(|own| own < PINNED));
+    if let Some(misfit) = misfit {
+        plan.silenced.push(format!(
+            "{misfit} in `{place}`: older versions of {title} ignore the whole file for that; \
+             mend it, or update the client"
+        ));
     }
 }
 

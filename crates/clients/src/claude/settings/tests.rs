@@ -163,6 +163,16 @@ fn what_keeps_hooks_from_running_is_found() {
     assert_eq!(misfit(&installed("{}")), None);
 }
 
+#[test]
+fn the_client_reads_less_than_we_do() {
+    for text in ["", "{}", "\u{feff}{\r\n}\n", "{\"a\": 1, \"a\": 2}"] {
+        assert!(is_strict(text) && is_strict(&installed(text)), "{text}");
+    }
+    for text in ["{} // a", "{ /* a */ }", "{\"a\": 1,}"] {
+        assert!(!is_strict(text) && !is_strict(&installed(text)), "{text}");
+    }
+}
+
 /// White space and comments between the parts of a file.
 fn filler() -> impl Strategy<Value = String> {
     let parts =
