@@ -116,6 +116,7 @@ fn a_new_project_is_set_up_and_given_back_as_it_was() {
     let project = Project::in_git();
     let before = project.contents();
     let run = project.install();
+    assert!(run.stderr.contains("which only this machine has"), "{}", run.stderr);
     assert!(run.stdout.contains("settings.json  new file"), "{}", run.stdout);
     assert!(run.stdout.contains("canary: not run: the program `claude` was not found"));
     assert!(run.stdout.contains("jackline enforce"));
@@ -130,6 +131,22 @@ fn a_new_project_is_set_up_and_given_back_as_it_was() {
     assert!(project.read("jackline.yaml").contains("mode: observe"));
     project.uninstall();
     assert_eq!(project.contents(), before);
+}
+
+#[test]
+fn the_rule_that_is_shown_is_one_that_works() {
+    let project = Project::new();
+    project.install();
+    let text = project.read("jackline.yaml");
+    let (head, rule) = text.split_once("#\n# rules:\n").unwrap();
+    let rule = rule.replace("\n# ", "\n");
+    let rule = rule.strip_prefix("# ").unwrap();
+    project
+        .write("jackline.yaml", &format!("{head}rules:\n{rule}").replace("observe\n", "enforce\n"));
+    let run = project.world.jackline(&["check"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{}", project.read("jackline.yaml"));
+    let run = project.world.jackline(&["explain", "git push -f origin main"]);
+    assert!(run.stdout.contains("no-force-push"), "{run:?}");
 }
 
 #[test]
@@ -482,14 +499,15 @@ fn programs_get_a_summary() {
 
 #[test]
 fn the_plain_name_is_enough_where_it_is_this_program() {
-    let project = Project::new();
+    let project = Project::in_git();
     let bin = project.world.root().join("bin dir");
     fs::create_dir(&bin).unwrap();
     symlink(JACKLINE, bin.join("jackline")).unwrap();
     let mut command = project.command();
     let path = format!("{}:/usr/bin:/bin", bin.display());
     command.env("PATH", path).args(["init", "claude", "--yes"]);
-    assert_eq!(feed(&mut command, b"").code, Some(0));
+    let run = feed(&mut command, b"");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     let commands = commands(&project.read(".claude/settings.json"));
     let stop = commands.iter().find(|(event, _)| event == "Stop").unwrap();
     assert_eq!(stop.1, "jackline hook claude");

@@ -379,4 +379,4 @@ fn input(value: &Value) -> CstInputValue {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -77,16 +77,16 @@ impl Ledger {
     pub(crate) fn original(&self, entry: &Entry) -> Option<Original> {
         match &entry.original {
             None => Some(Original::Absent),
-            Some(path) => fs::read(self.home.join(path)).ok().map(Original::Bytes),
+            Some(path) => {
+                let bytes = fs::read(self.home.join(path)).ok()?;
+                (*path == place_of(&entry.path, &bytes)).then_some(Original::Bytes(bytes))
+            }
         }
     }
 
     /// Keeps some bytes of a file; says where.
     pub(crate) fn back_up(&self, target: &Path, bytes: &[u8]) -> Result<PathBuf, InstallError> {
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let digest = Digest::of(bytes).to_string();
-        let short = digest.get(..16).unwrap_or(&digest);
-        let path = Path::new("backups").join(format!("{short}-{name}"));
+        let path = place_of(target, bytes);
         Self::write(&self.home.join(&path), bytes)?;
         Ok(path)
     }
@@ -117,4 +117,13 @@ impl Ledger {
         }
         write_private(path, bytes).map_err(|source| InstallError::State { source })
     }
+}
+
+/// Where these bytes of a file are kept. The name tells whether they are still
+/// the same.
+fn place_of(target: &Path, bytes: &[u8]) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let digest = Digest::of(bytes).to_string();
+    let short = digest.get(..16).unwrap_or(&digest);
+    Path::new("backups").join(format!("{short}-{name}"))
 }

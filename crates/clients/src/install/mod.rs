@@ -278,3 +278,6 @@ pub enum CanaryOutcome {
         why: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,9 @@ use crate::claude::settings::{self, PINNED, SHUTS_SINCE, Version};
 /// What a definition is called.
 const DEFINITION_NAME: &str = "jackline.yaml";
 
+/// What this program is called where it is found by its name.
+const PROGRAM: &str = "jackline";
+
 /// Where the owner of a machine puts settings of Claude Code.
 const CLAUDE_MANAGED: &str = "/etc/claude-code/managed-settings.json";
 
@@ -118,6 +121,14 @@ impl Site {
         };
         say_about_version(found, plan);
         say_if_ignored(found, &edited, &path, plan);
+        if wish.scope == Scope::Project && self.exclude.is_some() && program != PROGRAM {
+            plan.warnings.push(format!(
+                "`{}` is for everybody who works here, and would name {program}, which only this \
+                 machine has: with others every call would be denied; put `{PROGRAM}` on PATH, or \
+                 install with `--local`",
+                path.display()
+            ));
+        }
         self.say_who_silences(plan);
         self.say_where_else(wish, plan);
         push(plan, Purpose::Settings(Client::Claude), path, held, edited, without);
@@ -256,9 +267,9 @@ fn say_if_ignored(found: &FoundClient, text: &str, path: &Path, plan: &mut Plan)
 /// This program as a word of a shell line: its name where that is enough.
 fn program_word(jackline: &Path) -> Result<String, InstallError> {
     let real = |path: &Path| path.canonicalize().ok();
-    let named = find_program("jackline");
+    let named = find_program(PROGRAM);
     if named.as_deref().and_then(real).is_some_and(|named| Some(named) == real(jackline)) {
-        return Ok("jackline".to_owned());
+        return Ok(PROGRAM.to_owned());
     }
     let path = jackline.to_str();
     let path = path.ok_or_else(|| InstallError::NotUtf8 { path: jackline.to_owned() })?;

@@ -219,7 +219,7 @@ fn scalar() -> BoxedStrategy<String> {
 }
 
 /// Any settings at all, hooks of other people included.
-fn settings() -> BoxedStrategy<String> {
+pub(crate) fn settings() -> BoxedStrategy<String> {
     let handler = object(&["type", "command", "timeout"], scalar());
     let group = prop_oneof![
         4 => object(&["hooks"], list(handler.clone())),
