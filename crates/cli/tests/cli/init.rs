@@ -298,6 +298,18 @@ fn the_settings_are_where_the_person_says() {
 }
 
 #[test]
+fn in_a_home_directory_the_settings_of_both_are_one_file() {
+    let project = Project::new();
+    for args in [&["claude", "--yes"][..], &["claude", "--yes"], &["claude", "--user", "--yes"]] {
+        let mut command = project.command();
+        let run = feed(command.env("HOME", project.world.work()).arg("init").args(args), b"");
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    }
+    project.uninstall();
+    assert!(!project.path("jackline.yaml").exists() && !project.path(".claude").exists());
+}
+
+#[test]
 fn from_below_the_project_it_is_the_project_that_is_guarded() {
     let project = Project::in_git();
     fs::create_dir_all(project.path("src/deep")).unwrap();

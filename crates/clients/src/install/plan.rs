@@ -130,7 +130,7 @@ impl Site {
             ));
         }
         self.say_who_silences(plan);
-        self.say_where_else(wish, plan);
+        self.say_where_else(&path, plan);
         push(plan, Purpose::Settings(Client::Claude), path, held, edited, without);
         Ok(())
     }
@@ -149,10 +149,11 @@ impl Site {
     }
 
     /// Says where else the guard is installed: it would be asked twice.
-    fn say_where_else(&self, wish: &Wish, plan: &mut Plan) {
+    fn say_where_else(&self, own: &Path, plan: &mut Plan) {
         for scope in [Scope::Project, Scope::Local, Scope::User] {
             let Ok(path) = self.settings(Client::Claude, scope) else { continue };
-            if scope != wish.scope && holds_ours(&path) {
+            // In a person's home the project's settings are the person's.
+            if !is_same(&path, own) && holds_ours(&path) {
                 plan.warnings.push(format!(
                     "the guard is in `{}` too and would be asked twice; take one of them out with `--uninstall`",
                     path.display()
@@ -191,6 +192,12 @@ impl Site {
         }
         Ok(())
     }
+}
+
+/// Whether two paths lead to one file.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let target = |path: &Path| look(path).ok().map(|held| held.target);
+    one == other || target(one).is_some_and(|one| Some(one) == target(other))
 }
 
 /// Whether a settings file holds our hooks.

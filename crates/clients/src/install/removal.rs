@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::file::{Held, look};
 use super::ledger::{Entry, Ledger, Original};
-use super::plan::{Site, holds_ours, text_of};
+use super::plan::{Site, holds_ours, is_same, text_of};
 use super::write::{differs, is_as_left};
 use super::{
     Change, Client, DEFINITION, Direction, InstallError, Plan, Purpose, Scope, Wish, exclude,
@@ -38,11 +38,14 @@ pub fn plan_removal(wish: &Wish) -> Result<Plan, InstallError> {
 
 /// Whether no other settings here need what is shared.
 fn is_last(site: &Site, wish: &Wish) -> bool {
-    let others = [Scope::Project, Scope::Local].into_iter().filter(|scope| *scope != wish.scope);
-    let mut paths = others.flat_map(|scope| {
-        Client::ALL.into_iter().filter_map(move |client| site.settings(client, scope).ok())
-    });
-    !paths.any(|path| holds_ours(&path))
+    let needs = |client: Client, scope: Scope| {
+        let (path, own) = (site.settings(client, scope), site.settings(client, wish.scope));
+        let (Ok(path), Ok(own)) = (path, own) else { return false };
+        !is_same(&path, &own) && holds_ours(&path)
+    };
+    let needs =
+        |client| [Scope::Project, Scope::Local].into_iter().any(|scope| needs(client, scope));
+    !Client::ALL.into_iter().any(needs)
 }
 
 struct Removal {
