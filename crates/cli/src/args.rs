@@ -19,6 +19,8 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Put the guard into the settings of agent clients, or take it out again
+    Init(InitArgs),
     /// Read events from standard input, one JSON object a line, and answer each with a verdict
     Stdio(StdioArgs),
     /// Answer one event of an agent client: its JSON on standard input, its JSON on standard output
@@ -119,6 +121,41 @@ impl HookArgs {
             definition: None,
         })
     }
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Shows what would change and asks before it writes. Your own hooks, comments and \
+formatting stay; what a file was before is kept in backups/ of the state home.\n\n\
+Exit codes: 0 done, or nothing to do; 1 not done, or the hooks will not run; 2 usage or bad input; \
+3 the guard itself is broken."
+)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct InitArgs {
+    /// The clients: claude [default: those that are found]
+    #[arg(value_name = "CLIENT")]
+    pub(crate) clients: Vec<String>,
+    /// For you in this project: .claude/settings.local.json
+    #[arg(long, conflicts_with = "user")]
+    pub(crate) local: bool,
+    /// For you everywhere: settings.json in ~/.claude, or where Claude Code is told to keep it
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Take the guard out again
+    #[arg(long)]
+    pub(crate) uninstall: bool,
+    /// Only show what would change
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Write without being asked
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// The client's program, where it is not found by its name
+    #[arg(long, value_name = "PATH")]
+    pub(crate) client_program: Option<PathBuf>,
+    /// Print JSON, one object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

@@ -1,7 +1,7 @@
 //! What people read: colours where there is a terminal, tables, relative times.
 
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
@@ -37,6 +37,16 @@ pub(crate) fn warn(text: impl Display) {
 pub(crate) fn fail(exit: Exit, text: impl Display) -> Exit {
     complain(text);
     exit
+}
+
+/// Asks a person at a terminal; no answer is a no.
+pub(crate) fn ask(question: &str) -> bool {
+    let mut output = io::stdout().lock();
+    let _ = write!(output, "{question} [y/N] ");
+    let _ = output.flush();
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// The store of this machine.

@@ -4,3 +4,4 @@
 //! verdict becomes an answer in the client's own words.
 
 pub mod claude;
+pub mod install;

@@ -1,5 +1,6 @@
 //! The one place that reads the environment: where state and definitions live.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jackline_definition::FILE_NAME;
@@ -78,6 +79,26 @@ pub fn home() -> Option<PathBuf> {
 pub fn person() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(variable_path);
     named.map_or_else(|| "somebody".to_owned(), |name| name.display().to_string())
+}
+
+/// Where a program is that is started by its name alone.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let directories = variable_path("PATH")?;
+    let runs = |path: &PathBuf| {
+        std::fs::metadata(path)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&directories)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(runs)
+}
+
+/// Where Claude Code keeps what is the person's own.
+pub fn claude_home() -> Option<PathBuf> {
+    variable_path("CLAUDE_CONFIG_DIR")
+        .filter(|path| path.is_absolute())
+        .or_else(|| home().map(|home| home.join(".claude")))
 }
 
 fn variable_path(name: &str) -> Option<PathBuf> {

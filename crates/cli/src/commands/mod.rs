@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod hook;
+pub(crate) mod init;
 pub(crate) mod log;
 pub(crate) mod replay;
 pub(crate) mod show;

@@ -1,6 +1,6 @@
 //! `jackline trust`: a person's word for a repository's definition.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use jackline_definition::Standing;
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::check::refuse;
 use crate::args::TrustArgs;
 use crate::exit::Exit;
-use crate::terminal::{ago, bold, dim, fail, here, plain, say, say_json, store, table};
+use crate::terminal::{ago, ask, bold, dim, fail, here, plain, say, say_json, store, table};
 
 /// How much of a line from a file is shown.
 const LINE_MAX: usize = 400;
@@ -105,7 +105,7 @@ fn grant(trust: &Trust, effective: &Effective, file: &Path, yes: bool) -> Exit {
         let text = "nobody can be asked here; look at what it does, then say --yes";
         return fail(Exit::Usage, text);
     }
-    if !yes && !ask() {
+    if !yes && !ask("Trust it?") {
         say("nothing was changed");
         return Exit::No;
     }
@@ -161,13 +161,4 @@ fn waiting(checker: &Checker) -> Vec<&str> {
         Checker::All(parts) | Checker::Any(parts) => parts.iter().flat_map(waiting).collect(),
         Checker::Command { .. } | Checker::Files(_) | Checker::Custom { .. } => Vec::new(),
     }
-}
-
-fn ask() -> bool {
-    let mut output = io::stdout().lock();
-    let _ = write!(output, "Trust it? [y/N] ");
-    let _ = output.flush();
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }

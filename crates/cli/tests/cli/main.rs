@@ -17,6 +17,7 @@ mod definition_files;
 mod disk;
 mod explain;
 mod git_state;
+mod init;
 mod layers;
 mod parallel_work;
 mod protected_files;

@@ -8,6 +8,7 @@ mod answer;
 mod hook;
 mod payload;
 mod results;
+pub mod settings;
 mod surroundings;
 mod translate;
 

@@ -1,0 +1,288 @@
+//! `jackline init`: puts the guard into the settings of agent clients, and
+//! takes it out again.
+
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+
+use anstyle::AnsiColor;
+use jackline_clients::install::{
+    Canary, CanaryOutcome, Change, Client, DiffLine, FoundClient, InstallError, Plan, Purpose,
+    Scope, Wish, Written, carry_out, diff, plan, plan_removal,
+};
+use jackline_runtime::state_home;
+use serde_json::{Value, json};
+
+use crate::args::InitArgs;
+use crate::exit::Exit;
+use crate::terminal::{ask, bold, dim, fail, here, plain, say, say_json, styled, warn};
+
+/// How much of a line of a difference is shown.
+const LINE_MAX: usize = 2000;
+
+/// How often a plan is made again because somebody else wrote first.
+const TRIES_MAX: usize = 5;
+
+/// Where nobody can try whether the guard guards.
+struct NoCanary;
+
+impl Canary for NoCanary {
+    fn prove(&self, client: &FoundClient, _project: &Path) -> CanaryOutcome {
+        let why = match client.program {
+            Some(_) => format!("`jackline doctor {}` tries it", client.client.name()),
+            None => format!("the program `{}` was not found", client.client.name()),
+        };
+        CanaryOutcome::NotRun { why }
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    NothingToDo,
+    DryRun,
+    Installed,
+    Uninstalled,
+}
+
+impl End {
+    fn word(self) -> &'static str {
+        match self {
+            Self::NothingToDo => "nothing_to_do",
+            Self::DryRun => "dry_run",
+            Self::Installed => "installed",
+            Self::Uninstalled => "uninstalled",
+        }
+    }
+}
+
+pub(crate) fn run(args: &InitArgs) -> Exit {
+    let wish = match wish(args) {
+        Ok(wish) => wish,
+        Err(exit) => return exit,
+    };
+    for _ in 0..TRIES_MAX {
+        let planned = if args.uninstall { plan_removal(&wish) } else { plan(&wish) };
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(error) => return refuse(error),
+        };
+        match follow(&plan, &wish, args) {
+            // Another one was faster; what is there now is planned for anew.
+            Err(InstallError::Changed { .. }) => {}
+            Err(error) => return refuse(error),
+            Ok(exit) => return exit,
+        }
+    }
+    fail(Exit::No, "others keep changing these files; run this again once they are done")
+}
+
+fn wish(args: &InitArgs) -> Result<Wish, Exit> {
+    let client = |name: &String| {
+        Client::named(name).ok_or_else(|| {
+            let known: Vec<String> =
+                Client::ALL.iter().map(|client| format!("`{}`", client.name())).collect();
+            let text = format!("there is no client `{name}`; known: {}", known.join(", "));
+            fail(Exit::Usage, plain(&text, LINE_MAX))
+        })
+    };
+    let clients = args.clients.iter().map(client).collect::<Result<Vec<Client>, Exit>>()?;
+    let scope = match (args.local, args.user) {
+        (true, _) => Scope::Local,
+        (_, true) => Scope::User,
+        _ => Scope::Project,
+    };
+    let jackline = std::env::current_exe();
+    Ok(Wish {
+        clients,
+        scope,
+        here: here(),
+        jackline: jackline
+            .map_err(|error| fail(Exit::Broken, format!("which program is this: {error}")))?,
+        client_program: args.client_program.clone(),
+        state_home: state_home().map_err(|error| fail(Exit::Usage, error))?,
+    })
+}
+
+fn refuse(error: InstallError) -> Exit {
+    let exit = match &error {
+        InstallError::NoClient | InstallError::Partly { .. } => Exit::No,
+        InstallError::State { .. } => Exit::Broken,
+        _ => Exit::Usage,
+    };
+    fail(exit, error)
+}
+
+/// Shows a plan, asks, and does it.
+fn follow(plan: &Plan, wish: &Wish, args: &InitArgs) -> Result<Exit, InstallError> {
+    let silent = if plan.silenced.is_empty() { Exit::Fine } else { Exit::No };
+    if !args.json {
+        show(plan);
+    }
+    if plan.changes.is_empty() {
+        finish(plan, args, End::NothingToDo, &[], &[]);
+        return Ok(silent);
+    }
+    if args.dry_run {
+        finish(plan, args, End::DryRun, &[], &[]);
+        return Ok(silent);
+    }
+    if !args.yes {
+        if args.json || !io::stdin().is_terminal() {
+            let text = "nobody can be asked here; look at it with --dry-run, then say --yes";
+            return Ok(fail(Exit::Usage, text));
+        }
+        if !ask("Write this?") {
+            say("nothing was changed");
+            return Ok(Exit::No);
+        }
+    }
+    let written = carry_out(plan, &wish.state_home)?;
+    let canaries: Vec<CanaryOutcome> =
+        plan.found.iter().map(|found| NoCanary.prove(found, &plan.project)).collect();
+    let end = if args.uninstall { End::Uninstalled } else { End::Installed };
+    finish(plan, args, end, &written, &canaries);
+    let is_open = |canary: &CanaryOutcome| matches!(canary, CanaryOutcome::Open { .. });
+    Ok(if canaries.iter().any(is_open) { Exit::No } else { silent })
+}
+
+/// What was found, and what would change.
+fn show(plan: &Plan) {
+    for found in &plan.found {
+        let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
+        let place = match &found.program {
+            Some(program) => dim(format!("  {}", name(program))),
+            None => String::new(),
+        };
+        say(format!("{}{version}{place}", bold(found.client.title())));
+    }
+    plan.notes.iter().for_each(|note| say(plain(note, LINE_MAX)));
+    for change in &plan.changes {
+        say("");
+        say(format!("{}  {}", bold(name(&change.path)), dim(act(change))));
+        for line in lines(change) {
+            say(line);
+        }
+    }
+    if !plan.changes.is_empty() {
+        say("");
+    }
+    plan.warnings.iter().for_each(|text| warn(plain(text, LINE_MAX)));
+    for why in &plan.silenced {
+        warn(format!("THE HOOKS WILL NOT RUN: {}", plain(why, LINE_MAX)));
+    }
+}
+
+fn name(path: &Path) -> String {
+    plain(&path.display().to_string(), LINE_MAX)
+}
+
+fn act(change: &Change) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, _) => "new file",
+        (Some(_), Some(_)) => "changes",
+        (Some(_), None) => "is removed",
+    }
+}
+
+/// The difference that a change makes, a line each.
+fn lines(change: &Change) -> Vec<String> {
+    let text = |bytes: &Option<Vec<u8>>| {
+        String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
+    };
+    let (green, red) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
+    let line = |line: DiffLine| match line {
+        DiffLine::Same(text) => format!("    {}", plain(&text, LINE_MAX)),
+        DiffLine::Added(text) => styled(green, format!("  + {}", plain(&text, LINE_MAX))),
+        DiffLine::Removed(text) => styled(red, format!("  - {}", plain(&text, LINE_MAX))),
+        DiffLine::Gap => dim("    …"),
+    };
+    diff(&text(&change.before), &text(&change.after)).into_iter().map(line).collect()
+}
+
+/// Says how it ended, and what is next.
+fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries: &[CanaryOutcome]) {
+    if args.json {
+        say_json(summary(plan, end, written, canaries));
+        return;
+    }
+    match end {
+        End::NothingToDo if args.uninstall => say("nothing to do: the guard is not installed here"),
+        End::NothingToDo => say("nothing to do: the guard is installed"),
+        End::DryRun => say("nothing was written"),
+        End::Installed | End::Uninstalled => {}
+    }
+    for done in written {
+        let verb = if done.removed { "removed" } else { "wrote" };
+        let kept = done.backup.as_deref().map(|backup| format!("  before: {}", name(backup)));
+        say(format!("{verb} {}{}", name(&done.path), dim(kept.unwrap_or_default())));
+    }
+    for (found, canary) in plan.found.iter().zip(canaries) {
+        let who = found.client.title();
+        match canary {
+            CanaryOutcome::Refused { detail } => {
+                say(format!("canary: {who} was refused: {detail}"));
+            }
+            CanaryOutcome::Open { detail } => {
+                warn(format!("canary: {who} is NOT guarded: {detail}"));
+            }
+            CanaryOutcome::NotRun { why } => say(format!("canary: not run: {why}")),
+        }
+    }
+    if end == End::Installed {
+        next(plan);
+    }
+}
+
+fn next(plan: &Plan) {
+    let client = plan.found.first().map_or("claude", |found| found.client.name());
+    say("");
+    say(format!("next: start `{client}` in {}", name(&plan.project)));
+    say("      `jackline status` shows what would have been denied");
+    say("      `jackline enforce` when you are happy with it");
+}
+
+/// The same for programs.
+fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[CanaryOutcome]) -> Value {
+    let clients = plan.found.iter().map(|found| {
+        json!({
+            "client": found.client.name(),
+            "program": found.program,
+            "version": found.version.map(|version| version.to_string()),
+        })
+    });
+    let changes = plan.changes.iter().map(|change| {
+        let action = match (&change.before, &change.after) {
+            (None, _) => "create",
+            (Some(_), Some(_)) => "change",
+            (Some(_), None) => "remove",
+        };
+        let purpose = match change.purpose {
+            Purpose::Settings(_) => "settings",
+            Purpose::Exclude => "exclude",
+            Purpose::Definition => "definition",
+        };
+        let done = written.iter().find(|done| done.path == change.path);
+        json!({
+            "path": change.path, "purpose": purpose, "action": action, "written": done.is_some(),
+            "backup": done.and_then(|done| done.backup.as_ref()),
+        })
+    });
+    let canaries = plan.found.iter().zip(canaries).map(|(found, canary)| {
+        let (result, detail) = match canary {
+            CanaryOutcome::Refused { detail } => ("refused", detail),
+            CanaryOutcome::Open { detail } => ("open", detail),
+            CanaryOutcome::NotRun { why } => ("not_run", why),
+        };
+        json!({ "client": found.client.name(), "result": result, "detail": detail })
+    });
+    json!({
+        "outcome": end.word(),
+        "project": plan.project,
+        "clients": clients.collect::<Vec<Value>>(),
+        "changes": changes.collect::<Vec<Value>>(),
+        "canary": canaries.collect::<Vec<Value>>(),
+        "notes": plan.notes,
+        "warnings": plan.warnings,
+        "silenced": plan.silenced,
+    })
+}

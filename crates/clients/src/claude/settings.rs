@@ -1,0 +1,382 @@
+//! Our entries in the settings of Claude Code.
+//!
+//! The file is a person's, and stays as they wrote it: comments, commas, order,
+//! indentation and other people's hooks. We add our own entries, know them
+//! again by their command, and take exactly those out again.
+
+mod events;
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use serde_json::{Map, Value};
+
+pub use events::{Hook, PINNED, SEAL, SHUTS_SINCE, Version, hooks_for, is_ours, shell_word};
+
+/// What an editor may put before a text.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Why settings can't be changed. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// They are not UTF-8.
+    #[error("is not UTF-8; save it as UTF-8")]
+    NotText,
+    /// They can't be read, by the client no more than by us.
+    #[error("line {line}, column {column}: {what}; mend that, the client can't read it either")]
+    Syntax {
+        /// The line, from one.
+        line: usize,
+        /// The column, from one.
+        column: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// Something in them has another shape than the client takes.
+    #[error("{what} must be {expected}, and is {got}; mend that, then run this again")]
+    Shape {
+        /// What it is about.
+        what: String,
+        /// What it has to be.
+        expected: &'static str,
+        /// What it is.
+        got: &'static str,
+    },
+    /// A key is there twice, and readers disagree about which counts.
+    #[error("`{key}` is there twice; take one of them out, then run this again")]
+    Twice {
+        /// The key.
+        key: String,
+    },
+    /// The edit would change more than our own entries.
+    #[error(
+        "can't be changed without touching other entries; add the hooks by hand, and report this"
+    )]
+    Entangled,
+}
+
+/// The settings with these hooks in them. What holds them already comes back
+/// byte for byte.
+pub fn install(text: &str, hooks: &[Hook]) -> Result<String, SettingsError> {
+    edit(text, |root| {
+        let settings = root.object_value_or_set();
+        let events = settings.object_value_or_set("hooks");
+        for property in events.properties() {
+            let name = property.decoded_name().unwrap_or_default();
+            if !hooks.iter().any(|hook| hook.event == name)
+                && let Some(groups) = property.array_value()
+                && take_out(&groups, None)
+                && groups.elements().is_empty()
+            {
+                property.remove();
+            }
+        }
+        hooks.iter().for_each(|hook| put(&events, hook));
+    })
+}
+
+/// The settings without our hooks. Lists that only we filled go with them,
+/// unless they were there, and empty, in the original.
+pub fn remove(text: &str, original: Option<&str>) -> Result<String, SettingsError> {
+    let original = original.and_then(|text| value_of(text).ok()).unwrap_or_default();
+    edit(text, |root| {
+        let Some(hooks) = root.object_value().and_then(|settings| settings.get("hooks")) else {
+            return;
+        };
+        let Some(events) = hooks.object_value() else { return };
+        let was = original.get("hooks");
+        let mut emptied = false;
+        for property in events.properties() {
+            let name = property.decoded_name().unwrap_or_default();
+            let Some(groups) = property.array_value() else { continue };
+            let ours = take_out(&groups, None);
+            if ours && groups.elements().is_empty() && was.and_then(|was| was.get(&name)).is_none()
+            {
+                property.remove();
+            }
+            emptied |= ours;
+        }
+        if emptied && events.properties().is_empty() && was.is_none() {
+            hooks.remove();
+        }
+    })
+}
+
+/// Whether any of our hooks is in there.
+pub fn holds_ours(text: &str) -> bool {
+    let settings = value_of(text).unwrap_or_default();
+    let events = settings.get("hooks").and_then(Value::as_object);
+    let lists = events.into_iter().flat_map(Map::values).filter_map(Value::as_array);
+    let groups = lists.flatten().filter_map(|group| group.get("hooks")?.as_array());
+    groups.flatten().any(is_ours_value)
+}
+
+/// Whether there is nothing in there, not even a comment.
+pub fn is_blank(text: &str) -> bool {
+    let bare = text.trim_start_matches(BYTE_ORDER_MARK);
+    bare.chars().filter(|c| !c.is_whitespace()).eq("{}".chars()) || bare.trim().is_empty()
+}
+
+/// The key in there that keeps our hooks from running.
+pub fn silencer(text: &str) -> Option<&'static str> {
+    let settings = value_of(text).ok()?;
+    ["disableAllHooks", "allowManagedHooksOnly"]
+        .into_iter()
+        .find(|key| settings.get(*key).is_some_and(|value| *value == Value::Bool(true)))
+}
+
+/// Whether the client reads such a text. Ours is more tolerant: the client
+/// ignores a whole file, silently, for a comment or a comma too many.
+pub fn is_strict(text: &str) -> bool {
+    let bare = text.trim_start_matches(BYTE_ORDER_MARK);
+    bare.trim().is_empty() || serde_json::from_str::<Value>(bare).is_ok()
+}
+
+/// An entry of somebody else's that the client does not take, and for whose
+/// sake older versions ignore the whole file.
+pub fn misfit(text: &str) -> Option<String> {
+    let settings = value_of(text).ok()?;
+    let events = settings.get("hooks")?.as_object()?;
+    for (event, groups) in events {
+        for (at, group) in groups.as_array()?.iter().enumerate() {
+            let place = format!("hooks.{event}[{at}]");
+            let fits = |key: &str, right: fn(&Value) -> bool| group.get(key).is_none_or(right);
+            if !group.is_object() {
+                return Some(format!("`{place}` is not an object"));
+            }
+            if !fits("matcher", Value::is_string) {
+                return Some(format!("`{place}.matcher` is not a text"));
+            }
+            if !group.get("hooks").is_some_and(Value::is_array) {
+                return Some(format!("`{place}.hooks` is not a list"));
+            }
+        }
+    }
+    None
+}
+
+/// Edits a text, and makes sure that nothing but our own entries changed.
+fn edit(text: &str, change: impl FnOnce(&CstRootNode)) -> Result<String, SettingsError> {
+    let bare = text.strip_prefix(BYTE_ORDER_MARK);
+    let root = parse(bare.unwrap_or(text))?;
+    let before = value(&root);
+    check(&root, &before)?;
+    change(&root);
+    let edited = root.to_string();
+    let after = value_of(&edited).map_err(|_| SettingsError::Entangled)?;
+    if without_ours(after) != without_ours(before) {
+        return Err(SettingsError::Entangled);
+    }
+    Ok(if bare.is_some() { format!("{BYTE_ORDER_MARK}{edited}") } else { edited })
+}
+
+fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
+    let comments_and_commas = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    CstRootNode::parse(text, &comments_and_commas).map_err(|error| {
+        let what = error.kind().to_string();
+        let mut letters = what.chars();
+        let first = letters.next().map(|first| first.to_ascii_lowercase());
+        SettingsError::Syntax {
+            line: error.line_display(),
+            column: error.column_display(),
+            what: first.into_iter().chain(letters).collect(),
+        }
+    })
+}
+
+fn value(root: &CstRootNode) -> Value {
+    root.to_serde_value().unwrap_or_default()
+}
+
+fn value_of(text: &str) -> Result<Value, SettingsError> {
+    parse(text.trim_start_matches(BYTE_ORDER_MARK)).map(|root| value(&root))
+}
+
+/// Whether the places that we want to write to are what they have to be.
+fn check(root: &CstRootNode, settings: &Value) -> Result<(), SettingsError> {
+    let shape = |what: &str, expected, got: &Value| SettingsError::Shape {
+        what: what.to_owned(),
+        expected,
+        got: kind(got),
+    };
+    if root.value().is_none() {
+        return Ok(());
+    }
+    let Some(object) = root.object_value() else {
+        return Err(shape("the whole file", "an object", settings));
+    };
+    once(&object, |name| name == "hooks")?;
+    let Some(hooks) = settings.get("hooks") else { return Ok(()) };
+    let (Some(events), Some(named)) = (object.object_value("hooks"), hooks.as_object()) else {
+        return Err(shape("`hooks`", "an object", hooks));
+    };
+    once(&events, |_| true)?;
+    match named.iter().find(|(_, groups)| !groups.is_array()) {
+        Some((event, groups)) => Err(shape(&format!("`hooks.{event}`"), "a list", groups)),
+        None => Ok(()),
+    }
+}
+
+/// Whether each of these keys is there once at most.
+fn once(object: &CstObject, which: impl Fn(&str) -> bool) -> Result<(), SettingsError> {
+    let names = object.properties().into_iter().filter_map(|property| property.decoded_name());
+    let mut names: Vec<String> = names.filter(|name| which(name)).collect();
+    names.sort_unstable();
+    let twice = names.windows(2).find_map(|pair| match pair {
+        [one, other] if one == other => Some(one.clone()),
+        _ => None,
+    });
+    twice.map_or(Ok(()), |key| Err(SettingsError::Twice { key }))
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Puts one hook where an earlier one of ours is, else at the end of the list.
+fn put(events: &CstObject, hook: &Hook) {
+    let Some(groups) = events.array_value(hook.event) else {
+        events.append(hook.event, input(&Value::Array(vec![hook.group()])));
+        return;
+    };
+    let kept = keep_first(&groups, hook);
+    take_out(&groups, kept);
+    if kept.is_none() {
+        groups.append(input(&hook.group()));
+    }
+}
+
+/// Where an entry stands: which group of an event, and which handler in it.
+type Standing = (usize, usize);
+
+/// Makes the first of our entries in a list what it should be. An entry that
+/// stands among other people's hooks for other tools can't stay there.
+fn keep_first(groups: &CstArray, hook: &Hook) -> Option<Standing> {
+    for (at, group) in groups.elements().into_iter().enumerate() {
+        let Some(group) = group.as_object() else { continue };
+        let Some(handlers) = group.array_value("hooks") else { continue };
+        let handlers = handlers.elements();
+        let Some(place) = handlers.iter().position(is_our_handler) else { continue };
+        let first = handlers.get(place)?.as_object()?;
+        if asks_about(&group, hook) {
+            if first.to_serde_value().as_ref() != Some(&hook.handler) {
+                first.replace_with(input(&hook.handler));
+            }
+            return Some((at, place));
+        }
+        if handlers.iter().all(is_our_handler) {
+            group.replace_with(input(&hook.group()));
+            return Some((at, 0));
+        }
+    }
+    None
+}
+
+/// Whether a group asks us about everything that a hook is about.
+fn asks_about(group: &CstObject, hook: &Hook) -> bool {
+    let matcher = group.get("matcher").and_then(|matcher| matcher.value());
+    let Some(matcher) = matcher else { return true };
+    let Some(Value::String(matcher)) = matcher.to_serde_value() else { return false };
+    matcher.is_empty() || Some(matcher.as_str()) == hook.matcher.or(Some("*"))
+}
+
+/// Takes our entries out of a list, but for one; whether there were any.
+fn take_out(groups: &CstArray, kept: Option<Standing>) -> bool {
+    let mut found = false;
+    for (at, group) in groups.elements().into_iter().enumerate() {
+        let Some(group) = group.as_object() else { continue };
+        let Some(handlers) = group.array_value("hooks") else { continue };
+        let mut ours = false;
+        for (place, handler) in handlers.elements().into_iter().enumerate() {
+            if is_our_handler(&handler) && kept != Some((at, place)) {
+                handler.remove();
+                ours = true;
+            }
+        }
+        if ours && handlers.elements().is_empty() {
+            group.remove();
+        }
+        found |= ours;
+    }
+    found
+}
+
+fn is_our_handler(node: &CstNode) -> bool {
+    node.to_serde_value().is_some_and(|handler| is_ours_value(&handler))
+}
+
+fn is_ours_value(handler: &Value) -> bool {
+    handler.get("command").and_then(Value::as_str).is_some_and(is_ours)
+}
+
+/// What other people's settings mean: ours taken out, and with them what
+/// nothing is left of.
+fn without_ours(mut settings: Value) -> Value {
+    let Some(events) = settings.get_mut("hooks").and_then(Value::as_object_mut) else {
+        return if settings.is_null() { Value::Object(Map::new()) } else { settings };
+    };
+    for groups in events.values_mut().filter_map(Value::as_array_mut) {
+        for handlers in groups.iter_mut().filter_map(|group| group.get_mut("hooks")) {
+            if let Some(handlers) = handlers.as_array_mut()
+                && handlers.iter().any(is_ours_value)
+            {
+                handlers.retain(|handler| !is_ours_value(handler));
+                if handlers.is_empty() {
+                    handlers.push(Value::Null);
+                }
+            }
+        }
+        // Marked above, so that an empty list of somebody else's is not ours.
+        let is_spent = |group: &Value| {
+            group.get("hooks").and_then(Value::as_array).is_some_and(|all| *all == [Value::Null])
+        };
+        groups.retain(|group| !is_spent(group));
+    }
+    events.retain(|_, groups| groups.as_array().is_none_or(|groups| !groups.is_empty()));
+    if events.is_empty()
+        && let Some(settings) = settings.as_object_mut()
+    {
+        settings.remove("hooks");
+    }
+    settings
+}
+
+/// The order in which people write these keys.
+const ORDER: [&str; 6] = ["matcher", "hooks", "type", "command", "timeout", "onFailure"];
+
+/// A value in the form in which it can be put into a file.
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(entries) => {
+            let mut entries: Vec<(&String, &Value)> = entries.iter().collect();
+            entries.sort_by_key(|(key, _)| ORDER.iter().position(|known| known == key));
+            let entries = entries.into_iter().map(|(key, value)| (key.clone(), input(value)));
+            CstInputValue::Object(entries.collect())
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

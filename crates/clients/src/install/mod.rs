@@ -1,0 +1,283 @@
+//! Installing the guard for a client: what would change is worked out first,
+//! shown to a person, and only then written.
+//!
+//! The files are other people's. Each is replaced as a whole, its bytes from
+//! before are kept in the state home, and taking the guard out again gives
+//! exactly those back, unless somebody changed something since; then only what
+//! is ours goes.
+
+mod diff;
+mod exclude;
+mod file;
+mod ledger;
+mod plan;
+mod program;
+mod removal;
+mod template;
+mod write;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jackline_journal::StoreError;
+
+use crate::claude::settings::{SettingsError, Version};
+
+pub use diff::{DiffLine, diff};
+pub use plan::plan;
+pub use removal::{is_installed, plan_removal};
+pub use template::DEFINITION;
+pub use write::{Written, carry_out};
+
+/// An agent client that we have an installer for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Client {
+    /// Claude Code.
+    Claude,
+}
+
+impl Client {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::Claude];
+
+    /// What it is called on the command line; its program has the same name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+        }
+    }
+
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+        }
+    }
+
+    /// The client that a person names.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.name() == name)
+    }
+}
+
+/// For whom the guard is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// For everybody who works in the project: the settings that are shared.
+    Project,
+    /// For this person in this project.
+    Local,
+    /// For this person, everywhere.
+    User,
+}
+
+/// What a person wants.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// The clients they name; none means those that are found.
+    pub clients: Vec<Client>,
+    /// For whom.
+    pub scope: Scope,
+    /// Where they are.
+    pub here: PathBuf,
+    /// This program.
+    pub jackline: PathBuf,
+    /// The client's program, where it is not found by its name.
+    pub client_program: Option<PathBuf>,
+    /// The state home.
+    pub state_home: PathBuf,
+}
+
+/// A client as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundClient {
+    /// Which one.
+    pub client: Client,
+    /// Its program.
+    pub program: Option<PathBuf>,
+    /// What it says about itself.
+    pub version: Option<Version>,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The settings of a client.
+    Settings(Client),
+    /// What git leaves out of this repository.
+    Exclude,
+    /// What is guarded.
+    Definition,
+}
+
+/// A file as it is, and as it is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Where it is, as people see it.
+    pub path: PathBuf,
+    /// Where it really is.
+    pub(crate) target: PathBuf,
+    /// What is in it; none where it is not there.
+    pub before: Option<Vec<u8>>,
+    /// What will be; none where it is removed.
+    pub after: Option<Vec<u8>>,
+    /// What taking the guard out would leave, were it taken out now.
+    pub(crate) without: Option<Vec<u8>>,
+    /// Whether the guard comes or goes with it.
+    pub(crate) direction: Direction,
+}
+
+/// Whether a change installs the guard or takes it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    In,
+    Out,
+}
+
+/// Everything that would be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The directory that is guarded.
+    pub project: PathBuf,
+    /// The clients.
+    pub found: Vec<FoundClient>,
+    /// What changes; nothing where all is as it should be.
+    pub changes: Vec<Change>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+    /// What a person should do something about.
+    pub warnings: Vec<String>,
+    /// Why the hooks would not run although they are there.
+    pub silenced: Vec<String>,
+}
+
+/// Why nothing was installed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// No client was found, and none was named.
+    #[error("no agent client was found here; name one: `jackline init claude`")]
+    NoClient,
+    /// The person has no home.
+    #[error("there is no home directory for `--user`; set HOME or CLAUDE_CONFIG_DIR")]
+    NoHome,
+    /// A directory, or something stranger, is where a file belongs.
+    #[error("`{}` is not a file; move it away, then run this again", path.display())]
+    NotAFile {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The file is longer than any that a person writes.
+    #[error("`{}` is longer than 4 MiB; that can't be right, so it is left as it is", path.display())]
+    TooLong {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The path can't be written down.
+    #[error("the path `{}` is not UTF-8", path.display())]
+    NotUtf8 {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The settings are not what they have to be.
+    #[error("`{}` {source}; nothing was written", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: SettingsError,
+    },
+    /// Somebody else wrote to a file in the meantime.
+    #[error("`{}` was changed by somebody else in the meantime; run this again", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file can't be read or written.
+    #[error("can't {action} `{}`: {source}; {}", path.display(), remedy(source))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was wanted.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It went wrong halfway.
+    #[error(
+        "{source}; done before that: {}; run this again to finish it, or with `--uninstall` to go back",
+        list(written)
+    )]
+    Partly {
+        /// What was written, or removed.
+        written: Vec<PathBuf>,
+        /// What then went wrong.
+        source: Box<InstallError>,
+    },
+    /// Nothing can be kept in the state home.
+    #[error(
+        "{source}; the files of before can't be kept, so nothing more was changed: make the state home writable or free some space, then run this again"
+    )]
+    State {
+        /// What went wrong.
+        source: StoreError,
+    },
+}
+
+impl InstallError {
+    pub(crate) fn of(path: &Path, action: &'static str, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), action, source }
+    }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    names.join(", ")
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "make it writable, or install for yourself alone with `--local` or `--user`"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "the file is as it was: free some space, then run this again"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; try `--user`",
+        io::ErrorKind::NotADirectory => "a file is where a directory belongs; move it away",
+        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            "its symbolic links lead in a circle; mend them"
+        }
+        _ => "then run this again",
+    }
+}
+
+/// Proves that an installed guard really guards.
+pub trait Canary {
+    /// Lets the client try something that must be refused.
+    fn prove(&self, client: &FoundClient, project: &Path) -> CanaryOutcome;
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CanaryOutcome {
+    /// The call was refused, and nothing happened.
+    Refused {
+        /// What was seen.
+        detail: String,
+    },
+    /// The guard does not guard.
+    Open {
+        /// What was seen.
+        detail: String,
+    },
+    /// Nobody could try.
+    NotRun {
+        /// Why.
+        why: String,
+    },
+}
+
+#[cfg(test)]
+mod tests;

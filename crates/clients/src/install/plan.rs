@@ -1,0 +1,302 @@
+//! What installing would change.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use jackline_runtime::{LayerFiles, claude_home, find_file, find_program};
+
+use super::file::{Held, look};
+use super::{
+    Change, Client, DEFINITION, Direction, FoundClient, InstallError, Plan, Purpose, Scope, Wish,
+    exclude, program,
+};
+use crate::claude::settings::{self, PINNED, SHUTS_SINCE, Version};
+
+/// What a definition is called.
+const DEFINITION_NAME: &str = "jackline.yaml";
+
+/// What this program is called where it is found by its name.
+const PROGRAM: &str = "jackline";
+
+/// Where the owner of a machine puts settings of Claude Code.
+const CLAUDE_MANAGED: &str = "/etc/claude-code/managed-settings.json";
+
+/// Works out what a person's wish means here.
+pub fn plan(wish: &Wish) -> Result<Plan, InstallError> {
+    let site = Site::of(wish);
+    let found = site.clients(wish)?;
+    let mut plan = Plan {
+        project: site.project.clone(),
+        found,
+        changes: Vec::new(),
+        notes: Vec::new(),
+        warnings: Vec::new(),
+        silenced: Vec::new(),
+    };
+    // The settings come last: with them the guard is asked, and then all that
+    // it needs has to be there.
+    site.plan_definition(wish, &mut plan)?;
+    site.plan_exclude(wish, &mut plan)?;
+    let program = program_word(&wish.jackline)?;
+    for found in plan.found.clone() {
+        match found.client {
+            Client::Claude => site.plan_claude(wish, &found, &program, &mut plan)?,
+        }
+    }
+    Ok(plan)
+}
+
+/// The place that is guarded.
+pub(crate) struct Site {
+    pub(crate) project: PathBuf,
+    pub(crate) definition: Option<PathBuf>,
+    pub(crate) exclude: Option<PathBuf>,
+}
+
+impl Site {
+    /// The directory of the definition, else the repository's, else this one.
+    pub(crate) fn of(wish: &Wish) -> Self {
+        let definition = find_file(&wish.here);
+        let project = definition
+            .as_deref()
+            .and_then(Path::parent)
+            .map(Path::to_owned)
+            .or_else(|| git(&wish.here, &["rev-parse", "--show-toplevel"]))
+            .unwrap_or_else(|| wish.here.clone());
+        let exclude = git(&project, &["rev-parse", "--git-path", "info/exclude"]);
+        let exclude = exclude.map(|path| project.join(path));
+        Self { project, definition, exclude }
+    }
+
+    /// Those that are named, else those whose program or settings are there.
+    fn clients(&self, wish: &Wish) -> Result<Vec<FoundClient>, InstallError> {
+        let found = |client: Client| {
+            let program = wish.client_program.clone().or_else(|| find_program(client.name()));
+            FoundClient { client, version: program.as_deref().and_then(version_of), program }
+        };
+        if !wish.clients.is_empty() {
+            return Ok(wish.clients.iter().map(|client| found(*client)).collect());
+        }
+        let here = |found: &FoundClient| found.program.is_some() || self.has_settings(found.client);
+        let found: Vec<FoundClient> = Client::ALL.into_iter().map(found).filter(here).collect();
+        if found.is_empty() { Err(InstallError::NoClient) } else { Ok(found) }
+    }
+
+    fn has_settings(&self, client: Client) -> bool {
+        [Scope::Project, Scope::Local, Scope::User]
+            .into_iter()
+            .filter_map(|scope| self.settings(client, scope).ok())
+            .any(|path| path.exists())
+    }
+
+    /// The settings of a client.
+    pub(crate) fn settings(&self, client: Client, scope: Scope) -> Result<PathBuf, InstallError> {
+        match (client, scope) {
+            (Client::Claude, Scope::Project) => Ok(self.project.join(".claude/settings.json")),
+            (Client::Claude, Scope::Local) => Ok(self.project.join(".claude/settings.local.json")),
+            (Client::Claude, Scope::User) => {
+                claude_home().map(|home| home.join("settings.json")).ok_or(InstallError::NoHome)
+            }
+        }
+    }
+
+    fn plan_claude(
+        &self,
+        wish: &Wish,
+        found: &FoundClient,
+        program: &str,
+        plan: &mut Plan,
+    ) -> Result<(), InstallError> {
+        let path = self.settings(Client::Claude, wish.scope)?;
+        let held = look(&path)?;
+        let wrong = |source| InstallError::Settings { path: path.clone(), source };
+        let text = text_of(&held, &path)?;
+        let hooks = settings::hooks_for(found.version.unwrap_or(PINNED), program);
+        let edited = settings::install(text, &hooks).map_err(wrong)?;
+        let without = match &held.bytes {
+            Some(_) if settings::holds_ours(text) => {
+                Some(settings::remove(text, None).map_err(wrong)?.into_bytes())
+            }
+            bytes => bytes.clone(),
+        };
+        say_about_version(found, plan);
+        say_if_ignored(found, &edited, &path, plan);
+        if wish.scope == Scope::Project && self.exclude.is_some() && program != PROGRAM {
+            plan.warnings.push(format!(
+                "`{}` is for everybody who works here, and would name {program}, which only this \
+                 machine has: with others every call would be denied; put `{PROGRAM}` on PATH, or \
+                 install with `--local`",
+                path.display()
+            ));
+        }
+        self.say_who_silences(plan);
+        self.say_where_else(&path, plan);
+        push(plan, Purpose::Settings(Client::Claude), path, held, edited, without);
+        Ok(())
+    }
+
+    /// Says which settings keep all hooks from running.
+    fn say_who_silences(&self, plan: &mut Plan) {
+        let own = [Scope::Project, Scope::Local, Scope::User]
+            .into_iter()
+            .filter_map(|scope| self.settings(Client::Claude, scope).ok());
+        for path in own.chain([PathBuf::from(CLAUDE_MANAGED)]) {
+            let text = look(&path).ok().and_then(|held| String::from_utf8(held.bytes?).ok());
+            if let Some(key) = text.as_deref().and_then(settings::silencer) {
+                plan.silenced.push(format!("`{key}` is true in `{}`", path.display()));
+            }
+        }
+    }
+
+    /// Says where else the guard is installed: it would be asked twice.
+    fn say_where_else(&self, own: &Path, plan: &mut Plan) {
+        for scope in [Scope::Project, Scope::Local, Scope::User] {
+            let Ok(path) = self.settings(Client::Claude, scope) else { continue };
+            // In a person's home the project's settings are the person's.
+            if !is_same(&path, own) && holds_ours(&path) {
+                plan.warnings.push(format!(
+                    "the guard is in `{}` too and would be asked twice; take one of them out with `--uninstall`",
+                    path.display()
+                ));
+            }
+        }
+    }
+
+    fn plan_exclude(&self, wish: &Wish, plan: &mut Plan) -> Result<(), InstallError> {
+        let Some(path) = self.exclude.clone().filter(|_| wish.scope != Scope::User) else {
+            return Ok(());
+        };
+        let held = look(&path)?;
+        let Ok(text) = text_of(&held, &path) else {
+            plan.notes.push(format!("`{}` is not UTF-8 and is left as it is", path.display()));
+            return Ok(());
+        };
+        if let Some(edited) = exclude::with_line(text) {
+            let without = held.bytes.clone();
+            push(plan, Purpose::Exclude, path, held, edited, without);
+        }
+        Ok(())
+    }
+
+    fn plan_definition(&self, wish: &Wish, plan: &mut Plan) -> Result<(), InstallError> {
+        let path = match wish.scope {
+            Scope::Project | Scope::Local => Some(self.project.join(DEFINITION_NAME)),
+            Scope::User => LayerFiles::of_machine().user,
+        };
+        let user = path.clone().filter(|path| path.is_file());
+        if let Some(known) = self.definition.clone().or(user) {
+            plan.notes.push(format!("the definition is `{}`", known.display()));
+        } else if let Some(path) = path {
+            let held = look(&path)?;
+            push(plan, Purpose::Definition, path, held, DEFINITION.to_owned(), None);
+        }
+        Ok(())
+    }
+}
+
+/// Whether two paths lead to one file.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let target = |path: &Path| look(path).ok().map(|held| held.target);
+    one == other || target(one).is_some_and(|one| Some(one) == target(other))
+}
+
+/// Whether a settings file holds our hooks.
+pub(crate) fn holds_ours(path: &Path) -> bool {
+    let bytes = look(path).ok().and_then(|held| held.bytes);
+    bytes
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .is_some_and(|text| settings::holds_ours(&text))
+}
+
+/// The text of a file; an absent one is empty.
+pub(crate) fn text_of<'h>(held: &'h Held, path: &Path) -> Result<&'h str, InstallError> {
+    let bytes = held.bytes.as_deref().unwrap_or_default();
+    std::str::from_utf8(bytes).map_err(|_| InstallError::Settings {
+        path: path.to_owned(),
+        source: settings::SettingsError::NotText,
+    })
+}
+
+fn push(
+    plan: &mut Plan,
+    purpose: Purpose,
+    path: PathBuf,
+    held: Held,
+    edited: String,
+    without: Option<Vec<u8>>,
+) {
+    let after = Some(edited.into_bytes());
+    if held.bytes == after {
+        return;
+    }
+    let Held { target, bytes: before } = held;
+    let direction = Direction::In;
+    plan.changes.push(Change { purpose, path, target, before, after, without, direction });
+}
+
+fn say_about_version(found: &FoundClient, plan: &mut Plan) {
+    let title = found.client.title();
+    match (&found.program, found.version) {
+        (None, _) => plan.notes.push(format!(
+            "the program `{}` was not found; the hooks are those of {title} {PINNED}",
+            found.client.name()
+        )),
+        (Some(program), None) => plan.warnings.push(format!(
+            "`{} --version` does not say which version it is; the hooks are those of {title} {PINNED}",
+            program.display()
+        )),
+        (Some(_), Some(version)) if version < SHUTS_SINCE => plan.warnings.push(format!(
+            "{title} {version} lets calls through when the guard is killed or hangs; since \
+             {SHUTS_SINCE} it does not: update it"
+        )),
+        (Some(_), Some(_)) => {}
+    }
+}
+
+/// Says so where the client would ignore the file for what else is in it.
+fn say_if_ignored(found: &FoundClient, text: &str, path: &Path, plan: &mut Plan) {
+    let (title, place) = (found.client.title(), path.display());
+    if !settings::is_strict(text) {
+        plan.silenced.push(format!(
+            "{title} takes no comments and no commas at the end of a list, and ignores all of \
+             `{place}` for them; take them out, or install with `--local`"
+        ));
+    }
+    let misfit = settings::misfit(text).filter(|_| found.version.is_some_and(|own| own < PINNED));
+    if let Some(misfit) = misfit {
+        plan.silenced.push(format!(
+            "{misfit} in `{place}`: older versions of {title} ignore the whole file for that; \
+             mend it, or update the client"
+        ));
+    }
+}
+
+/// This program as a word of a shell line: its name where that is enough.
+fn program_word(jackline: &Path) -> Result<String, InstallError> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let named = find_program(PROGRAM);
+    if named.as_deref().and_then(real).is_some_and(|named| Some(named) == real(jackline)) {
+        return Ok(PROGRAM.to_owned());
+    }
+    let path = jackline.to_str();
+    let path = path.ok_or_else(|| InstallError::NotUtf8 { path: jackline.to_owned() })?;
+    Ok(settings::shell_word(path))
+}
+
+fn version_of(program_path: &Path) -> Option<Version> {
+    let mut command = Command::new(program_path);
+    command.arg("--version");
+    program::ask(command).as_deref().and_then(Version::parse)
+}
+
+/// A path that git knows.
+fn git(directory: &Path, question: &[&str]) -> Option<PathBuf> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(directory).args(question);
+    for misleading in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
+        command.env_remove(misleading);
+    }
+    let answer = program::ask(command)?;
+    let line = answer.strip_suffix('\n').unwrap_or(&answer);
+    (!line.is_empty()).then(|| PathBuf::from(line))
+}

@@ -1,0 +1,142 @@
+//! What taking the guard out would change.
+
+use std::path::{Path, PathBuf};
+
+use super::file::{Held, look};
+use super::ledger::{Entry, Ledger, Original};
+use super::plan::{Site, holds_ours, is_same, text_of};
+use super::write::{differs, is_as_left};
+use super::{
+    Change, Client, DEFINITION, Direction, InstallError, Plan, Purpose, Scope, Wish, exclude,
+};
+use crate::claude::settings;
+
+/// Works out what is to be given back.
+pub fn plan_removal(wish: &Wish) -> Result<Plan, InstallError> {
+    let site = Site::of(wish);
+    let mut removal = Removal {
+        ledger: Ledger::of(&wish.state_home),
+        plan: Plan {
+            project: site.project.clone(),
+            found: Vec::new(),
+            changes: Vec::new(),
+            notes: Vec::new(),
+            warnings: Vec::new(),
+            silenced: Vec::new(),
+        },
+    };
+    let clients = if wish.clients.is_empty() { &Client::ALL[..] } else { &wish.clients };
+    for client in clients {
+        removal.settings(*client, site.settings(*client, wish.scope)?)?;
+    }
+    if is_last(&site, wish) {
+        removal.exclude(&site, wish)?;
+        removal.definition(&site, wish)?;
+    }
+    Ok(removal.plan)
+}
+
+/// Whether no other settings here need what is shared.
+fn is_last(site: &Site, wish: &Wish) -> bool {
+    let needs = |client: Client, scope: Scope| {
+        let (path, own) = (site.settings(client, scope), site.settings(client, wish.scope));
+        let (Ok(path), Ok(own)) = (path, own) else { return false };
+        !is_same(&path, &own) && holds_ours(&path)
+    };
+    let needs =
+        |client| [Scope::Project, Scope::Local].into_iter().any(|scope| needs(client, scope));
+    !Client::ALL.into_iter().any(needs)
+}
+
+struct Removal {
+    ledger: Ledger,
+    plan: Plan,
+}
+
+impl Removal {
+    fn settings(&mut self, client: Client, path: PathBuf) -> Result<(), InstallError> {
+        let held = look(&path)?;
+        if held.bytes.is_none() {
+            return Ok(());
+        }
+        let entry = self.ledger.read(&held.target);
+        let original = entry.as_ref().and_then(|entry| self.ledger.original(entry));
+        if let Some(original) = self.untouched(entry.as_ref(), &held) {
+            self.push(Purpose::Settings(client), path, held, original.bytes().map(<[u8]>::to_vec));
+            return Ok(());
+        }
+        let wrong = |source| InstallError::Settings { path: path.clone(), source };
+        let text = text_of(&held, &path)?;
+        let was = original.as_ref().and_then(Original::bytes);
+        let was = was.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let edited = settings::remove(text, was).map_err(wrong)?;
+        let ours_alone = original == Some(Original::Absent) && settings::is_blank(&edited);
+        self.push(
+            Purpose::Settings(client),
+            path,
+            held,
+            (!ours_alone).then(|| edited.into_bytes()),
+        );
+        Ok(())
+    }
+
+    fn exclude(&mut self, site: &Site, wish: &Wish) -> Result<(), InstallError> {
+        let Some(path) = site.exclude.clone().filter(|_| wish.scope != Scope::User) else {
+            return Ok(());
+        };
+        let held = look(&path)?;
+        // A line that nobody remembers is somebody's own.
+        let Some(entry) = self.ledger.read(&held.target) else { return Ok(()) };
+        if let Some(original) = self.untouched(Some(&entry), &held) {
+            self.push(Purpose::Exclude, path, held, original.bytes().map(<[u8]>::to_vec));
+        } else if let Some(text) = text_of(&held, &path).ok().and_then(exclude::without_line) {
+            self.push(Purpose::Exclude, path, held, Some(text.into_bytes()));
+        }
+        Ok(())
+    }
+
+    fn definition(&mut self, site: &Site, wish: &Wish) -> Result<(), InstallError> {
+        let user = jackline_runtime::LayerFiles::of_machine().user;
+        let known = match wish.scope {
+            Scope::User => user.filter(|user| user.is_file()),
+            Scope::Project | Scope::Local => site.definition.clone(),
+        };
+        let Some(path) = known else { return Ok(()) };
+        let held = look(&path)?;
+        let entry = self.ledger.read(&held.target);
+        let is_ours = held.bytes.as_deref() == Some(DEFINITION.as_bytes());
+        if is_ours || self.untouched(entry.as_ref(), &held) == Some(Original::Absent) {
+            self.push(Purpose::Definition, path, held, None);
+        } else {
+            let text = format!("`{}` is not what `jackline init` wrote, and stays", path.display());
+            self.plan.notes.push(text);
+        }
+        Ok(())
+    }
+
+    /// What comes back, where a file is as we left it.
+    fn untouched(&self, entry: Option<&Entry>, held: &Held) -> Option<Original> {
+        let entry = entry.filter(|entry| is_as_left(entry, held.bytes.as_deref()))?;
+        self.ledger.original(entry)
+    }
+
+    fn push(&mut self, purpose: Purpose, path: PathBuf, held: Held, after: Option<Vec<u8>>) {
+        if !differs(&held, after.as_deref()) {
+            return;
+        }
+        let Held { target, bytes: before } = held;
+        let direction = Direction::Out;
+        let change = Change { purpose, path, target, before, after, without: None, direction };
+        self.plan.changes.push(change);
+    }
+}
+
+/// Whether the guard of a client is installed in one of the settings that
+/// apply to a project.
+pub fn is_installed(project: &Path, client: Client) -> bool {
+    let site = Site { project: project.to_owned(), definition: None, exclude: None };
+    [Scope::Project, Scope::Local, Scope::User]
+        .into_iter()
+        .filter_map(|scope| site.settings(client, scope).ok())
+        .any(|path| holds_ours(&path))
+}
