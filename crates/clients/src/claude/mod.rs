@@ -1,1 +1,5 @@
 //! Claude Code.
+
+mod lines;
+pub mod transcript;
+pub mod usage;
