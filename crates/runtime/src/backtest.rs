@@ -15,7 +15,7 @@ use jackline_engine::{
     Decision, Definition, Event, EventKind, Facts, FileFact, FileKind, GitFact, Mode, Now, Place,
     Query, ROUNDS_MAX, Record, Session, Stop, Timestamp, Verdict, Violation, elide, observe,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::door::panic_text;
 use crate::redact::redact;
@@ -106,6 +106,7 @@ pub struct BacktestOutcome {
     /// The calls about which a person would have been asked.
     pub asked: Vec<u64>,
     /// The code with which the session would have been stopped.
+    #[serde(serialize_with = "in_words")]
     pub stop: Option<Stop>,
     /// Guards and rules of which not everything can be said.
     pub undecidable: BTreeSet<String>,
@@ -157,15 +158,16 @@ impl BacktestRun {
         let (definition, place) = (&self.definition, &self.place);
         let session = self.session.get_or_insert_with(|| begin(definition, place, &event));
         let judged = Judge { session, event: &event, facts: &facts }.judge();
-        let verdict = went_on(&event, session.seq() + 1);
         let seq = session.seq() + 1;
+        let verdict = went_on(&event, seq);
         session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
         self.note(event, judged)
     }
 
     fn note(&mut self, event: Event, judged: Judged) -> BacktestStep {
         let Judged { objections, undecidable, stop } = judged;
-        let enforced = objections.iter().filter(|objection| objection.enforced);
+        // The first of the strongest.
+        let enforced = objections.iter().rev().filter(|objection| objection.enforced);
         let strongest = enforced.max_by_key(|objection| objection.decision);
         let decision = strongest.map_or(Decision::Allow, |objection| objection.decision);
         let outcome = &mut self.outcome;
@@ -185,6 +187,11 @@ impl BacktestRun {
         outcome.undecidable.extend(undecidable.iter().map(|one| one.guard.clone()));
         BacktestStep { event, index, decision, objections, undecidable }
     }
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it with this")]
+fn in_words<S: Serializer>(stop: &Option<Stop>, serializer: S) -> Result<S::Ok, S::Error> {
+    stop.as_ref().map(ToString::to_string).serialize(serializer)
 }
 
 /// What an objection comes from: a rule by its name, else the guard.
@@ -213,7 +220,6 @@ struct Judge<'a> {
     facts: &'a Facts,
 }
 
-#[derive(Default)]
 struct Judged {
     objections: Vec<Violation>,
     undecidable: Vec<Undecidable>,
@@ -222,27 +228,31 @@ struct Judged {
 
 impl Judge<'_> {
     fn judge(self) -> Judged {
-        let known = self.session.decide(self.event, self.facts);
+        let mut known = self.session.decide(self.event, self.facts);
+        // How the recording was made is nothing that the agent did.
+        known.violations.retain(|found| found.kind != "protocol_violation");
         let stop = known.stop.clone().filter(|_| known.is_enforced(Decision::Stop));
-        if !self.session.needs(self.event, self.facts).iter().any(is_about_the_call) {
-            return Judged { objections: known.violations, stop, ..Judged::default() };
+        let open = self.session.needs(self.event, self.facts);
+        if !is_proposed(&self.event.kind) || !open.iter().any(is_about_it) {
+            return Judged { objections: known.violations, undecidable: Vec::new(), stop };
         }
         let worlds = WORLDS.map(|kind| self.suppose(kind, false).violations);
-        let mut judged = Judged { stop, ..Judged::default() };
-        for objection in &known.violations {
+        let [first, ..] = &worlds;
+        let everywhere = |found: &&Violation| worlds.iter().all(|world| is_in(found, world));
+        let objections = first.iter().filter(|found| is_weighed(found)).filter(everywhere).cloned();
+        let mut judged = Judged { objections: objections.collect(), undecidable: Vec::new(), stop };
+        for objection in known.violations.iter().filter(|found| found.guard == "rules") {
             match objection.kind.as_str() {
-                "rule_violation" => judged.objections.push(objection.clone()),
                 "rule_broken" => self.broken_rule(objection, &worlds, &mut judged),
-                "guard_fault" => judged.unsure(objection, Lack::Check),
-                _ if objection.guard == "completion" => judged.unsure(objection, Lack::Check),
-                _ => judged.weigh(objection, &worlds),
+                _ => judged.objections.push(objection.clone()),
             }
         }
-        // What only shows once something is supposed.
-        for objection in worlds.iter().flatten().filter(|found| found.guard != "rules") {
+        let others = known.violations.iter().chain(worlds.iter().flatten());
+        let unsure =
+            |found: &&Violation| found.guard != "rules" && found.kind != "protocol_violation";
+        for objection in others.filter(unsure) {
             judged.weigh(objection, &worlds);
         }
-        judged.objections.sort_by_key(|objection| order(&known.violations, objection));
         judged
     }
 
@@ -265,7 +275,9 @@ impl Judge<'_> {
             for query in &self.session.needs(self.event, &facts) {
                 match query {
                     Query::File { path, .. } => {
-                        facts.files.insert(path.clone(), FileFact { bytes: 1, ..FileFact::of(kind) });
+                        facts
+                            .files
+                            .insert(path.clone(), FileFact { bytes: 1, ..FileFact::of(kind) });
                     }
                     Query::Git { dir } if with_git => {
                         facts.git.insert(dir.clone(), GitFact::default());
@@ -282,20 +294,18 @@ impl Judge<'_> {
 }
 
 impl Judged {
-    /// Sure where every world says it, else not to be decided.
+    /// What is not the same in every world can't be decided.
     fn weigh(&mut self, objection: &Violation, worlds: &[Vec<Violation>]) {
-        if worlds.iter().all(|world| is_in(objection, world)) {
-            if !is_in(objection, &self.objections) {
-                self.objections.push(objection.clone());
-            }
+        if self.objections.iter().any(|sure| sure.guard == objection.guard) {
             return;
         }
-        let sure = self.objections.iter().any(|sure| sure.guard == objection.guard);
-        if sure {
-            return;
-        }
-        let anywhere = worlds.iter().flatten().any(|found| found.guard == objection.guard);
-        let lacks = if anywhere { Lack::Files } else { Lack::Links };
+        let is_said =
+            |world: &&Vec<Violation>| world.iter().any(|found| found.guard == objection.guard);
+        let lacks = match worlds.iter().filter(is_said).count() {
+            0 => Lack::Links,
+            said if said < worlds.len() => Lack::Files,
+            _ => Lack::Check,
+        };
         self.unsure(objection, lacks);
     }
 
@@ -307,10 +317,29 @@ impl Judged {
     }
 }
 
-/// Whether a question is about what a call would have done. Whether somebody
-/// changed files behind the guard's back is not.
-fn is_about_the_call(query: &Query) -> bool {
+/// Whether the agent wants something, and may be told that it can't have it.
+fn is_proposed(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ToolProposed { .. }
+            | EventKind::StopProposed { .. }
+            | EventKind::PlanProposed { .. }
+            | EventKind::OutputProposed { .. }
+    )
+}
+
+/// Whether a question is about what is proposed. Whether somebody changed files
+/// behind the guard's back is not.
+fn is_about_it(query: &Query) -> bool {
     !matches!(query, Query::Watched { .. } | Query::Definition | Query::Feedback { .. })
+}
+
+/// Whether an objection that is the same in every world is sure. One that says
+/// that nobody answered is not, nor is one about the end of a task: what was
+/// done is all in the files.
+fn is_weighed(objection: &Violation) -> bool {
+    !matches!(&*objection.kind, "guard_fault" | "protocol_violation")
+        && !matches!(&*objection.guard, "rules" | "completion")
 }
 
 /// Whether a world has the same objection.
@@ -319,10 +348,4 @@ fn is_in(objection: &Violation, world: &[Violation]) -> bool {
         (&found.guard, &found.kind, &found.subtype, &found.message)
             == (&objection.guard, &objection.kind, &objection.subtype, &objection.message)
     })
-}
-
-/// Objections stay in the order of the guards; what was only found in supposed
-/// worlds comes first, as the guards about files do.
-fn order(known: &[Violation], objection: &Violation) -> usize {
-    known.iter().position(|found| found == objection).map_or(0, |at| at + 1)
 }

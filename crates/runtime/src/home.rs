@@ -80,6 +80,13 @@ pub fn person() -> String {
     named.map_or_else(|| "somebody".to_owned(), |name| name.display().to_string())
 }
 
+/// Where Claude Code keeps what is the person's own.
+pub fn claude_home() -> Option<PathBuf> {
+    variable_path("CLAUDE_CONFIG_DIR")
+        .filter(|path| path.is_absolute())
+        .or_else(|| home().map(|home| home.join(".claude")))
+}
+
 fn variable_path(name: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "this is the lawful caller")]
     let value = std::env::var_os(name).filter(|value| !value.is_empty());

@@ -4,6 +4,7 @@
 //! record durable, and only then answers. What goes wrong on the way becomes a
 //! denial that says the guard is broken, not the call.
 
+mod backtest;
 mod child;
 mod clock;
 mod definitions;
@@ -23,6 +24,9 @@ mod sessions;
 mod trust;
 mod verification;
 
+pub use backtest::{
+    Backtest, BacktestOutcome, BacktestRun, BacktestStep, Lack, Undecidable, name_of,
+};
 pub use clock::{boot_number, now};
 pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
 pub use door::{Answer, Outcome};
@@ -30,7 +34,7 @@ pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
-pub use home::{HomeError, LayerFiles, home, person, state_home};
+pub use home::{HomeError, LayerFiles, claude_home, home, person, state_home};
 pub use inspect::inspect;
 pub use live::Saved;
 pub use redact::redact_text;

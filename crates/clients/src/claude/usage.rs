@@ -129,14 +129,14 @@ struct Message<'a> {
 
 #[derive(Deserialize)]
 struct Counts<'a> {
-    #[serde(borrow)]
-    input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    cache_creation_input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    cache_read_input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    output_tokens: Raw<'a>,
+    #[serde(borrow, rename = "input_tokens")]
+    input: Raw<'a>,
+    #[serde(borrow, rename = "cache_creation_input_tokens")]
+    cache_creation: Raw<'a>,
+    #[serde(borrow, rename = "cache_read_input_tokens")]
+    cache_read: Raw<'a>,
+    #[serde(borrow, rename = "output_tokens")]
+    output: Raw<'a>,
 }
 
 /// The usage that a line reports, if it is an answer of the one who is meant.
@@ -165,10 +165,10 @@ pub(super) fn reported(message: Raw<'_>) -> Option<Usage> {
     let usage = Usage {
         request: text(message.id),
         model: text(message.model),
-        input: read(counts.input_tokens)?,
-        cache_read: read(counts.cache_read_input_tokens).unwrap_or(0),
-        cache_creation: read(counts.cache_creation_input_tokens).unwrap_or(0),
-        output: read(counts.output_tokens)?,
+        input: read(counts.input)?,
+        cache_read: read(counts.cache_read).unwrap_or(0),
+        cache_creation: read(counts.cache_creation).unwrap_or(0),
+        output: read(counts.output)?,
     };
     let nothing =
         (usage.input, usage.cache_read, usage.cache_creation, usage.output) == (0, 0, 0, 0);
@@ -270,7 +270,7 @@ mod tests {
             assert_eq!(request([first.as_bytes(), half].concat()), Some("m1".to_owned()), "{cut}");
         }
         // The beginning of a line is missing, as after a rotation.
-        assert_eq!(request(second.get(9..).unwrap().to_owned()), None);
+        assert_eq!(request(second.get(9..).unwrap()), None);
     }
 
     #[test]

@@ -40,10 +40,13 @@ fn read_all(bytes: &[u8]) -> (Vec<Value>, Passed) {
     (events.collect(), transcript.passed())
 }
 
+fn joined(lines: &[Value]) -> String {
+    lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect()
+}
+
 /// The events of some lines, without the beginning and what all have.
 fn events(lines: &[Value]) -> Vec<Value> {
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let (mut events, passed) = read_all(text.as_bytes());
+    let (mut events, passed) = read_all(joined(lines).as_bytes());
     assert_eq!(passed, Passed::default());
     for event in &mut events {
         let event = event.as_object_mut().unwrap();
@@ -219,10 +222,9 @@ fn what_cannot_be_read_is_counted_and_passed_over() {
         calls("c1", &"x".repeat(200), &json!({})),
         says(&json!([{"type": "tool_result", "content": "of nothing"}])),
     ];
-    let odd: String = odd.iter().map(|line| format!("{line}\n")).collect();
     let mut bytes = b"\xff\xfe\n\n   \nnot json\n[1,2]\n{\"type\":\"user\",".to_vec();
     bytes.push(b'\n');
-    bytes.extend(odd.as_bytes());
+    bytes.extend(joined(&odd).as_bytes());
     bytes.extend(b"{\"type\":\"user\",\"message\":{\"content\":\"\xff\"}}\n");
     bytes.extend(good.as_bytes());
     bytes.extend(b"{\"type\":\"assi");
