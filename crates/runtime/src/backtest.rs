@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use jackline_engine::definition::Redact;
+use jackline_engine::definition::{Redact, Rule, Rules};
 use jackline_engine::{
     Decision, Definition, Event, EventKind, Facts, FileFact, FileKind, GitFact, Mode, Now, Place,
     Query, ROUNDS_MAX, Record, Session, Stop, Timestamp, Verdict, Violation, elide, observe,
@@ -116,10 +116,14 @@ pub struct BacktestOutcome {
 }
 
 impl Backtest {
-    /// Runs are decided as if the definition were enforced, on trial or not.
-    /// The workspace of `place` is for runs that don't name theirs.
+    /// Runs are decided as if the definition and all its rules were enforced,
+    /// on trial or not. The workspace of `place` is for runs that don't name
+    /// theirs.
     pub fn new(definition: &Definition, place: Place) -> Self {
-        let definition = Definition { mode: Mode::Enforce, ..definition.clone() };
+        let mode = Mode::Enforce;
+        let rules = definition.rules.iter().map(|rule| Rule { mode, ..rule.clone() });
+        let rules = Rules::new(rules.collect());
+        let definition = Definition { mode, rules, ..definition.clone() };
         Self { definition: Arc::new(definition), place }
     }
 

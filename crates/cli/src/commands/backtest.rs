@@ -11,9 +11,10 @@ use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
 use jackline_journal::FileStore;
 use jackline_runtime::{
-    Backtest, DefinitionError, Definitions, boot_number, claude_home, home, now, state_home,
+    Backtest, BacktestOutcome, DefinitionError, Definitions, boot_number, claude_home, home, now,
+    state_home,
 };
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use crate::args::BacktestArgs;
 use crate::exit::Exit;
@@ -104,7 +105,7 @@ fn one(
     if let Some(id) = id {
         let outcome = run.finish();
         if as_json {
-            say_json(Value::Object(line(&id, file, &outcome)));
+            say_json(line(&id, file, &outcome));
         }
         report.run(file, &outcome);
     }
@@ -112,21 +113,21 @@ fn one(
     error.map_or(Ok(()), Err)
 }
 
-/// A run for programs. The transcript of a sub-agent is one of its own.
-fn line(
-    id: &str,
-    file: &files::File,
-    outcome: &jackline_runtime::BacktestOutcome,
-) -> Map<String, Value> {
+/// A run for programs.
+#[derive(Serialize)]
+struct Line<'a> {
+    id: String,
+    #[serde(flatten)]
+    outcome: &'a BacktestOutcome,
+}
+
+/// The transcript of a sub-agent is a run of its own.
+fn line(session: &str, file: &files::File, outcome: &BacktestOutcome) -> String {
     let id = match file.agent() {
-        Some(agent) => format!("{id}/{agent}"),
-        None => id.to_owned(),
+        Some(agent) => format!("{session}/{agent}"),
+        None => session.to_owned(),
     };
-    let mut line = Map::from_iter([("id".to_owned(), json!(id))]);
-    if let Value::Object(fields) = json!(outcome) {
-        line.extend(fields);
-    }
-    line
+    serde_json::to_string(&Line { id, outcome }).unwrap_or_default()
 }
 
 /// Where the transcripts are.

@@ -127,6 +127,14 @@ fn what_ran_has_run_whatever_would_have_been_said() {
 fn a_definition_on_trial_is_decided_as_if_it_were_enforced() {
     let source = "extends: [coding-agent]\nmode: observe";
     assert_eq!(said(source, line("git stash clear")).0, Decision::Deny);
+    let source = "rules: [{ name: tried, tool: exec, command: ls, deny: no, mode: observe, \
+                  examples: { deny: [ls] } }]";
+    assert_eq!(said(source, line("ls")).0, Decision::Deny);
+    // One that is only there to watch says nothing in any mode.
+    let source = source
+        .replace("deny: no, mode: observe", "observe: seen")
+        .replace("{ deny: [ls] }", "{ observe: [ls] }");
+    assert_eq!(said(&source, line("ls")).0, Decision::Allow);
 }
 
 #[test]

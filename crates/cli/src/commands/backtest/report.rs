@@ -114,8 +114,8 @@ impl Report {
     pub(super) fn show(&self, took_ms: u64) {
         let own = match self.agents {
             0 => String::new(),
-            1 => ", 1 of a sub-agent".to_owned(),
-            agents => format!(", {agents} of sub-agents"),
+            1 => " (1 of a sub-agent)".to_owned(),
+            agents => format!(" ({agents} of sub-agents)"),
         };
         say(format!(
             "{} and {} in {} under {}, as if it had been enforced",
@@ -180,7 +180,7 @@ impl Report {
             .undecidable
             .iter()
             .map(|(one, count)| {
-                let why = format!("for want of {}", one.lacks.describe());
+                let why = format!("not known: {}", one.lacks.describe());
                 vec![format!("  {}", plain(&one.guard, 60)), count.to_string(), dim(why)]
             })
             .collect();
