@@ -33,7 +33,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("cli", &["clients", "definition", "engine", "journal", "model", "runtime"]),
     ("conformance", &["definition", "engine"]),
     ("fuzzing", &["clients", "definition", "engine", "shell"]),
-    ("bench", &["definition", "engine", "journal", "runtime", "shell"]),
+    ("bench", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
 ];
 
 pub(crate) fn run() -> Result<(), String> {

@@ -17,6 +17,7 @@ mod mix;
 mod process;
 mod replay;
 mod report;
+mod transcript;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,7 +29,9 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let Some(jackline) = words.next().map(PathBuf::from) else {
-        println!("usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay]… | corpus FILE…");
+        println!(
+            "usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay|transcript]… | corpus FILE…"
+        );
         return ExitCode::from(2);
     };
     let wanted: Vec<String> = words.collect();
@@ -54,6 +57,9 @@ fn main() -> ExitCode {
         }
         if is_wanted("replay") {
             replay::run(&mut report)?;
+        }
+        if is_wanted("transcript") {
+            transcript::run(&mut report)?;
         }
         Ok(())
     };

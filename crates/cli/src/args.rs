@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Decide every event of a session again and compare the bytes
     Replay(SessionsArgs),
+    /// Say what a definition would have done to what agents did in the past
+    Backtest(BacktestArgs),
     /// Check the hash chain of a session's journal
     Verify(SessionsArgs),
     /// Run a verification by command to its end; started by the gate
@@ -274,6 +276,34 @@ pub(crate) struct SessionsArgs {
     /// Print JSON, one object a session
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Nothing is run, and nothing is written. What ran is taken as having run, \
+whatever would have been said about it; what hangs on files or on a repository of then is listed as \
+undecidable.\n\n\
+Examples:\n  jackline backtest --mine\n  \
+jackline backtest --mine --since 7d -d stricter.yaml\n\n\
+Exit codes: 0 fine, whatever was found; 2 usage, or no transcripts; 3 the guard itself is broken.")]
+pub(crate) struct BacktestArgs {
+    /// Read the transcripts of your own agent client
+    #[arg(long, required = true)]
+    pub(crate) mine: bool,
+    /// The client
+    #[arg(long, value_name = "CLIENT", default_value = "claude", value_parser = ["claude"])]
+    pub(crate) client: String,
+    /// The definition [default: jackline.yaml here or in a parent, else the preset coding-agent]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) definition: Option<PathBuf>,
+    /// Only transcripts that were written to in this time: 12h, 30d, 8w
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Print JSON, one object a session
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Transcripts, or directories of them [default: where the client keeps them]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 #[derive(Args)]

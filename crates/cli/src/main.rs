@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Log(log) => commands::log::run(&log),
         Command::Show(show) => commands::show::run(&show),
         Command::Replay(replay) => commands::replay::run(&replay),
+        Command::Backtest(backtest) => commands::backtest::run(&backtest),
         Command::Verify(verify) => commands::verify::run(&verify),
         Command::Verification(verification) => commands::verification::run(&verification),
     };

@@ -5,6 +5,7 @@
 //! denial that says the guard is broken, not the call.
 
 mod asks;
+mod backtest;
 mod child;
 mod clock;
 mod definitions;
@@ -26,6 +27,9 @@ mod trust;
 mod verification;
 
 pub use asks::ask_code;
+pub use backtest::{
+    Backtest, BacktestOutcome, BacktestRun, BacktestStep, Lack, Undecidable, name_of,
+};
 pub use clock::{boot_number, now};
 pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
 pub use door::{Answer, Outcome};

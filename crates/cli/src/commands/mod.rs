@@ -1,5 +1,6 @@
 //! One module a command.
 
+pub(crate) mod backtest;
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod hook;

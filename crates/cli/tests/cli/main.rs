@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod backtest;
 mod bad_definitions;
 mod bad_input;
 mod commands;

@@ -6,11 +6,14 @@
 
 mod answer;
 mod hook;
+mod lines;
 mod payload;
 mod results;
 pub mod settings;
 mod surroundings;
+pub mod transcript;
 mod translate;
+pub mod usage;
 
 pub use answer::Reply;
 pub use hook::{Answered, Heard, answer, timed_out, unreadable};

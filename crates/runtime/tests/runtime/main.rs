@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod backtest;
 mod extensions;
 mod faults;
 mod given_back;

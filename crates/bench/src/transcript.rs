@@ -1,0 +1,75 @@
+//! The latest usage record of a long session, as a hook looks for it.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use jackline_clients::claude::usage::{Whose, last_usage};
+use serde_json::json;
+
+use crate::Failure;
+use crate::report::{Report, median};
+
+const BYTES: usize = 500 << 20;
+const ROUNDS: usize = 200;
+const LIMIT_MS: f64 = 5.0;
+
+pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    for (name, after) in [
+        ("last usage of a 500 MB transcript", 2_000),
+        // Not far from the bound beyond which nobody looks.
+        ("  before a result of 3 MB", 3 << 20),
+    ] {
+        let path = place.path().join("transcript.jsonl");
+        write(&path, after)?;
+        let mut times = Vec::new();
+        for _ in 0..ROUNDS {
+            let start = Instant::now();
+            let usage = last_usage(&path, Whose::Main);
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+            if usage.is_none_or(|usage| usage.input != 7) {
+                return Err("the usage was not found".into());
+            }
+        }
+        let worst = times.iter().copied().fold(0.0, f64::max);
+        let context = format!("median of {ROUNDS}; worst {worst:.2} ms");
+        report.at_most(name, median(times), "ms", LIMIT_MS, context);
+    }
+    Ok(())
+}
+
+/// Calls and results until it is long enough; the last result has `after` bytes.
+fn write(path: &Path, after: usize) -> Result<(), Failure> {
+    let mut file = BufWriter::new(File::create(path)?);
+    let mut written = 0;
+    let mut line = |value: serde_json::Value| -> Result<usize, Failure> {
+        let line = value.to_string();
+        writeln!(file, "{line}")?;
+        Ok(line.len())
+    };
+    while written < BYTES {
+        written += line(answer(1))?;
+        written += line(result(100_000))?;
+    }
+    line(answer(7))?;
+    line(result(after))?;
+    file.flush()?;
+    Ok(())
+}
+
+fn answer(input: u64) -> serde_json::Value {
+    json!({"isSidechain": false, "message": {"id": "msg_1", "model": "claude-x", "role": "assistant",
+        "content": [{"type": "tool_use", "id": "toolu_1", "name": "Bash",
+            "input": {"command": "cargo test"}}],
+        "usage": {"input_tokens": input, "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 90_000, "output_tokens": 300}},
+        "type": "assistant", "timestamp": "2026-01-31T12:00:00.000Z"})
+}
+
+fn result(bytes: usize) -> serde_json::Value {
+    json!({"isSidechain": false, "type": "user", "message": {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x".repeat(bytes)}]},
+        "timestamp": "2026-01-31T12:00:00.000Z"})
+}

@@ -1,0 +1,280 @@
+//! Small transcripts, in the shapes that the client writes.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A line with what the client puts on every one of them.
+fn line(mut value: Value) -> Value {
+    let common = json!({"sessionId": "s-1", "cwd": "/work", "version": "2.1.325",
+        "timestamp": "2026-01-31T12:00:00.000Z", "uuid": "u", "parentUuid": null});
+    for (key, field) in common.as_object().unwrap() {
+        if value.get(key).is_none() {
+            value[key] = field.clone();
+        }
+    }
+    value
+}
+
+fn says(content: &Value) -> Value {
+    line(json!({"type": "user", "isSidechain": false,
+        "message": {"role": "user", "content": content}}))
+}
+
+fn calls(id: &str, tool: &str, input: &Value) -> Value {
+    line(json!({"type": "assistant", "isSidechain": false, "message": {
+        "id": "m1", "model": "claude-x", "role": "assistant", "stop_reason": "tool_use",
+        "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}]}}))
+}
+
+fn returns(id: &str, content: &Value, is_error: bool, beside: &Value) -> Value {
+    let mut line = says(&json!([{"type": "tool_result", "tool_use_id": id, "content": content,
+        "is_error": is_error}]));
+    line["toolUseResult"] = beside.clone();
+    line
+}
+
+fn read_all(bytes: &[u8]) -> (Vec<Value>, Passed) {
+    let mut transcript = Transcript::new(bytes, SessionId::parse("file").unwrap());
+    let events = transcript.by_ref().map(|event| serde_json::to_value(event.unwrap()).unwrap());
+    (events.collect(), transcript.passed())
+}
+
+fn joined(lines: &[Value]) -> String {
+    lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect()
+}
+
+/// The events of some lines, without the beginning and what all have.
+fn events(lines: &[Value]) -> Vec<Value> {
+    let (mut events, passed) = read_all(joined(lines).as_bytes());
+    assert_eq!(passed, Passed::default());
+    for event in &mut events {
+        let event = event.as_object_mut().unwrap();
+        assert_eq!(event.remove("session"), Some(json!("s-1")));
+        assert_eq!(event.remove("at"), Some(json!("2026-01-31T12:00:00Z")));
+    }
+    assert_eq!(
+        events.first(),
+        Some(&json!({"event": "session_started", "workspace": "/work", "client": "claude"}))
+    );
+    events.split_off(1)
+}
+
+#[test]
+fn calls_and_results_become_events() {
+    let bash = json!({"command": "ls", "description": "d"});
+    let told = events(&[
+        says(&json!("do it")),
+        calls("c1", "Bash", &bash),
+        returns(
+            "c1",
+            &json!("a\nb"),
+            false,
+            &json!({"stdout": "a\nb", "stderr": "",
+            "interrupted": false, "isImage": false}),
+        ),
+        calls("c2", "Bash", &json!({"command": "exit 3"})),
+        returns("c2", &json!("Exit code 3\nno"), true, &json!("Error: Exit code 3")),
+        calls("c3", "Read", &json!({"file_path": "/work/a.txt", "offset": 5, "limit": 10})),
+        returns(
+            "c3",
+            &json!("5\tx"),
+            false,
+            &json!({"type": "text", "file": {"filePath":
+            "/work/a.txt", "content": "x", "numLines": 10, "startLine": 5, "totalLines": 50}}),
+        ),
+        calls("c4", "Agent", &json!({"prompt": "p"})),
+        returns(
+            "c4",
+            &json!([{"type": "text", "text": "launched"}, {"type": "image"}]),
+            false,
+            &json!({"isAsync": true, "status": "async_launched"}),
+        ),
+    ]);
+    assert_eq!(
+        told,
+        [
+            json!({"event": "prompt_submitted", "source": "human", "text": "do it"}),
+            json!({"event": "tool_proposed", "call": "c1", "tool": "Bash", "args": bash, "cwd": "/work"}),
+            json!({"event": "tool_finished", "call": "c1", "status": "ok", "result": "a\nb",
+            "exit_code": 0}),
+            json!({"event": "tool_proposed", "call": "c2", "tool": "Bash",
+            "args": {"command": "exit 3"}, "cwd": "/work"}),
+            json!({"event": "tool_finished", "call": "c2", "status": "error",
+            "result": "Exit code 3\nno", "exit_code": 3}),
+            json!({"event": "tool_proposed", "call": "c3", "tool": "Read",
+            "args": {"file_path": "/work/a.txt", "offset": 5, "limit": 10}, "cwd": "/work"}),
+            json!({"event": "tool_finished", "call": "c3", "status": "ok", "result": "5\tx",
+            "seen": [{"path": "/work/a.txt", "from": 5, "to": 14, "of": 50}]}),
+            json!({"event": "tool_proposed", "call": "c4", "tool": "Agent", "args": {"prompt": "p"},
+            "cwd": "/work"}),
+            json!({"event": "tool_finished", "call": "c4", "status": "ok", "result": "launched",
+            "background": true}),
+        ]
+    );
+}
+
+#[test]
+fn a_call_that_was_refused_or_broken_off_did_not_come_to_its_end() {
+    let mut denied = returns("c1", &json!("needs approval"), true, &json!("Error: needs approval"));
+    denied["toolDenialKind"] = json!("user-rejected");
+    let older = returns("c1", &json!("The user doesn't want to proceed"), true, &Value::Null);
+    let broken = json!({"stdout": "a", "stderr": "", "interrupted": true});
+    for line in [denied, older, returns("c1", &json!("a"), false, &broken)] {
+        let told = events(&[line]);
+        assert_eq!(told[0]["status"], json!("cancelled"));
+        assert_eq!(told[0].get("exit_code"), None);
+    }
+    // One that found nothing ended with something else than 0.
+    let nothing = json!({"stdout": "", "returnCodeInterpretation": "No matches found"});
+    let told = events(&[returns("c1", &json!(""), false, &nothing)]);
+    assert_eq!((&told[0]["status"], told[0].get("exit_code")), (&json!("ok"), None));
+}
+
+#[test]
+fn what_the_client_says_in_a_persons_place_is_not_the_persons() {
+    let mut meta = says(&json!("context"));
+    meta["isMeta"] = json!(true);
+    let mut summary = says(&json!("This session is being continued"));
+    summary["isCompactSummary"] = json!(true);
+    let queued = |prompt: &str| {
+        line(json!({"type": "attachment",
+            "attachment": {"type": "queued_command", "prompt": prompt}}))
+    };
+    let other = line(json!({"type": "attachment", "attachment": {"type": "date", "date": "x"}}));
+    let told = events(&[
+        meta,
+        summary,
+        other,
+        says(&json!("<command-name>/compact</command-name>")),
+        says(&json!("<local-command-stdout>Compacted</local-command-stdout>")),
+        says(&json!("\n<task-notification>\n<task-id>x</task-id>")),
+        queued("<task-notification>…"),
+        queued("and the tests"),
+        says(&json!([{"type": "text", "text": "look"}, {"type": "image", "source": {}}])),
+    ]);
+    let sources: Vec<&str> = told.iter().map(|event| event["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["harness", "harness", "harness", "harness", "human", "human"]);
+    assert_eq!(told[5]["text"], json!("look"));
+}
+
+#[test]
+fn sub_agents_act_under_their_own_names() {
+    let mut task = says(&json!("sub prompt"));
+    let mut call = calls("c1", "Bash", &json!({"command": "ls"}));
+    let mut result = returns("c1", &json!("a"), false, &Value::Null);
+    for line in [&mut task, &mut call, &mut result] {
+        line["isSidechain"] = json!(true);
+        line["agentId"] = json!("a7309");
+    }
+    let told = events(&[task, call, result]);
+    assert!(told.iter().all(|event| event["actor"] == json!("a7309")), "{told:?}");
+    assert_eq!(told[0]["source"], json!("harness"));
+}
+
+#[test]
+fn usage_is_told_once_and_the_end_of_a_turn_when_something_follows() {
+    let answer = |id: &str, stop: Value, text: &str| {
+        line(json!({"type": "assistant", "message": {"id": id, "model": "claude-x",
+            "stop_reason": stop, "content": [{"type": "text", "text": text}],
+            "usage": {"input_tokens": 5, "cache_read_input_tokens": 6, "output_tokens": 7}}}))
+    };
+    let told = events(&[
+        answer("m1", json!("end_turn"), "a"),
+        answer("m1", json!("end_turn"), "b"),
+        says(&json!("go on")),
+        answer("m2", json!("end_turn"), "c"),
+    ]);
+    let kinds: Vec<&str> = told.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let turn = ["usage_reported", "stop_proposed"];
+    assert_eq!(kinds, [&turn[..], &["prompt_submitted"], &turn].concat());
+    assert_eq!(
+        told[0],
+        json!({"event": "usage_reported", "request": "m1", "model": "claude-x", "input": 5,
+            "cache_read": 6, "output": 7})
+    );
+}
+
+#[test]
+fn a_compaction_says_what_it_freed() {
+    let boundary = |metadata: Value| {
+        line(json!({"type": "system", "subtype": "compact_boundary", "content": "…",
+            "compactMetadata": metadata}))
+    };
+    let told = events(&[
+        boundary(json!({"trigger": "auto", "preTokens": 150_000, "postTokens": 20_000})),
+        boundary(json!({"preTokens": 10, "postTokens": 20})),
+        boundary(json!("?")),
+        line(json!({"type": "system", "subtype": "local_command", "content": "…"})),
+    ]);
+    let freed: Vec<&Value> = told.iter().map(|event| &event["freed"]).collect();
+    assert_eq!(freed, [&json!(130_000), &json!(0), &Value::Null]);
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_and_passed_over() {
+    let good = format!("{}\n", says(&json!("hello")));
+    let odd = [
+        json!({"type": "user"}),
+        json!({"type": "user", "message": {"content": 7}}),
+        json!({"type": "assistant", "message": []}),
+        calls("", "Bash", &json!({})),
+        calls("c1", &"x".repeat(200), &json!({})),
+        says(&json!([{"type": "tool_result", "content": "of nothing"}])),
+    ];
+    let mut bytes = b"\xff\xfe\n\n   \nnot json\n[1,2]\n{\"type\":\"user\",".to_vec();
+    bytes.push(b'\n');
+    bytes.extend(joined(&odd).as_bytes());
+    bytes.extend(b"{\"type\":\"user\",\"message\":{\"content\":\"\xff\"}}\n");
+    bytes.extend(good.as_bytes());
+    bytes.extend(b"{\"type\":\"assi");
+    let (events, passed) = read_all(&bytes);
+    assert_eq!(passed, Passed { torn: 5, long: 0, odd: 6 });
+    let texts: Vec<&Value> = events.iter().filter_map(|event| event.get("text")).collect();
+    assert_eq!(texts, [&json!("\u{fffd}"), &json!("hello")]);
+    assert_eq!(events.last().unwrap()["session"], json!("file"));
+}
+
+#[test]
+fn arguments_that_are_none_stay_text() {
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let call = calls("c1", "T", &json!("DEEP")).to_string();
+    let (events, passed) = read_all(call.replace("\"DEEP\"", &deep).as_bytes());
+    assert_eq!((passed.odd, passed.torn), (0, 0));
+    assert_eq!(events[1]["args_text"], json!(deep));
+    let (events, _) = read_all(calls("c1", "T", &json!([1])).to_string().as_bytes());
+    assert_eq!(events[1]["args_text"], json!("[1]"));
+}
+
+#[test]
+fn a_line_without_end_takes_no_memory() {
+    /// As many letters as one likes, then a line.
+    struct Endless {
+        left: u64,
+        last: io::Cursor<Vec<u8>>,
+    }
+    impl io::Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = self.left.min(into.len() as u64);
+            if count == 0 {
+                return self.last.read(into);
+            }
+            into.fill(b'x');
+            self.left -= count;
+            Ok(usize::try_from(count).unwrap())
+        }
+    }
+    let last = io::Cursor::new(format!("\n{}\n", says(&json!("hello"))).into_bytes());
+    let source = BufReader::with_capacity(1 << 20, Endless { left: 80 << 20, last });
+    let mut transcript = Transcript::new(source, SessionId::parse("file").unwrap());
+    assert_eq!(transcript.by_ref().count(), 2);
+    assert_eq!(transcript.passed(), Passed { torn: 0, long: 1, odd: 0 });
+    assert!(transcript.line.capacity() < 1 << 20);
+}
+
+#[test]
+fn what_is_no_file_is_an_error() {
+    assert!(Transcript::open(Path::new("/dev/null")).is_err());
+    assert!(Transcript::open(Path::new("/")).is_err());
+    assert!(Transcript::open(Path::new("/missing")).is_err());
+}

@@ -1,0 +1,174 @@
+//! Runs of the past under a definition of today: what is sure, and what nobody
+//! can say any more.
+
+use jackline_engine::wire::parse_line;
+use jackline_engine::{Decision, Place, SessionId};
+use jackline_runtime::{Backtest, BacktestOutcome, BacktestStep, Lack};
+use serde_json::{Value, json};
+
+const CODING: &str = "extends: [coding-agent]";
+
+fn play(source: &str, events: &[Value]) -> (Vec<BacktestStep>, BacktestOutcome) {
+    let definition = jackline_definition::load(source.as_bytes(), "test").unwrap();
+    let place = Place { home: Some("/home/dana".to_owned()), ..Place::default() };
+    let mut run = Backtest::new(&definition, place).start();
+    let id = SessionId::parse("s").unwrap();
+    let started = json!({"event": "session_started", "workspace": "/work"});
+    let steps = std::iter::once(&started).chain(events).map(|event| {
+        let event = parse_line(event.to_string().as_bytes(), Some(&id)).unwrap();
+        run.event(event).unwrap()
+    });
+    let steps = steps.collect::<Vec<_>>().split_off(1);
+    (steps, run.finish())
+}
+
+fn call(tool: &str, args: &Value) -> Value {
+    json!({"event": "tool_proposed", "call": "c", "tool": tool, "args": args})
+}
+
+fn line(line: &str) -> Value {
+    call("Bash", &json!({"command": line}))
+}
+
+fn finished() -> Value {
+    json!({"event": "tool_finished", "call": "c", "status": "ok", "result": "done"})
+}
+
+/// What is said of one call: the decision, by whom, and what can't be said.
+fn said(source: &str, event: Value) -> (Decision, Vec<String>, Vec<(String, Lack)>) {
+    let (steps, _) = play(source, &[event]);
+    let step = &steps[0];
+    let by = step.objections.iter().map(jackline_runtime::name_of).collect();
+    let unsure = step.undecidable.iter().map(|one| (one.guard.clone(), one.lacks)).collect();
+    (step.decision, by, unsure)
+}
+
+fn unsure(guard: &str, lacks: Lack) -> Vec<(String, Lack)> {
+    vec![(guard.to_owned(), lacks)]
+}
+
+#[test]
+fn what_the_call_alone_decides_is_sure() {
+    let deny = |rule: &str| (Decision::Deny, vec![rule.to_owned()], vec![]);
+    assert_eq!(said(CODING, line("git stash clear")), deny("git/stash-clear"));
+    assert_eq!(said(CODING, line("ls -la")), (Decision::Allow, vec![], vec![]));
+    let ask = (Decision::Ask, vec!["git/stash-drop".to_owned()], vec![]);
+    assert_eq!(said(CODING, line("git stash drop")), ask);
+}
+
+#[test]
+fn what_hangs_on_the_repository_of_then_is_not_guessed() {
+    let (decision, by, lacks) = said(CODING, line("git commit --amend"));
+    assert_eq!((decision, by), (Decision::Allow, vec![]));
+    assert_eq!(lacks, unsure("git/amend-protected", Lack::Repository));
+}
+
+#[test]
+fn what_hangs_on_files_of_then_is_not_guessed() {
+    let rule = "rules: [{ name: there, tool: exec, when: 'exists(\"a\")', deny: no, \
+                examples: { deny: [{ run: ls, given: { exists: [a] } }] } }]";
+    let (decision, _, lacks) = said(rule, line("ls"));
+    assert_eq!((decision, lacks), (Decision::Allow, unsure("there", Lack::Files)));
+
+    let reads = "policies: [ read_before_write: {} ]";
+    let (decision, _, lacks) =
+        said(reads, call("Write", &json!({"file_path": "/work/a", "content": ""})));
+    assert_eq!(decision, Decision::Allow);
+    assert!(lacks.contains(&("read_before_write".to_owned(), Lack::Files)), "{lacks:?}");
+}
+
+#[test]
+fn a_protected_path_is_one_by_its_name_and_where_links_led_is_not_known() {
+    let write = |path: &str| call("Write", &json!({"file_path": path, "content": "x"}));
+    let protected = vec!["protected".to_owned()];
+    for path in ["/work/jackline.yaml", "/work/.claude/settings.json"] {
+        assert_eq!(
+            said(CODING, write(path)),
+            (Decision::Deny, protected.clone(), vec![]),
+            "{path}"
+        );
+    }
+    let (decision, by, lacks) = said(CODING, write("/work/src/a.rs"));
+    assert_eq!((decision, by), (Decision::Allow, vec![]));
+    assert_eq!(lacks, unsure("protected", Lack::Links));
+    // If `kept` was a directory, the file would have been copied into it, where
+    // it would be the guard's; if not, it was the backup of a file.
+    let (decision, _, lacks) = said(CODING, line("cp a/jackline.yaml kept"));
+    assert_eq!((decision, lacks), (Decision::Allow, unsure("protected", Lack::Files)));
+}
+
+#[test]
+fn a_rule_that_is_broken_is_broken_in_every_world() {
+    let rule = "rules: [{ name: odd, tool: exec, when: 'args.n > 1', deny: no, \
+                examples: { deny: [{ run: { command: ls, n: 2 } }] } }]";
+    let (decision, by, lacks) = said(rule, line("rm -r a"));
+    assert_eq!((decision, by), (Decision::Deny, vec!["odd".to_owned()]));
+    assert_eq!(lacks, unsure("protected", Lack::Links));
+}
+
+#[test]
+fn what_ran_has_run_whatever_would_have_been_said() {
+    let source = "tools: { lint: { commands: [make lint] }, deploy: { commands: [make deploy] } }\n\
+                  unknown_tools: allow\n\
+                  policies: [ sequential_dependency: { deploy: [lint] } ]\n\
+                  rules: [{ name: no-lint, tool: exec, command: make lint, deny: no, \
+                  examples: { deny: [make lint] } }]";
+    let told =
+        [line("make deploy"), finished(), line("make lint"), finished(), line("make deploy")];
+    let (steps, outcome) = play(source, &told);
+    let decisions: Vec<Decision> = steps.iter().step_by(2).map(|step| step.decision).collect();
+    // The lint would have been denied; it ran, so the deployment is in order.
+    assert_eq!(decisions, [Decision::Deny, Decision::Deny, Decision::Allow]);
+    assert_eq!((outcome.denied, outcome.calls), (vec![0, 1], 3));
+    assert_eq!(outcome.rule.as_deref(), Some("sequential_dependency"));
+}
+
+#[test]
+fn a_definition_on_trial_is_decided_as_if_it_were_enforced() {
+    let source = "extends: [coding-agent]\nmode: observe";
+    assert_eq!(said(source, line("git stash clear")).0, Decision::Deny);
+    let source = "rules: [{ name: tried, tool: exec, command: ls, deny: no, mode: observe, \
+                  examples: { deny: [ls] } }]";
+    assert_eq!(said(source, line("ls")).0, Decision::Deny);
+    // One that is only there to watch says nothing in any mode.
+    let source = source
+        .replace("deny: no, mode: observe", "observe: seen")
+        .replace("{ deny: [ls] }", "{ observe: [ls] }");
+    assert_eq!(said(&source, line("ls")).0, Decision::Allow);
+}
+
+#[test]
+fn a_limit_stops_once_and_everything_after_it_is_looked_at_all_the_same() {
+    let (steps, outcome) =
+        play("limits: { steps: 1 }", &[line("ls"), finished(), line("ls"), finished(), line("ls")]);
+    assert_eq!(steps[4].decision, Decision::Stop);
+    assert_eq!(outcome.denied, [1, 2]);
+    assert_eq!(serde_json::to_value(outcome).unwrap()["stop"], json!("BUDGET_EXCEEDED{steps}"));
+}
+
+#[test]
+fn secrets_are_taken_out_first() {
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let (steps, _) = play(CODING, &[line(&format!("git stash clear; echo {secret}"))]);
+    let shown = format!("{:?}", steps[0]);
+    assert!(!shown.contains(secret) && shown.contains("git stash clear"), "{shown}");
+}
+
+#[test]
+fn a_stop_hangs_on_what_was_done() {
+    let (steps, outcome) =
+        play("completion: { files: [report.md] }", &[json!({"event": "stop_proposed"})]);
+    assert_eq!(steps[0].decision, Decision::Allow);
+    assert!(outcome.undecidable.contains("completion"), "{outcome:?}");
+}
+
+#[test]
+fn an_outcome_is_one_line() {
+    // That both have one id is a matter of the recording.
+    let (_, outcome) = play(CODING, &[line("git stash clear"), line("git stash drop")]);
+    assert_eq!(
+        serde_json::to_value(outcome).unwrap(),
+        json!({"soft": null, "hard": null, "rule": "git/stash-clear", "denied": [0], "asked": [1],
+            "stop": null, "undecidable": []})
+    );
+}
