@@ -2,13 +2,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use jackline_engine::{ActorId, Decision, Event, EventKind, SessionId, UNANSWERED, Verdict};
+use jackline_engine::{
+    ActorId, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
+};
 use jackline_runtime::{Outcome, Runtime, Standing, ask_code, keep_fault};
 
 use super::answer::{Reply, Words, broken, end_run, render};
 use super::payload::{Hook, Payload};
 use super::surroundings::Surroundings;
 use super::translate::{Asking, Translated, translate};
+use super::usage::{Usage, last_usage};
 
 /// How a person passes a guard that is broken.
 const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a while with `jackline off --for 30m --why …`";
@@ -146,7 +149,12 @@ fn understood(
 }
 
 fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
-    let Translated { hook, session, event, asking, stop_blocked, .. } = told;
+    let Translated { hook, session, event, asking, stop_blocked, costs, actor, .. } = told;
+    let used = costs.and_then(|(path, whose)| last_usage(&path, whose));
+    if let Some(used) = used.map(|used| usage_event(&session, actor, used)) {
+        // Counting observes; what it makes of limits shows at the next gate.
+        let _ = ask(runtime, used);
+    }
     let Some(event) = event else {
         let reply = match runtime.standing(&session) {
             Some(standing) if hook == Hook::PostToolBatch => ended(&standing),
@@ -171,6 +179,25 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
         words.person.push(how_to_grant(&verdict, &ask_code(&session, seq)));
     }
     (render(hook, &verdict, asking, words), outcome)
+}
+
+/// What the model's last answer cost. Told twice it counts once, by its message;
+/// where the client gives none, by its numbers.
+fn usage_event(session: &SessionId, actor: ActorId, used: Usage) -> Event {
+    let Usage { request, model, input, cache_read, cache_creation, output } = used;
+    let numbers = || format!("{input}-{cache_read}-{cache_creation}-{output}");
+    let request = request.and_then(|id| RequestId::parse(id).ok());
+    let kind = EventKind::UsageReported {
+        request: request.or_else(|| RequestId::parse(numbers()).ok()),
+        model,
+        input,
+        cache_read,
+        cache_creation,
+        output,
+        window: None,
+        cost_micros: None,
+    };
+    Event { session: session.clone(), id: None, at: None, actor, kind, meta: None }
 }
 
 /// A stop that the guard could not look at ended its turn, and not as done.

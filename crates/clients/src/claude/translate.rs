@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use jackline_engine::wire::parse_event;
+use jackline_engine::wire::{WireError, parse_event};
 use jackline_engine::{Arguments, CallId, Called, Event, EventKind, SessionId, ToolName, observe};
 use serde_json::{Map, Value, json};
 
 use super::payload::{Hook, Payload, PayloadError};
 use super::results;
 use super::surroundings::Surroundings;
+use super::usage::Whose;
 
 /// How the client begins what it says to the agent by itself.
 const HARNESS: [&str; 3] = ["<task-notification>", "<system-reminder>", "<teammate-message"];
@@ -41,12 +42,12 @@ pub struct Translated {
     pub asking: Asking,
     /// Whether a stop was blocked before in this turn.
     pub stop_blocked: bool,
-    /// The client's own record of the session.
-    pub transcript: Option<PathBuf>,
+    /// Where the client writes down what the model's last answer cost.
+    pub costs: Option<(PathBuf, Whose)>,
     /// What a person typed, where it could be a code.
     pub code: Option<String>,
-    /// Whether the agent itself acts, and no sub-agent.
-    pub is_main: bool,
+    /// Who acts.
+    pub actor: ActorId,
 }
 
 /// Translates a payload. What a gate can't do without must be there.
@@ -57,14 +58,19 @@ pub fn translate(
     let hook = payload.hook;
     let transcript = payload.text("transcript_path").map(PathBuf::from);
     let session = session(&mut payload, transcript.as_ref())?;
-    let actor = payload.text("agent_id");
-    let is_main = actor.is_none();
+    let sub_agent = payload.text("agent_id");
+    let costs = costs(&payload, transcript, sub_agent.as_deref());
+    let is_main = sub_agent.is_none();
     let mode = payload.text("permission_mode");
     let mut event = Map::new();
     event.insert("session".to_owned(), json!(session.as_str()));
-    if let Some(actor) = actor {
-        event.insert("actor".to_owned(), json!(actor));
-    }
+    let actor = match sub_agent {
+        Some(id) => {
+            ActorId::parse(id).map_err(|source| WireError::Id { field: "agent_id", source })?
+        }
+        None => ActorId::main(),
+    };
+    event.insert("actor".to_owned(), json!(actor.as_str()));
     let tool = payload.peek("tool_name").unwrap_or_default().to_owned();
     let stop_blocked = payload.flag("stop_hook_active");
     let code = (hook == Hook::UserPromptSubmit).then(|| code(&payload)).flatten();
@@ -83,7 +89,28 @@ pub fn translate(
         None => None,
     };
     let asking = if asks { Asking::Client } else { Asking::Nobody };
-    Ok(Translated { hook, session, event, asking, stop_blocked, transcript, code, is_main })
+    Ok(Translated { hook, session, event, asking, stop_blocked, costs, code, actor })
+}
+
+/// Where the last answer of the model is written down, at the hooks that come
+/// once after each: all calls of it are over, or there were none.
+fn costs(
+    payload: &Payload,
+    transcript: Option<PathBuf>,
+    sub_agent: Option<&str>,
+) -> Option<(PathBuf, Whose)> {
+    if !matches!(payload.hook, Hook::PostToolBatch | Hook::Stop | Hook::SubagentStop) {
+        return None;
+    }
+    let Some(id) = sub_agent else { return Some((transcript?, Whose::Main)) };
+    let named = payload.peek("agent_transcript_path").map(PathBuf::from);
+    let harmless = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    // Only the end of a sub-agent says where it is; the client keeps them here.
+    let beside = || {
+        let directory = transcript.filter(|_| harmless)?.with_extension("").join("subagents");
+        Some(directory.join(format!("agent-{id}.jsonl")))
+    };
+    Some((named.or_else(beside)?, Whose::SubAgent))
 }
 
 /// The session, by its id or by the file that the client keeps of it.
