@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use jackline_engine::wire::{WireError, parse_event};
-use jackline_engine::{Arguments, CallId, Called, Event, EventKind, SessionId, ToolName, observe};
+use jackline_engine::{
+    ActorId, Arguments, CallId, Called, Event, EventKind, SessionId, ToolName, observe,
+};
 use serde_json::{Map, Value, json};
 
 use super::payload::{Hook, Payload, PayloadError};
