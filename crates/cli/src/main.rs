@@ -9,20 +9,28 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Cli, Command, StdioArgs};
+use crate::args::{Cli, Command, HookArgs, StdioArgs};
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
     // The gate is started for every event of some clients, so it does not wait
     // for the argument parser of the other commands.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == "stdio")
+    let first = arguments.next();
+    if first.as_ref().is_some_and(|first| first == "hook")
+        && let Some(hook) = HookArgs::parse_fast(arguments)
+    {
+        return commands::hook::run(&hook);
+    }
+    let arguments = std::env::args_os().skip(2);
+    if first.is_some_and(|first| first == "stdio")
         && let Some(stdio) = StdioArgs::parse_fast(arguments)
     {
         return commands::stdio::run(&stdio).into();
     }
     let exit = match Cli::parse().command {
         Command::Stdio(stdio) => commands::stdio::run(&stdio),
+        Command::Hook(hook) => return commands::hook::run(&hook),
         Command::Check(check) => commands::check::run(&check),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Trust(trust) => commands::trust::run(&trust),

@@ -110,6 +110,11 @@ pub fn parse_line(line: &[u8], session: Option<&SessionId>) -> Result<Event, Wir
     parse_value(value, session, Source::Adapter)
 }
 
+/// Parses an event that an adapter has put together.
+pub fn parse_event(value: Value) -> Result<Event, WireError> {
+    parse_value(value, None, Source::Adapter)
+}
+
 /// Parses an event as the journal keeps it.
 pub fn parse_recorded(value: Value) -> Result<Event, WireError> {
     parse_value(value, None, Source::Journal)

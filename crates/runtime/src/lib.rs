@@ -4,6 +4,7 @@
 //! record durable, and only then answers. What goes wrong on the way becomes a
 //! denial that says the guard is broken, not the call.
 
+mod asks;
 mod child;
 mod clock;
 mod definitions;
@@ -23,6 +24,7 @@ mod sessions;
 mod trust;
 mod verification;
 
+pub use asks::ask_code;
 pub use clock::{boot_number, now};
 pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
 pub use door::{Answer, Outcome};
@@ -35,7 +37,7 @@ pub use inspect::inspect;
 pub use live::Saved;
 pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
-pub use runtime::{Fault, Runtime};
+pub use runtime::{Fault, Runtime, Standing};
 pub use sessions::{Found, SelectError, Sessions};
 pub use trust::{Grant, Trust};
 pub use verification::supervise;

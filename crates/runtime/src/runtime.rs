@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jackline_engine::definition::Redact;
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, Place, Record, Session, SessionId, Timestamp, Verdict, elide,
-    observe,
+    Digest, Event, EventKind, Facts, Place, Record, Session, SessionId, Summary, Timestamp,
+    Verdict, elide, observe,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -51,6 +51,30 @@ pub enum Fault {
     /// A bug of ours.
     #[error("an internal fault: {0}")]
     Panic(String),
+}
+
+/// Whether a session may go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    Running,
+    /// A person, or a guard, has paused it, and why.
+    Paused(String),
+    /// It is over, and how.
+    Stopped(String),
+}
+
+impl Standing {
+    fn of(summary: &Summary) -> Self {
+        match (summary.phase, &summary.stop) {
+            ("stopped", Some(stop)) => Self::Stopped(stop.to_string()),
+            ("paused", _) => {
+                let why = summary.paused_why.clone();
+                Self::Paused(why.unwrap_or_else(|| "no reason given".to_owned()))
+            }
+            _ => Self::Running,
+        }
+    }
 }
 
 /// Runs the engine for many sessions.
@@ -138,6 +162,20 @@ impl Runtime {
             let (kind, reason) = (error.kind().to_owned(), error.to_string());
             self.note(Note::Fault { kind, reason });
         }
+    }
+
+    /// Whether a session may go on, as far as anything is known of it.
+    pub fn standing(&mut self, id: &SessionId) -> Option<Standing> {
+        if let Some((_, live)) = self.live.iter().find(|(open, _)| open == id) {
+            return Some(Standing::of(&live.session.summary()));
+        }
+        let log = self.store.open(id).ok()?;
+        let mut live = Live::load(log, id, &self.definitions).ok()??;
+        live.log.lock().ok()?;
+        let refreshed = live.refresh();
+        live.log.unlock();
+        refreshed.ok()?;
+        Some(Standing::of(&live.session.summary()))
     }
 
     /// Forgets what is in memory; everything is in the journals.

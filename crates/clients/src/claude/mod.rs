@@ -1,1 +1,18 @@
-//! Claude Code.
+//! Claude Code: its hooks, its settings, its transcripts.
+//!
+//! The client starts one process an event and takes almost every failure of
+//! it for consent. So the door here ([`answer`]) always has an answer, and the
+//! program around it a deadline below the client's.
+
+mod answer;
+mod hook;
+mod payload;
+mod results;
+mod surroundings;
+mod translate;
+
+pub use answer::Reply;
+pub use hook::{Answered, answer, timed_out, unreadable};
+pub use payload::{Hook, Payload, PayloadError};
+pub use surroundings::Surroundings;
+pub use translate::{Asking, Translated, translate};

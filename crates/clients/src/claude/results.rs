@@ -1,0 +1,165 @@
+//! What the client says a tool gave back, in the shape of each tool.
+
+use serde_json::{Map, Value, json};
+
+/// Parts of a result that repeat a file or the arguments of the call.
+const REPEATED: [&str; 6] =
+    ["originalFile", "content", "oldString", "newString", "prompt", "structuredPatch"];
+
+/// Adds to a `tool_finished` what a tool gave back.
+pub(crate) fn returned(tool: &str, response: Value, event: &mut Map<String, Value>) {
+    let mut set = |name: &str, value: Value| {
+        event.insert(name.to_owned(), value);
+    };
+    let Value::Object(mut response) = response else {
+        if let Some(text) = text_of(response) {
+            set("result", json!(text));
+        }
+        return;
+    };
+    if let Some(seen) = seen(&response) {
+        set("seen", json!([seen]));
+    }
+    if is_background(&response) {
+        set("background", json!(true));
+    }
+    if response.get("interrupted") == Some(&Value::Bool(true)) {
+        set("status", json!("cancelled"));
+    } else if tool == "Bash"
+        && !is_background(&response)
+        && response.get("returnCodeInterpretation").is_none_or(Value::is_null)
+    {
+        // The client calls an exit status that it takes for none a failure.
+        set("exit_code", json!(0));
+    }
+    let text = output(&mut response).or_else(|| file_text(&mut response)).or_else(|| {
+        REPEATED.iter().for_each(|name| {
+            response.remove(*name);
+        });
+        text_of(Value::Object(response))
+    });
+    if let Some(text) = text {
+        set("result", json!(text));
+    }
+}
+
+/// "Exit code 3" at the beginning of what a failed tool said.
+pub(crate) fn exit_code(error: &str) -> Option<i64> {
+    let rest = error.strip_prefix("Exit code ")?;
+    let digits = rest.split(|c: char| c != '-' && !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+/// What a command printed.
+fn output(response: &mut Map<String, Value>) -> Option<String> {
+    let Some(Value::String(mut out)) = response.remove("stdout") else { return None };
+    if let Some(Value::String(errors)) = response.remove("stderr")
+        && !errors.is_empty()
+    {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&errors);
+    }
+    Some(out)
+}
+
+/// What was read of a file.
+fn file_text(response: &mut Map<String, Value>) -> Option<String> {
+    match response.get_mut("file")?.get_mut("content")?.take() {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Which lines of which file the agent was shown.
+fn seen(response: &Map<String, Value>) -> Option<Value> {
+    let file = response.get("file")?;
+    let path = file.get("filePath")?.as_str()?;
+    let from = file.get("startLine")?.as_u64().filter(|from| *from > 0)?;
+    let lines = file.get("numLines")?.as_u64()?;
+    let of = file.get("totalLines").and_then(Value::as_u64);
+    // Of an empty file there is no line to show.
+    let to = from.checked_add(lines)?.checked_sub(1).filter(|to| *to >= from)?;
+    Some(json!({ "path": path, "from": from, "to": to, "of": of }))
+}
+
+fn is_background(response: &Map<String, Value>) -> bool {
+    let named = |name: &str| response.get(name).and_then(Value::as_str);
+    named("backgroundTaskId").is_some() || named("status") == Some("async_launched")
+}
+
+/// A result as text; there is nothing to say of an empty one.
+pub(crate) fn text_of(value: Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => serde_json::to_string(&other).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(tool: &str, response: Value) -> Value {
+        let mut event = Map::new();
+        returned(tool, response, &mut event);
+        Value::Object(event)
+    }
+
+    #[test]
+    fn a_command_gives_what_it_printed() {
+        let response = json!({"stdout": "out", "stderr": "err", "interrupted": false});
+        assert_eq!(finished("Bash", response), json!({"exit_code": 0, "result": "out\nerr"}));
+        let broken_off = json!({"stdout": "", "stderr": "", "interrupted": true});
+        assert_eq!(finished("Bash", broken_off), json!({"status": "cancelled", "result": ""}));
+        let left = json!({"stdout": "", "stderr": "", "backgroundTaskId": "b1"});
+        assert_eq!(finished("Bash", left), json!({"background": true, "result": ""}));
+        // `grep` that finds nothing: the client explains the exit status away.
+        let explained =
+            json!({"stdout": "", "stderr": "", "returnCodeInterpretation": "No matches found"});
+        assert_eq!(finished("Bash", explained), json!({"result": ""}));
+    }
+
+    #[test]
+    fn a_read_gives_the_lines_that_were_shown() {
+        let file = json!({"filePath": "/w/a", "content": "x\n", "numLines": 500, "startLine": 1, "totalLines": 900});
+        let event = finished("Read", json!({"type": "text", "file": file}));
+        let seen = json!([{"path": "/w/a", "from": 1, "to": 500, "of": 900}]);
+        assert_eq!(event, json!({"seen": seen, "result": "x\n"}));
+    }
+
+    #[test]
+    fn a_read_of_odd_shape_shows_nothing() {
+        for file in [
+            json!({"filePath": "/w/a", "numLines": 0, "startLine": 1, "totalLines": 0}),
+            json!({"filePath": "/w/a", "numLines": u64::MAX, "startLine": 3}),
+            json!({"filePath": 3, "numLines": 1, "startLine": 1}),
+            json!({"filePath": "/w/a", "numLines": "2", "startLine": 1}),
+            json!({"filePath": "/w/a", "numLines": 2, "startLine": 0}),
+            json!("a"),
+        ] {
+            let event = finished("Read", json!({"file": file}));
+            assert_eq!(event.get("seen"), None, "{event}");
+        }
+    }
+
+    #[test]
+    fn a_written_file_is_not_kept_twice() {
+        let response =
+            json!({"type": "update", "filePath": "/w/a", "content": "long", "originalFile": "old"});
+        let text = json!({"type": "update", "filePath": "/w/a"}).to_string();
+        let event = finished("Write", response);
+        let kept: Value = serde_json::from_str(event["result"].as_str().unwrap()).unwrap();
+        assert_eq!(kept, serde_json::from_str::<Value>(&text).unwrap());
+    }
+
+    #[test]
+    fn exit_codes_are_numbers_or_nothing() {
+        assert_eq!(exit_code("Exit code 3"), Some(3));
+        assert_eq!(exit_code("Exit code 127\nsh: x: not found"), Some(127));
+        assert_eq!(exit_code("Exit code "), None);
+        assert_eq!(exit_code("Permission denied"), None);
+    }
+}
