@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     let exit = match Cli::parse().command {
         Command::Stdio(stdio) => commands::stdio::run(&stdio),
         Command::Hook(hook) => return commands::hook::run(&hook),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Check(check) => commands::check::run(&check),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Trust(trust) => commands::trust::run(&trust),

@@ -4,3 +4,5 @@
 //! verdict becomes an answer in the client's own words.
 
 pub mod claude;
+pub mod doctor;
+pub mod live;

@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod log;
