@@ -45,6 +45,7 @@ pub use facts::{
     GitFact, Now, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, Tracked, VerificationFact,
     Wants, WatchedFact,
 };
+pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
 pub use id::{

@@ -21,6 +21,7 @@ mod replay;
 pub mod restore;
 mod runtime;
 mod sessions;
+mod spool;
 mod trust;
 mod verification;
 
@@ -39,5 +40,6 @@ pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use runtime::{Fault, Runtime, Standing};
 pub use sessions::{Found, SelectError, Sessions};
+pub use spool::keep_fault;
 pub use trust::{Grant, Trust};
 pub use verification::supervise;

@@ -22,6 +22,7 @@ use crate::home::home;
 use crate::live::Live;
 use crate::redact::{redact, redact_text};
 use crate::restore::{self, Was};
+use crate::spool::{self, Left};
 use crate::verification::Verifications;
 
 /// A record carries a snapshot this often, which bounds a rebuild.
@@ -92,6 +93,8 @@ pub struct Runtime {
     warnings: Vec<String>,
     /// What to tidy up once the answer is out.
     untidy: Option<Retention>,
+    /// What earlier processes could not write down.
+    left: Left,
 }
 
 impl Runtime {
@@ -109,6 +112,7 @@ impl Runtime {
             notes_dropped: 0,
             warnings: Vec::new(),
             untidy: None,
+            left: Left::default(),
         }
     }
 
@@ -162,6 +166,23 @@ impl Runtime {
             let (kind, reason) = (error.kind().to_owned(), error.to_string());
             self.note(Note::Fault { kind, reason });
         }
+    }
+
+    /// Takes up what an earlier process could not write down; it goes into the
+    /// next record. Says whether the agent has stopped meanwhile, and no gate looked.
+    pub fn recall(&mut self, session: &SessionId) -> bool {
+        self.left = Left::read(&spool::places(), session);
+        for note in std::mem::take(&mut self.left.notes) {
+            self.note(note);
+        }
+        self.left.stopped
+    }
+
+    /// Ends the work of a process that answers one event: what could not be
+    /// written down is kept for the next one.
+    pub fn leave(&mut self, session: &SessionId, stopped: bool) {
+        let notes = std::mem::take(&mut self.notes);
+        spool::keep(&spool::places(), Some(session), notes, stopped);
     }
 
     /// Whether a session may go on, as far as anything is known of it.
@@ -328,6 +349,7 @@ impl Runtime {
         let head = live.log.append(&bodies)?;
         self.notes.clear();
         self.notes_dropped = 0;
+        self.left.remove();
 
         if live.opening.take().is_some() {
             let journal = &live.session.definition().journal;

@@ -5,16 +5,17 @@
 //! one of them speaks.
 
 use std::io::{self, Read as _, Write as _};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use jackline_clients::claude::{self, Hook, Reply, Surroundings};
-use jackline_runtime::{Definitions, Runtime};
+use jackline_clients::claude::{self, Answered, Heard, Reply, Surroundings};
+use jackline_journal::FileStore;
+use jackline_runtime::{Definitions, Runtime, boot_number, state_home};
 
 use crate::args::HookArgs;
-use crate::exit::Exit;
-use crate::terminal::store;
 
 /// The longest payload that is read.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
@@ -22,65 +23,61 @@ const INPUT_BYTES_MAX: u64 = 64 << 20;
 /// Before the answer of one who was believed; see the installer's command line.
 const SEAL: &str = "jackline:1:";
 
+/// What every client takes for a refusal.
+const LAST_RESORT: u8 = 2;
+
 /// The stack of the thread that watches the time.
 const WATCH_STACK_BYTES: usize = 64 << 10;
 
-pub(crate) fn run(args: &HookArgs) -> std::process::ExitCode {
+pub(crate) fn run(args: &HookArgs) -> ExitCode {
+    // A backtrace is nothing that a model should read; the answer says what broke.
     std::panic::set_hook(Box::new(|_| {}));
     let watch = Arc::new(Watch::default());
-    let seconds = args.deadline_seconds;
-    let watching = Arc::clone(&watch);
-    let sealed = args.sealed;
-    let started = std::thread::Builder::new().stack_size(WATCH_STACK_BYTES).spawn(move || {
-        std::thread::sleep(Duration::from_secs(seconds));
-        if watching.speaks() {
-            let reply = claude::timed_out(watching.heard(), seconds);
-            print(&reply, sealed);
-            std::process::exit(i32::from(reply.exit));
+    let answered = match watch_over(&watch, args).and_then(|_| read()) {
+        Ok(input) => {
+            let surroundings = Surroundings::of_process();
+            let listen = |heard| drop(watch.heard.set(heard));
+            claude::answer(&input, &surroundings, |at| start(args, at), listen)
         }
-    });
-    let surroundings = Surroundings::of_process();
-    let mut input = Vec::new();
-    let answered = match io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut input) {
-        // A gate without a deadline of its own can hang, and that opens it.
-        _ if started.is_err() => Err("no thread can be started".to_owned()),
-        Err(error) => Err(format!("standard input can't be read: {error}")),
-        Ok(_) if input.len() as u64 > INPUT_BYTES_MAX => {
-            Err(format!("what the client sent is longer than {INPUT_BYTES_MAX} bytes"))
-        }
-        Ok(_) => Ok(claude::answer(
-            &input,
-            &surroundings,
-            |at| start(args, at),
-            |hook, blocked| {
-                watch.hear(hook, blocked);
-            },
-        )),
+        Err(why) => claude::unreadable(&why),
     };
     if !watch.speaks() {
-        // The deadline has spoken; it ends the process.
-        std::thread::sleep(Duration::from_secs(1));
-        return 2.into();
+        // The other thread has spoken, and ends the process.
+        std::thread::sleep(Duration::from_mins(1));
     }
-    let reply = match answered {
-        Ok(answered) => {
-            print(&answered.reply, args.sealed);
-            if let Some(mut runtime) = answered.runtime {
-                runtime.tidy();
-            }
-            answered.reply
-        }
-        Err(why) => {
-            let reply = claude::unreadable(&why);
-            print(&reply, args.sealed);
-            reply
+    say(answered, args.sealed).into()
+}
+
+/// Starts the thread that answers when it is time. A gate that can hang is open.
+fn watch_over(watch: &Arc<Watch>, args: &HookArgs) -> Result<JoinHandle<()>, String> {
+    let (watch, seconds, sealed) = (Arc::clone(watch), args.deadline_seconds, args.sealed);
+    let answer_in_time = move || {
+        std::thread::sleep(Duration::from_secs(seconds));
+        if watch.speaks() {
+            let heard = watch.heard.get().cloned();
+            std::process::exit(say(claude::timed_out(heard, seconds), sealed).into());
         }
     };
-    reply.exit.into()
+    std::thread::Builder::new()
+        .stack_size(WATCH_STACK_BYTES)
+        .spawn(answer_in_time)
+        .map_err(|error| format!("no thread can be started: {error}"))
+}
+
+fn read() -> Result<Vec<u8>, String> {
+    let mut input = Vec::new();
+    match io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut input) {
+        Err(error) => Err(format!("standard input can't be read: {error}")),
+        Ok(bytes) if bytes as u64 > INPUT_BYTES_MAX => {
+            Err(format!("what the client sent is longer than {INPUT_BYTES_MAX} bytes"))
+        }
+        Ok(_) => Ok(input),
+    }
 }
 
 fn start(args: &HookArgs, surroundings: &Surroundings) -> Result<Runtime, String> {
-    let store = store().map_err(|_: Exit| "there is no state home".to_owned())?;
+    let home = state_home().map_err(|error| error.to_string())?;
+    let store = FileStore::new(home, boot_number());
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
     let mut runtime = Runtime::new(Box::new(store), definitions, surroundings.workspace().clone());
     if let Ok(jackline) = std::env::current_exe() {
@@ -89,36 +86,31 @@ fn start(args: &HookArgs, surroundings: &Surroundings) -> Result<Runtime, String
     Ok(runtime)
 }
 
-fn print(reply: &Reply, sealed: bool) {
-    let seal = if sealed && reply.exit == 0 { SEAL } else { "" };
-    // Whoever can't be reached takes it as they take a crash; nothing is left to do.
-    let _ = io::stdout().lock().write_all(format!("{seal}{}", reply.stdout).as_bytes());
-    let _ = io::stdout().lock().flush();
-    if !reply.stderr.is_empty() {
-        let _ = io::stderr().lock().write_all(reply.stderr.as_bytes());
-    }
+/// Prints an answer, does what could wait, and gives the exit code.
+fn say(answered: Answered, sealed: bool) -> u8 {
+    let Reply { stdout, stderr, exit } = &answered.reply;
+    let exit = *exit;
+    let seal = if sealed && exit == 0 { SEAL } else { "" };
+    let mut output = io::stdout().lock();
+    let printed = output
+        .write_all(format!("{seal}{stdout}").as_bytes())
+        .and_then(|()| output.flush())
+        .and_then(|()| io::stderr().lock().write_all(stderr.as_bytes()));
+    answered.finish();
+    // Who has not heard the answer must not take the silence for one.
+    if printed.is_err() { LAST_RESORT } else { exit }
 }
 
 /// What the two threads know of each other.
 #[derive(Default)]
 struct Watch {
     spoken: AtomicBool,
-    /// The hook's number and one, and whether a stop was blocked; 0 is nothing yet.
-    heard: AtomicUsize,
+    heard: OnceLock<Heard>,
 }
 
 impl Watch {
     /// Whether the caller is the one who speaks.
     fn speaks(&self) -> bool {
         !self.spoken.swap(true, Ordering::SeqCst)
-    }
-
-    fn hear(&self, hook: Hook, stop_blocked: bool) {
-        self.heard.store((hook.number() + 1) * 2 + usize::from(stop_blocked), Ordering::SeqCst);
-    }
-
-    fn heard(&self) -> Option<(Hook, bool)> {
-        let heard = self.heard.load(Ordering::SeqCst);
-        (heard > 0).then(|| (Hook::numbered(heard / 2 - 1), heard % 2 == 1))
     }
 }

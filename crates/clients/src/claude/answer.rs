@@ -13,6 +13,10 @@ use super::translate::Asking;
 /// The exit status that the client takes for a refusal, whatever was printed.
 const LAST_RESORT: u8 = 2;
 
+/// What the agent is told where nobody can be asked at once.
+const WAITS: &str = "a person was told how to let exactly this call pass; go on with something \
+                     else, or end the turn and say what waits";
+
 /// What the process prints, and how it ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
@@ -79,6 +83,10 @@ pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words
         Hook::PreToolUse if verdict.lets_run() => add_context(&mut map, hook, context),
         Hook::PreToolUse if verdict.decision == Decision::Ask && asking == Asking::Client => {
             decide(&mut map, "ask", context.unwrap_or("a rule wants a person to look at this"));
+        }
+        Hook::PreToolUse if verdict.decision == Decision::Ask => {
+            let why = context.unwrap_or("a rule wants a person to look at this");
+            refuse(&mut map, &format!("{why}\n-> {WAITS}"));
         }
         Hook::PreToolUse => refuse(&mut map, context.unwrap_or("refused by jackline")),
         Hook::Stop | Hook::SubagentStop if enforced && verdict.decision == Decision::Deny => {

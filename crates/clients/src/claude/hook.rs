@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use jackline_engine::{Decision, Event, Verdict};
-use jackline_runtime::{Outcome, Runtime, Standing, ask_code};
+use jackline_engine::{ActorId, Decision, Event, EventKind, SessionId, UNANSWERED, Verdict};
+use jackline_runtime::{Outcome, Runtime, Standing, ask_code, keep_fault};
 
 use super::answer::{Reply, Words, broken, end_run, render};
 use super::payload::{Hook, Payload};
@@ -17,60 +17,103 @@ const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a w
 pub struct Answered {
     /// What to print.
     pub reply: Reply,
-    /// Does what may wait; see [`Runtime::leave`].
-    pub runtime: Option<Runtime>,
+    session: Option<SessionId>,
+    runtime: Option<Runtime>,
+    /// What broke before there was a runtime to write it down.
+    fault: Option<String>,
+    /// Whether the agent stops although no gate could look.
+    stopped: bool,
 }
 
 impl Answered {
-    fn only(reply: Reply) -> Self {
-        Self { reply, runtime: None }
+    fn broken(heard: &Heard, fault: &str) -> Self {
+        Self {
+            reply: heard.broken(&broken_text(fault)),
+            session: heard.session.clone(),
+            runtime: None,
+            fault: Some(fault.to_owned()),
+            stopped: heard.passes_stop(),
+        }
+    }
+
+    /// Does what may wait until the answer is out.
+    pub fn finish(self) {
+        match (self.runtime, &self.session) {
+            (Some(mut runtime), Some(session)) => {
+                runtime.tidy();
+                runtime.leave(session, self.stopped);
+            }
+            (_, session) => {
+                if let Some(fault) = self.fault {
+                    keep_fault(session.as_ref(), "hook", &fault, self.stopped);
+                }
+            }
+        }
     }
 }
 
-/// Answers a payload. `heard` is told what it is as soon as that is known, so
+/// What is known of a payload as soon as it is parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// What happened; none where nobody can tell.
+    pub hook: Option<Hook>,
+    /// Whether a stop was blocked before in this turn.
+    pub stop_blocked: bool,
+    /// The session, where the client names it.
+    pub session: Option<SessionId>,
+}
+
+impl Heard {
+    const NOTHING: Self = Self { hook: None, stop_blocked: false, session: None };
+
+    fn of(payload: &Payload) -> Self {
+        let session = payload.peek("session_id").and_then(|id| SessionId::parse(id).ok());
+        let stop_blocked = payload.flag("stop_hook_active");
+        Self { hook: Some(payload.hook), stop_blocked, session }
+    }
+
+    fn broken(&self, text: &str) -> Reply {
+        match self.hook {
+            Some(hook) => broken(hook, self.stop_blocked, text),
+            None => Reply::shut(text),
+        }
+    }
+
+    fn passes_stop(&self) -> bool {
+        self.hook == Some(Hook::Stop) && self.stop_blocked
+    }
+}
+
+/// Answers a payload. `listen` is told what it is as soon as that is known, so
 /// that a deadline can be answered in the right words.
 pub fn answer(
     input: &[u8],
     surroundings: &Surroundings,
     start: impl FnOnce(&Surroundings) -> Result<Runtime, String>,
-    heard: impl FnOnce(Hook, bool),
+    listen: impl FnOnce(Heard),
 ) -> Answered {
-    let mut hook = None;
+    let mut heard = Heard::NOTHING;
     let answered = catch_unwind(AssertUnwindSafe(|| {
         let payload = match Payload::parse(input) {
             Ok(payload) => payload,
-            Err(error) => return Answered::only(Reply::shut(&broken_text(&error.to_string()))),
+            Err(error) => return Answered::broken(&heard, &error.to_string()),
         };
-        let stop_blocked = payload.flag("stop_hook_active");
-        hook = Some((payload.hook, stop_blocked));
-        heard(payload.hook, stop_blocked);
-        if payload.hook == Hook::Other {
-            // Newer than we are, and no gate that we know of.
-            return Answered::only(Reply::silence());
-        }
-        understood(payload, surroundings, start)
+        heard = Heard::of(&payload);
+        listen(heard.clone());
+        understood(payload, &heard, surroundings, start)
     }));
-    answered.unwrap_or_else(|_| {
-        let text = broken_text("an internal fault");
-        Answered::only(match hook {
-            Some((hook, stop_blocked)) => broken(hook, stop_blocked, &text),
-            None => Reply::shut(&text),
-        })
-    })
+    answered.unwrap_or_else(|_| Answered::broken(&heard, "an internal fault"))
 }
 
 /// The answer when the deadline is over.
-pub fn timed_out(hook: Option<(Hook, bool)>, seconds: u64) -> Reply {
-    let text = broken_text(&format!("it found no answer within {seconds} seconds"));
-    match hook {
-        Some((hook, stop_blocked)) => broken(hook, stop_blocked, &text),
-        None => Reply::shut(&text),
-    }
+pub fn timed_out(heard: Option<Heard>, seconds: u64) -> Answered {
+    let heard = heard.unwrap_or(Heard::NOTHING);
+    Answered::broken(&heard, &format!("it found no answer within {seconds} seconds"))
 }
 
 /// The answer to a payload that can't even be read.
-pub fn unreadable(why: &str) -> Reply {
-    Reply::shut(&broken_text(why))
+pub fn unreadable(why: &str) -> Answered {
+    Answered::broken(&Heard::NOTHING, why)
 }
 
 fn broken_text(why: &str) -> String {
@@ -79,36 +122,46 @@ fn broken_text(why: &str) -> String {
 
 fn understood(
     payload: Payload,
+    heard: &Heard,
     surroundings: &Surroundings,
     start: impl FnOnce(&Surroundings) -> Result<Runtime, String>,
 ) -> Answered {
-    let (hook, stop_blocked) = (payload.hook, payload.flag("stop_hook_active"));
-    let shut = |why: &str| Answered::only(broken(hook, stop_blocked, &broken_text(why)));
+    if payload.hook == Hook::Other {
+        // Newer than we are, and no gate that we know of.
+        let (session, reply) = (heard.session.clone(), Reply::silence());
+        return Answered { reply, session, runtime: None, fault: None, stopped: false };
+    }
     let told = match translate(payload, surroundings) {
         Ok(told) => told,
-        Err(error) => return shut(&error.to_string()),
+        Err(error) => return Answered::broken(heard, &error.to_string()),
     };
     let mut runtime = match start(surroundings) {
         Ok(runtime) => runtime,
-        Err(reason) => return shut(&reason),
+        Err(reason) => return Answered::broken(heard, &reason),
     };
-    let reply = decided(&mut runtime, told);
-    Answered { reply, runtime: Some(runtime) }
+    let session = Some(told.session.clone());
+    let (reply, outcome) = decided(&mut runtime, told);
+    let stopped = outcome != Outcome::Decided && heard.passes_stop();
+    Answered { reply, session, runtime: Some(runtime), fault: None, stopped }
 }
 
-fn decided(runtime: &mut Runtime, told: Translated) -> Reply {
+fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
     let Translated { hook, session, event, asking, stop_blocked, .. } = told;
     let Some(event) = event else {
-        return match runtime.standing(&session) {
+        let reply = match runtime.standing(&session) {
             Some(standing) if hook == Hook::PostToolBatch => ended(&standing),
             _ => Reply::silence(),
         };
+        return (reply, Outcome::Decided);
     };
+    if runtime.recall(&session) {
+        let _ = ask(runtime, unanswered_stop(&session));
+    }
     let (verdict, outcome) = ask(runtime, event);
     let mut words = Words { person: runtime.take_warnings(), terminal: None };
     if outcome != Outcome::Decided {
         let text = verdict.context.unwrap_or_else(|| broken_text("it gives no reason"));
-        return broken(hook, stop_blocked, &text);
+        return (broken(hook, stop_blocked, &text), outcome);
     }
     if hook == Hook::PreToolUse
         && verdict.is_enforced(Decision::Ask)
@@ -117,7 +170,15 @@ fn decided(runtime: &mut Runtime, told: Translated) -> Reply {
     {
         words.person.push(how_to_grant(&verdict, &ask_code(&session, seq)));
     }
-    render(hook, &verdict, asking, words)
+    (render(hook, &verdict, asking, words), outcome)
+}
+
+/// A stop that the guard could not look at ended its turn, and not as done.
+fn unanswered_stop(session: &SessionId) -> Event {
+    let reason = Some(UNANSWERED.to_owned());
+    let kind = EventKind::StopProposed { reason, output: None, background: 0 };
+    let (session, actor) = (session.clone(), ActorId::main());
+    Event { session, id: None, at: None, actor, kind, meta: None }
 }
 
 /// Told to the person alone: the agent can't use a code, and should not try.

@@ -12,7 +12,7 @@ mod surroundings;
 mod translate;
 
 pub use answer::Reply;
-pub use hook::{Answered, answer, timed_out, unreadable};
+pub use hook::{Answered, Heard, answer, timed_out, unreadable};
 pub use payload::{Hook, Payload, PayloadError};
 pub use surroundings::Surroundings;
 pub use translate::{Asking, Translated, translate};

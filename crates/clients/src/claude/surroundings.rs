@@ -1,6 +1,6 @@
 //! What the client tells a hook through its environment.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// Where a hook runs.
@@ -21,8 +21,10 @@ impl Surroundings {
         Self {
             project: project.filter(|path| path.is_absolute()),
             directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
-            // Every other entry point is a program that drives the client.
-            attended: variable("CLAUDE_CODE_ENTRYPOINT").is_some_and(|value| value == "cli"),
+            attended: is_attended(
+                variable("CLAUDE_CODE_SESSION_ATTENDED").as_deref(),
+                variable("CLAUDE_CODE_ENTRYPOINT").as_deref(),
+            ),
         }
     }
 
@@ -32,8 +34,34 @@ impl Surroundings {
     }
 }
 
+/// Newer clients say it; of older ones every entry point but `cli` is a program
+/// that drives the client.
+fn is_attended(attended: Option<&OsStr>, entrypoint: Option<&OsStr>) -> bool {
+    match attended {
+        Some(said) => said == "1",
+        None => entrypoint.is_some_and(|entrypoint| entrypoint == "cli"),
+    }
+}
+
 fn variable(name: &str) -> Option<OsString> {
     #[expect(clippy::disallowed_methods, reason = "the client speaks to its hooks this way")]
     let value = std::env::var_os(name);
     value.filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_can_be_asked_is_there() {
+        let of = |attended: Option<&str>, entrypoint: Option<&str>| {
+            is_attended(attended.map(OsStr::new), entrypoint.map(OsStr::new))
+        };
+        assert!(of(Some("1"), Some("sdk-cli")));
+        assert!(!of(Some("0"), Some("cli")));
+        assert!(of(None, Some("cli")));
+        assert!(!of(None, Some("sdk-cli")));
+        assert!(!of(None, None));
+    }
 }

@@ -85,6 +85,10 @@ impl Default for Cap {
     }
 }
 
+/// Why an agent stopped where no gate could answer it: told afterwards, so that
+/// the turn counts as unverified.
+pub const UNANSWERED: &str = "guard_broken";
+
 pub(crate) struct CompletionGuard;
 
 impl Guard for CompletionGuard {
@@ -101,6 +105,13 @@ impl Guard for CompletionGuard {
         if look.state.paused.is_some() {
             // Allowed, and not as done, whether or not something was asked for.
             let reason = "the session is paused".to_string();
+            answers.completion = Some(Completion::Unverified { reason });
+            return;
+        }
+        if let EventKind::StopProposed { reason: Some(reason), .. } = &look.event.kind
+            && reason == UNANSWERED
+        {
+            let reason = "the guard was broken when the agent stopped".to_string();
             answers.completion = Some(Completion::Unverified { reason });
             return;
         }
