@@ -26,8 +26,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Exit {
                 Standing::Unproven => Exit::Broken,
             }
         }
-        Err(error @ LiveError::NotFound { .. }) => fail(Exit::Usage, error),
-        Err(error @ LiveError::NoVersion { .. }) => fail(Exit::Usage, error),
+        Err(error @ (LiveError::NotFound { .. } | LiveError::NoVersion { .. })) => {
+            fail(Exit::Usage, error)
+        }
         Err(error) => fail(Exit::Broken, error),
     }
 }

@@ -34,7 +34,7 @@ impl Scratch {
         for _ in 0..NAMES_MAX {
             // Short, because the client puts sockets inside, whose paths may not be long.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            root = parent.join(format!("jl-{}-{number}", std::process::id()));
+            root = parent.join(format!("jackline-{}-{number}", std::process::id()));
             made = DirBuilder::new().mode(0o700).create(&root);
             let taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
             if !made.as_ref().is_err_and(taken) {
