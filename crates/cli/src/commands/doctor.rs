@@ -1,13 +1,14 @@
 //! `jackline doctor CLIENT`: whether the guard holds, tried out on the client itself.
 
 use anstyle::{AnsiColor, Style};
-use jackline_clients::doctor::{Actor, Doctor, Latency, Line, Report, Standing};
+use jackline_clients::doctor::{Actor, Doctor, Latency, Line, Places, Report, Standing, inspect};
 use jackline_clients::live::{Installed, LiveError};
+use jackline_runtime::find_file;
 use serde_json::json;
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
-use crate::terminal::{dim, fail, note, plain, say, say_json, styled, table};
+use crate::terminal::{dim, fail, here, note, plain, say, say_json, styled, table};
 
 /// How much is shown of what was seen.
 const DETAIL_MAX: usize = 400;
@@ -40,7 +41,10 @@ fn examine(args: &DoctorArgs) -> Result<(Installed, Report), LiveError> {
     let name = client.program.display();
     note(dim(format!("Claude Code {}, {name}", client.version)));
     let doctor = Doctor { client: &client, jackline: &jackline };
-    let report = doctor.examine(|what| note(dim(format!("trying: {what}"))))?;
+    let mut report = doctor.examine(|what| note(dim(format!("trying: {what}"))))?;
+    let file = find_file(&here());
+    let workspace = file.and_then(|file| Some(file.parent()?.to_owned())).unwrap_or_else(here);
+    report.lines.extend(inspect(&Places::of_machine(workspace), env!("CARGO_PKG_VERSION")));
     Ok((client, report))
 }
 

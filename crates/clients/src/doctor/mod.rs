@@ -6,7 +6,9 @@
 //! nothing.
 
 mod faults;
+mod installation;
 mod latency;
+mod settings;
 mod trials;
 
 use std::path::Path;
@@ -14,6 +16,7 @@ use std::path::Path;
 use crate::live::{Guard, Installed, LiveError};
 
 pub use faults::Fault;
+pub use installation::{Places, inspect};
 pub use latency::Latency;
 pub use trials::{REASON, definition};
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 const TIMEOUT_SECONDS: u64 = 30;
 
 /// Events beside the gate itself.
-const OTHER_EVENTS: [&str; 10] = [
+pub(crate) const OTHER_EVENTS: [&str; 10] = [
     "SessionStart",
     "UserPromptSubmit",
     "PostToolUse",

@@ -17,6 +17,8 @@ pub use run::{Run, SUBAGENT, Seen, subagent};
 pub use scratch::Scratch;
 
 pub(crate) use clock::micros;
+pub(crate) use guard::OTHER_EVENTS;
+pub(crate) use process::run as run_program;
 
 use std::io;
 use std::path::PathBuf;

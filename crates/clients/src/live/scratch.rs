@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -87,14 +87,16 @@ impl Scratch {
     /// Writes a program beside the workspace.
     pub fn write_program(&self, name: &str, text: &str) -> Result<PathBuf, LiveError> {
         let path = self.root.join(name);
-        // Under another name first: a file that any process holds open for
-        // writing can't be run.
-        let new = path.with_extension("new");
-        let written = fs::write(&new, text)
-            .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o700)))
-            .and_then(|()| fs::rename(&new, &path));
-        written.map_err(|source| LiveError::Scratch { path: path.clone(), source })?;
-        Ok(path)
+        // Another process writes it, so that no thread that starts a program in the
+        // same moment holds it open: the system runs no such file.
+        let mut writer = Command::new("/bin/sh");
+        writer.args(["-c", r#"printf %s "$1" > "$0" && chmod 700 "$0""#]).arg(&path).arg(text);
+        let written = match writer.status() {
+            Ok(status) if status.success() => return Ok(path),
+            Ok(status) => io::Error::other(format!("its writer ended with {status}")),
+            Err(error) => error,
+        };
+        Err(LiveError::Scratch { path, source: written })
     }
 
     /// The text of a file of the workspace, if it is there.
@@ -140,6 +142,8 @@ impl Drop for Scratch {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
