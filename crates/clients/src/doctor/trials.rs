@@ -12,6 +12,9 @@ pub const REASON: &str = "This call is a canary of jackline doctor";
 /// What a file is called that must not be made.
 const CANARY: &str = "canary";
 
+/// How the client marks what a hook refused, and not the client itself.
+const HOOK_REFUSED: &str = "hook error";
+
 /// How long the client waits for a guard that hangs.
 const SHORT_TIMEOUT_SECONDS: u64 = 2;
 
@@ -163,7 +166,7 @@ pub(super) fn silent(doctor: &Doctor<'_>) -> Result<Line, LiveError> {
         _ if scratch.has(&main.file("witness")) => {
             (Standing::Open, "a call that the client asks about ran unasked".to_owned())
         }
-        Some(result) if result.is_error && !result.text.contains("jackline") => {
+        Some(result) if result.is_error && !result.text.contains(HOOK_REFUSED) => {
             (Standing::Closed, "the client still asks".to_owned())
         }
         Some(_) => (Standing::Unproven, "the guard itself refused an allowed call".to_owned()),
