@@ -20,6 +20,25 @@ fn doctor(scratch: &Scratch, program: &std::path::Path) -> (Option<i32>, Value) 
     (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}")))
 }
 
+/// Without a client there is nothing to try, and a person wants to know how to get one.
+#[test]
+fn a_client_that_is_not_there_is_asked_for() {
+    let scratch = Scratch::new().unwrap();
+    for (program, words) in [
+        ("/nowhere/claude", ["`/nowhere/claude` is not found", "@anthropic-ai/claude-code"]),
+        ("no-such-client", ["`no-such-client` is not found", "--client-program"]),
+        ("/bin/false", ["`/bin/false` does not answer to --version", "exit 1"]),
+    ] {
+        let mut command = Command::new(JACKLINE);
+        scratch.enter(&mut command);
+        command.args(["doctor", "claude", "--client-program", program]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()), "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}
+
 fn standings(report: &Value) -> Vec<&str> {
     let lines = report.get("lines").and_then(Value::as_array).unwrap();
     lines.iter().map(|line| line.get("standing").and_then(Value::as_str).unwrap()).collect()

@@ -43,8 +43,10 @@ impl Scratch {
         }
         made.map_err(|error| failed(&root, error))?;
         let scratch = Self { root };
-        for directory in [scratch.work(), scratch.home(), scratch.root.join("tmp")] {
-            fs::create_dir(&directory).map_err(|error| failed(&directory, error))?;
+        let [temporary, running] = ["tmp", "run"].map(|name| scratch.root.join(name));
+        for directory in [scratch.work(), scratch.home(), temporary, running] {
+            let made = DirBuilder::new().mode(0o700).create(&directory);
+            made.map_err(|error| failed(&directory, error))?;
         }
         Ok(scratch)
     }
@@ -123,6 +125,7 @@ impl Scratch {
         set("XDG_STATE_HOME", home.join("state").as_os_str());
         set("XDG_CACHE_HOME", home.join("cache").as_os_str());
         set("XDG_DATA_HOME", home.join("data").as_os_str());
+        set("XDG_RUNTIME_DIR", self.root.join("run").as_os_str());
         set("TMPDIR", self.root.join("tmp").as_os_str());
         set("JACKLINE_HOME", self.state_home().as_os_str());
         set("CLAUDE_CONFIG_DIR", home.join(".claude").as_os_str());
