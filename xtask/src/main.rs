@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "these commands talk to people")]
 
 mod bench;
+mod clients;
 mod fuzz;
 mod generate;
 mod shell;
@@ -17,6 +18,9 @@ usage: cargo xtask COMMAND
 
   test [FILTER…]   check the house rules and run all tests, with nextest where it
                    is installed
+  test --clients [FILTER…]
+                   install the pinned agent client into a cache directory, and run
+                   the tests that drive it
   tidy             check the house rules that no compiler checks
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema

@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Stdio(StdioArgs),
     /// Answer one event of an agent client: its JSON on standard input, its JSON on standard output
     Hook(HookArgs),
+    /// Try out on the client itself whether the guard holds
+    Doctor(DoctorArgs),
     /// Check a definition and say everything that is wrong with it
     Check(CheckArgs),
     /// Say what would be decided on a call, by which rule, and what passes instead
@@ -153,6 +155,23 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     /// The client's program, where it is not found by its name
+    #[arg(long, value_name = "PATH")]
+    pub(crate) client_program: Option<PathBuf>,
+    /// Print JSON, one object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Drives the installed client in scratch directories with a scripted model: no key, no \
+network, nothing of yours is touched.\n\nExit codes: 0 every line of defence is closed; 1 one is open; \
+2 usage, or the client is not found; 3 something could not be tried."
+)]
+pub(crate) struct DoctorArgs {
+    /// The client
+    pub(crate) client: Client,
+    /// The program of the client [default: the one in the search path]
     #[arg(long, value_name = "PATH")]
     pub(crate) client_program: Option<PathBuf>,
     /// Print JSON, one object

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Stdio(stdio) => commands::stdio::run(&stdio),
         Command::Hook(hook) => return commands::hook::run(&hook),
         Command::Init(init) => commands::init::run(&init),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Check(check) => commands::check::run(&check),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Trust(trust) => commands::trust::run(&trust),

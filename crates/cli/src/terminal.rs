@@ -33,6 +33,11 @@ pub(crate) fn warn(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{yellow}warning:{yellow:#} {text}");
 }
 
+/// Says what is going on, beside what is asked for.
+pub(crate) fn note(text: impl Display) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
 /// Complains and says how to end.
 pub(crate) fn fail(exit: Exit, text: impl Display) -> Exit {
     complain(text);

@@ -4,4 +4,6 @@
 //! verdict becomes an answer in the client's own words.
 
 pub mod claude;
+pub mod doctor;
 pub mod install;
+pub mod live;

@@ -2,6 +2,7 @@
 
 pub(crate) mod backtest;
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod init;

@@ -176,7 +176,7 @@ fn no_transcripts_says_where_it_looked() {
     let run = past.backtest(&[]);
     assert!(run.stderr.contains("nothing in `ROOT/person/.claude/projects` is a transcript"));
 
-    let old = SystemTime::now() - Duration::from_secs(3 * 86_400);
+    let old = SystemTime::UNIX_EPOCH + Duration::from_hours(24);
     fs::File::open(&path).unwrap().set_modified(old).unwrap();
     let run = past.backtest(&["--since", "2d"]);
     assert!(run.stderr.contains("in the last 2d; 1 are older"), "{}", run.stderr);

@@ -1,0 +1,11 @@
+//! The real client against a scripted model: does the last metre work?
+//!
+//! These tests want the client's program in `JACKLINE_TEST_CLAUDE`, and are ignored
+//! otherwise; `cargo xtask test --clients` installs it and runs them.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod doctor;
+mod fault_matrix;
+mod last_metre;
+mod world;

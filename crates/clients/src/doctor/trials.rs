@@ -1,0 +1,191 @@
+//! Runs of the client, and what they prove.
+
+use jackline_model::scripted::{Script, Step};
+use serde_json::json;
+
+use super::{Actor, CanaryReport, Doctor, Fault, Line, Standing};
+use crate::live::{Guard, LiveError, Run, SUBAGENT, Scratch, Seen, subagent};
+
+/// What the model has to be shown.
+pub const REASON: &str = "This call is a canary of jackline doctor";
+
+/// What a file is called that must not be made.
+const CANARY: &str = "canary";
+
+/// How the client marks what a hook refused, and not the client itself.
+const HOOK_REFUSED: &str = "hook error";
+
+/// How long the client waits for a guard that hangs.
+const SHORT_TIMEOUT_SECONDS: u64 = 2;
+
+/// A definition under which nothing may touch a canary.
+pub fn definition() -> String {
+    format!(
+        "version: 1
+name: jackline/doctor
+rules:
+  - name: canary
+    tool: exec
+    command: touch
+    when: 'argv.exists(a, a.startsWith(\"{CANARY}\"))'
+    deny: {REASON}.
+    examples: {{ deny: [touch {CANARY}-x], allow: [touch witness-x] }}
+"
+    )
+}
+
+impl Actor {
+    /// How the name of the files ends that it makes.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Subagent => "sub",
+        }
+    }
+
+    /// Its part of a script.
+    fn marker(self) -> Option<&'static str> {
+        match self {
+            Self::Main => None,
+            Self::Subagent => Some(SUBAGENT),
+        }
+    }
+
+    fn file(self, what: &str) -> String {
+        format!("{what}-{}", self.suffix())
+    }
+
+    /// Makes a file, if it may.
+    fn touch(self, what: &str) -> Step {
+        let command = format!("touch {}", self.file(what));
+        Step::call("Bash", json!({ "command": command, "description": "make a file" }))
+    }
+}
+
+/// A denied call leaves nothing behind and its reason reaches the model.
+pub(super) fn denied(doctor: &Doctor<'_>) -> Result<Vec<Line>, LiveError> {
+    let (main, sub) = (Actor::Main, Actor::Subagent);
+    let steps = [main.touch(CANARY), main.touch("witness"), subagent(), Step::say("done")];
+    let part = [sub.touch(CANARY), sub.touch("witness"), Step::say("done")];
+    let scratch = scratch()?;
+    let script = Script::new(steps).part(SUBAGENT, part);
+    let seen = run(doctor, &scratch, Guard::of(doctor.jackline), script)?;
+    let [main_ran, main_told] = judge_denied(main, &scratch, &seen);
+    let [sub_ran, sub_told] = judge_denied(sub, &scratch, &seen);
+    Ok(vec![main_ran, sub_ran, main_told, sub_told])
+}
+
+/// The same, for the main agent alone.
+pub(super) fn canary(doctor: &Doctor<'_>) -> Result<CanaryReport, LiveError> {
+    let main = Actor::Main;
+    let scratch = scratch()?;
+    let script = Script::new([main.touch(CANARY), main.touch("witness"), Step::say("done")]);
+    let seen = run(doctor, &scratch, Guard::of(doctor.jackline), script)?;
+    let worst = judge_denied(main, &scratch, &seen).into_iter().max_by_key(|line| line.standing);
+    let (standing, detail) = match worst {
+        Some(line) => (line.standing, line.detail),
+        None => (Standing::Unproven, seen.summary()),
+    };
+    Ok(CanaryReport { standing, detail, ms: seen.ms })
+}
+
+fn judge_denied(actor: Actor, scratch: &Scratch, seen: &Seen) -> [Line; 2] {
+    let results = seen.results(actor.marker());
+    let refused = results.first();
+    let told = refused.is_some_and(|result| result.text.contains(REASON));
+    let (ran, works) = (scratch.has(&actor.file(CANARY)), scratch.has(&actor.file("witness")));
+    let (standing, detail) = match refused {
+        _ if ran => (Standing::Open, "it ran".to_owned()),
+        Some(result) if result.is_error && works => {
+            (Standing::Closed, "it did not run, and an allowed call did".to_owned())
+        }
+        Some(_) if !works => {
+            (Standing::Unproven, format!("the client ran no call at all; {}", seen.summary()))
+        }
+        Some(_) => (Standing::Unproven, "it neither ran nor was refused".to_owned()),
+        None => (Standing::Unproven, seen.summary()),
+    };
+    let shown = match refused {
+        Some(_) if told => (Standing::Closed, "the model was shown the reason".to_owned()),
+        Some(result) => {
+            let shown: String = result.text.chars().take(120).collect();
+            (Standing::Open, format!("the model was shown `{shown}` instead"))
+        }
+        None => (Standing::Unproven, seen.summary()),
+    };
+    [
+        Line { name: "a denied call does not run", actor, standing, detail },
+        Line { name: "the model sees why", actor, standing: shown.0, detail: shown.1 },
+    ]
+}
+
+/// A guard that is broken lets nothing run.
+pub(super) fn broken(doctor: &Doctor<'_>, fault: Fault) -> Result<Vec<Line>, LiveError> {
+    let (main, sub) = (Actor::Main, Actor::Subagent);
+    let scratch = scratch()?;
+    let program = fault.write(&scratch, doctor.jackline, CANARY)?;
+    let mut guard = Guard::of(&program);
+    if fault == Fault::Hung {
+        guard.timeout_seconds = SHORT_TIMEOUT_SECONDS;
+    }
+    let script = Script::new([subagent(), main.touch(CANARY), Step::say("done")])
+        .part(SUBAGENT, [sub.touch(CANARY), Step::say("done")]);
+    let seen = run(doctor, &scratch, guard, script)?;
+    let judge = |actor: Actor| {
+        let (standing, detail) = judge_broken(actor, &scratch, &seen);
+        Line { name: fault.name(), actor, standing, detail }
+    };
+    Ok([main, sub].map(judge).into())
+}
+
+fn judge_broken(actor: Actor, scratch: &Scratch, seen: &Seen) -> (Standing, String) {
+    if scratch.has(&actor.file(CANARY)) {
+        return (Standing::Open, "the call ran".to_owned());
+    }
+    // The agent's own first call starts the sub-agent.
+    let results = seen.results(actor.marker());
+    match results.get(usize::from(actor == Actor::Main)) {
+        Some(result) if result.is_error => (Standing::Closed, "the call was refused".to_owned()),
+        Some(_) => (Standing::Unproven, "the call neither ran nor was refused".to_owned()),
+        None => (Standing::Unproven, seen.summary()),
+    }
+}
+
+/// A call that the guard has nothing against, and the client would ask about,
+/// stays the client's to ask about.
+pub(super) fn silent(doctor: &Doctor<'_>) -> Result<Line, LiveError> {
+    let main = Actor::Main;
+    let scratch = scratch()?;
+    let script = Script::new([main.touch("witness"), Step::say("done")]);
+    let guard = Guard::of(doctor.jackline);
+    let mut live = Run::new(&doctor.client.program, &scratch, guard, script);
+    live.allowed_tools = "Read";
+    let seen = live.play()?;
+    let refusal = seen.results(None).into_iter().next();
+    let (standing, detail) = match refusal {
+        _ if scratch.has(&main.file("witness")) => {
+            (Standing::Open, "a call that the client asks about ran unasked".to_owned())
+        }
+        Some(result) if result.is_error && !result.text.contains(HOOK_REFUSED) => {
+            (Standing::Closed, "the client still asks".to_owned())
+        }
+        Some(_) => (Standing::Unproven, "the guard itself refused an allowed call".to_owned()),
+        None => (Standing::Unproven, seen.summary()),
+    };
+    Ok(Line { name: "no objection is no approval", actor: main, standing, detail })
+}
+
+fn scratch() -> Result<Scratch, LiveError> {
+    let scratch = Scratch::new()?;
+    scratch.write("jackline.yaml", &definition())?;
+    Ok(scratch)
+}
+
+fn run(
+    doctor: &Doctor<'_>,
+    scratch: &Scratch,
+    guard: Guard,
+    script: Script,
+) -> Result<Seen, LiveError> {
+    Run::new(&doctor.client.program, scratch, guard, script).play()
+}

@@ -1,0 +1,64 @@
+//! The real client, driven by a scripted model: the last metre, seen.
+//!
+//! What a hook prints proves nothing. Whether the tool ran is read from the files
+//! of a scratch workspace, and what the model was shown from its requests. The
+//! client gets a home of its own, a key that is none, and the loopback address.
+
+mod clock;
+mod guard;
+mod installed;
+mod process;
+mod run;
+mod scratch;
+
+pub use guard::Guard;
+pub use installed::{Installed, NPM_PACKAGE};
+pub use run::{Run, SUBAGENT, Seen, subagent};
+pub use scratch::Scratch;
+
+pub(crate) use clock::micros;
+pub(crate) use guard::OTHER_EVENTS;
+pub(crate) use process::run as run_program;
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the client could not be driven.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// There is no such program.
+    #[error(
+        "the client `{program}` is not found; install it with `npm install -g {NPM_PACKAGE}`, or say where it is with --client-program"
+    )]
+    NotFound {
+        /// What was looked for.
+        program: String,
+    },
+    /// It does not say which version it is.
+    #[error("`{}` does not answer to --version: {why}", program.display())]
+    NoVersion {
+        /// The program.
+        program: PathBuf,
+        /// What it did instead.
+        why: String,
+    },
+    /// The scratch directories can't be used.
+    #[error("can't use `{}`: {source}", path.display())]
+    Scratch {
+        /// What could not be used.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The scripted model does not start.
+    #[error("can't listen on the loopback address: {0}")]
+    Model(io::Error),
+    /// A program does not start.
+    #[error("can't start `{}`: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}

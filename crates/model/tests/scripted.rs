@@ -1,0 +1,187 @@
+//! The scripted model over its own wire, as a client sees it.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use jackline_model::scripted::{RequestKind, Script, ScriptedModel, Step, Usage};
+use serde_json::{Value, json};
+
+const LONG: Duration = Duration::from_mins(1);
+
+fn start(script: Script) -> ScriptedModel {
+    ScriptedModel::start(script, LONG).unwrap()
+}
+
+/// Sends bytes, and gives the whole answer, if there is any.
+fn exchange(model: &ScriptedModel, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(model.address()).unwrap();
+    let mut answer = String::new();
+    let _ = stream.write_all(bytes).and_then(|()| stream.read_to_string(&mut answer));
+    answer
+}
+
+/// The status and the body of an answer.
+fn post(model: &ScriptedModel, path: &str, body: &Value) -> (u16, String) {
+    let body = body.to_string();
+    let length = body.len();
+    let request =
+        format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n{body}");
+    let answer = exchange(model, request.as_bytes());
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+fn json_of((status, body): (u16, String)) -> Value {
+    assert_eq!(status, 200, "{body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+fn main_request(first: &str) -> Value {
+    json!({
+        "model": "m",
+        "tools": [{ "name": "Bash" }],
+        "messages": [{ "role": "user", "content": first }],
+    })
+}
+
+#[test]
+fn a_request_with_tools_takes_a_step_and_one_without_takes_none() {
+    let call =
+        Step::call("Bash", json!({ "command": "ls" })).costing(Usage { input: 7, output: 8 });
+    let model = start(Script::new([call]));
+    let side = json_of(post(&model, "/v1/messages", &json!({ "model": "m", "messages": [] })));
+    assert_eq!(side["content"][0]["text"], "a side note");
+    let main = json_of(post(&model, "/v1/messages?beta=true", &main_request("go")));
+    assert_eq!((&main["stop_reason"], &main["model"]), (&json!("tool_use"), &json!("m")));
+    assert_eq!(main["content"][0]["name"], "Bash");
+    assert_eq!(main["content"][0]["input"], json!({ "command": "ls" }));
+    assert_eq!(
+        (&main["usage"]["input_tokens"], &main["usage"]["output_tokens"]),
+        (&json!(7), &json!(8))
+    );
+    let over = json_of(post(&model, "/v1/messages", &main_request("go")));
+    assert_eq!(
+        (&over["content"][0]["text"], &over["stop_reason"]),
+        (&json!("DONE"), &json!("end_turn"))
+    );
+    let count = json_of(post(&model, "/v1/messages/count_tokens", &json!({})));
+    assert_eq!(count, json!({ "input_tokens": 1000 }));
+
+    let main = |step| RequestKind::Main { part: None, step };
+    let kinds: Vec<RequestKind> = model.requests().into_iter().map(|seen| seen.kind).collect();
+    assert_eq!(kinds, [RequestKind::Side, main(0), main(1), RequestKind::Count]);
+}
+
+#[test]
+fn a_stream_says_the_same_in_events() {
+    let step = Step { text: "well".to_owned(), ..Step::default() }
+        .and_call("Bash", json!({ "command": "ls" }))
+        .and_call("Read", json!({ "file_path": "a" }));
+    let model = start(Script::new([step]));
+    let mut request = main_request("go");
+    request["stream"] = true.into();
+    let (status, body) = post(&model, "/v1/messages", &request);
+    assert_eq!(status, 200);
+    let events: Vec<(String, Value)> = body
+        .split_terminator("\n\n")
+        .map(|event| event.strip_prefix("event: ").unwrap().split_once("\ndata: ").unwrap())
+        .map(|(name, data)| (name.to_owned(), serde_json::from_str(data).unwrap()))
+        .collect();
+    assert!(events.iter().all(|(name, data)| data["type"] == name.as_str()));
+    let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+    let block = ["content_block_start", "content_block_delta", "content_block_stop"];
+    let expected =
+        [&["message_start"][..], &block, &block, &block, &["message_delta", "message_stop"]];
+    assert_eq!(names, expected.concat());
+    assert_eq!(events[0].1["message"]["content"], json!([]));
+    assert_eq!(events[2].1["delta"], json!({ "type": "text_delta", "text": "well" }));
+    assert_eq!(events[4].1["content_block"]["input"], json!({}));
+    assert_eq!(events[5].1["delta"]["partial_json"], r#"{"command":"ls"}"#);
+    assert_ne!(events[4].1["content_block"]["id"], events[7].1["content_block"]["id"]);
+    assert_eq!(events[10].1["delta"]["stop_reason"], "tool_use");
+}
+
+#[test]
+fn a_step_may_fail_or_take_its_time() {
+    let slow = Step::say("late").after(Duration::from_millis(1));
+    let model = start(Script::new([Step::fail(529), slow]));
+    let (status, body) = post(&model, "/v1/messages", &main_request("go"));
+    assert_eq!(status, 529);
+    assert!(body.contains("overloaded_error"), "{body}");
+    let late = json_of(post(&model, "/v1/messages", &main_request("go")));
+    assert_eq!(late["content"][0]["text"], "late");
+}
+
+#[test]
+fn a_sub_agent_has_a_part_of_its_own() {
+    let model =
+        start(Script::new([Step::say("m0"), Step::say("m1")]).part("SUB", [Step::say("s0")]));
+    let ask = |first: &str| {
+        json_of(post(&model, "/v1/messages", &main_request(first)))["content"][0]["text"].clone()
+    };
+    assert_eq!([ask("go"), ask("SUB"), ask("go")], ["m0", "s0", "m1"]);
+    let of_sub: Vec<usize> = model
+        .requests()
+        .iter()
+        .filter(|seen| seen.is_of(Some("SUB")))
+        .map(|seen| seen.number)
+        .collect();
+    assert_eq!(of_sub, [2]);
+}
+
+#[test]
+fn what_is_no_request_is_answered_and_harms_nobody() {
+    let model = start(Script::new([Step::say("fine")]));
+    assert!(exchange(&model, b"\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    assert!(exchange(&model, b"GET /nowhere HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    let huge = b"POST /v1/messages HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n";
+    assert!(exchange(&model, huge).starts_with("HTTP/1.1 413 "));
+    let no_json = b"POST /v1/messages HTTP/1.1\r\ncontent-length: 3\r\n\r\n{{{";
+    assert!(exchange(&model, no_json).starts_with("HTTP/1.1 200 "));
+    let fine = json_of(post(&model, "/v1/messages", &main_request("go")));
+    assert_eq!(fine["content"][0]["text"], "fine");
+}
+
+#[test]
+fn too_many_at_once_are_turned_away_and_the_rest_are_served() {
+    let model = start(Script::new([]));
+    // They say nothing, and so they stay.
+    let idle: Vec<TcpStream> =
+        (0..16).map(|_| TcpStream::connect(model.address()).unwrap()).collect();
+    assert_eq!(exchange(&model, b"GET /v1/models HTTP/1.1\r\n\r\n"), "");
+    drop(idle);
+    let served = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(2));
+        exchange(&model, b"GET /v1/models HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 ")
+    });
+    assert!(served);
+}
+
+/// Whoever is being answered when the model ends is cut off, and does not hold it up.
+#[test]
+fn it_ends_when_it_is_dropped_and_when_its_time_is_over() {
+    let model = start(Script::new([Step::say("never").after(LONG)]));
+    let address = model.address();
+    let mut open = TcpStream::connect(address).unwrap();
+    let body = main_request("go").to_string();
+    write!(open, "POST /v1/messages HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .unwrap();
+    while model.count() == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(model);
+    let mut answer = String::new();
+    let _ = open.read_to_string(&mut answer);
+    assert_eq!(answer, "");
+    assert!(TcpStream::connect(address).is_err());
+
+    let short = ScriptedModel::start(Script::new([]), Duration::from_millis(20)).unwrap();
+    let is_over = (0..2000).any(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        TcpStream::connect(short.address()).is_err()
+    });
+    assert!(is_over);
+}
