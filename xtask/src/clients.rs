@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,6 +57,7 @@ fn client() -> Result<PathBuf, String> {
 fn install(cache: &Path, place: &Path) -> Result<(), String> {
     let unfinished = cache.join(format!("unfinished-{}", std::process::id()));
     let cannot = |what: &Path, error| format!("can't use `{}`: {error}", what.display());
+    get_npm()?;
     fs::create_dir_all(&unfinished).map_err(|error| cannot(&unfinished, error))?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
@@ -68,6 +70,20 @@ fn install(cache: &Path, place: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(&unfinished);
     installed
         .map_err(|error| format!("{error}; the client is needed, or its program in {VARIABLE}"))
+}
+
+/// The client comes from npm's registry. A fresh Debian has no npm, but can get it.
+fn get_npm() -> Result<(), String> {
+    if Command::new("npm").arg("--version").output().is_ok() {
+        return Ok(());
+    }
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let mut apt = Command::new(if is_root { "apt-get" } else { "sudo" });
+    if !is_root {
+        apt.args(["-n", "apt-get"]);
+    }
+    apt.args(["install", "--yes", "--no-install-recommends", "npm"]);
+    shell::run(&mut apt).map_err(|error| format!("{error}; install npm, then run this again"))
 }
 
 /// Where clients are kept between runs.
