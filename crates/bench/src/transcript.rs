@@ -43,18 +43,11 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
 /// Calls and results until it is long enough; the last result has `after` bytes.
 fn write(path: &Path, after: usize) -> Result<(), Failure> {
     let mut file = BufWriter::new(File::create(path)?);
-    let mut written = 0;
-    let mut line = |value: serde_json::Value| -> Result<usize, Failure> {
-        let line = value.to_string();
-        writeln!(file, "{line}")?;
-        Ok(line.len())
-    };
-    while written < BYTES {
-        written += line(answer(1))?;
-        written += line(result(100_000))?;
+    let pair = format!("{}\n{}\n", answer(1), result(100_000));
+    for _ in 0..BYTES.div_ceil(pair.len()) {
+        file.write_all(pair.as_bytes())?;
     }
-    line(answer(7))?;
-    line(result(after))?;
+    writeln!(file, "{}\n{}", answer(7), result(after))?;
     file.flush()?;
     Ok(())
 }

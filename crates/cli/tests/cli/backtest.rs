@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -176,8 +176,7 @@ fn no_transcripts_says_where_it_looked() {
     let run = past.backtest(&[]);
     assert!(run.stderr.contains("nothing in `ROOT/person/.claude/projects` is a transcript"));
 
-    let old = SystemTime::UNIX_EPOCH + Duration::from_hours(24);
-    fs::File::open(&path).unwrap().set_modified(old).unwrap();
+    fs::File::open(&path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
     let run = past.backtest(&["--since", "2d"]);
     assert!(run.stderr.contains("in the last 2d; 1 are older"), "{}", run.stderr);
     let run = past.backtest(&["--since", "soon"]);

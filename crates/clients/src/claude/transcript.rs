@@ -266,7 +266,7 @@ impl<R: BufRead> Transcript<R> {
         if self.stop.as_ref().is_some_and(|stop| stop.message != id) {
             self.end_turn(line);
         }
-        if let Some(usage) = reported(line.message)
+        if let Some(usage) = read(line.message).and_then(|message| reported(&message))
             && self.usage.as_ref() != Some(&usage)
         {
             self.push(line, report(&usage));

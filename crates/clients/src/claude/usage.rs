@@ -113,12 +113,14 @@ struct Line<'a> {
     kind: Raw<'a>,
     #[serde(borrow, rename = "isSidechain")]
     sidechain: Raw<'a>,
+    // Read in one go: the contents of an answer may be long.
     #[serde(borrow)]
-    message: Raw<'a>,
+    message: Message<'a>,
 }
 
+/// A message of the model.
 #[derive(Deserialize)]
-struct Message<'a> {
+pub(super) struct Message<'a> {
     #[serde(borrow)]
     id: Raw<'a>,
     #[serde(borrow)]
@@ -154,13 +156,12 @@ fn usage_of(line: &[u8], whose: Whose) -> Option<Usage> {
     if !counts || text(line.kind)? != "assistant" {
         return None;
     }
-    reported(line.message)
+    reported(&line.message)
 }
 
 /// The usage that a message reports. What the client wrote itself counts
 /// nothing, and a record without both directions is none.
-pub(super) fn reported(message: Raw<'_>) -> Option<Usage> {
-    let message: Message = read(message)?;
+pub(super) fn reported(message: &Message<'_>) -> Option<Usage> {
     let counts: Counts = read(message.usage)?;
     let usage = Usage {
         request: text(message.id),
