@@ -88,10 +88,19 @@ impl Stage for StdioStage {
         Ok(())
     }
 
+    fn off(&mut self, why: &str, _: Timestamp) -> Result<(), String> {
+        self.place.run(&["off", "--for", "30m", "--by", "person", "--why", why])
+    }
+
+    fn on(&mut self) -> Result<(), String> {
+        self.place.run(&["on"])
+    }
+
     fn finish(mut self: Box<Self>) -> Result<(), String> {
         self.end()?;
-        self.place.prove("verify")?;
-        self.place.prove("replay")
+        // No test leaves a journal that is not proven.
+        self.place.run(&["verify", "--all", "--json"])?;
+        self.place.run(&["replay", "--all", "--json"])
     }
 }
 
@@ -164,18 +173,20 @@ impl Place {
         link().map_err(|error: std::io::Error| format!("can't link `{path}`: {error}"))
     }
 
-    /// Requires that a command has no objection to any journal.
-    fn prove(&self, name: &str) -> Result<(), String> {
+    /// Runs a command of the binary, which must succeed.
+    fn run(&self, words: &[&str]) -> Result<(), String> {
+        let (name, rest) = words.split_first().ok_or("no command")?;
         let output = self
             .command(name)
-            .args(["--all", "--json"])
+            .args(rest)
             .output()
             .map_err(|error| format!("can't run `jackline {name}`: {error}"))?;
         if output.status.success() {
             return Ok(());
         }
         Err(format!(
-            "`jackline {name} --all --json` ended with {}\n{}{}",
+            "`jackline {}` ended with {}\n{}{}",
+            words.join(" "),
             output.status,
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)

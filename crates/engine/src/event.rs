@@ -226,6 +226,9 @@ pub enum EventKind {
         /// it is left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
+        /// The same, by the number of the record in which a person was asked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ask: Option<u64>,
         /// How long a grant holds; once where it is left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         seconds: Option<u64>,

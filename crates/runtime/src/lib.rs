@@ -4,6 +4,8 @@
 //! record durable, and only then answers. What goes wrong on the way becomes a
 //! denial that says the guard is broken, not the call.
 
+mod ancestry;
+mod asks;
 mod child;
 mod clock;
 mod definitions;
@@ -15,6 +17,7 @@ mod git;
 mod home;
 mod inspect;
 mod live;
+mod off;
 mod redact;
 mod replay;
 pub mod restore;
@@ -23,6 +26,8 @@ mod sessions;
 mod trust;
 mod verification;
 
+pub use ancestry::{Agent, agent_above};
+pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending};
 pub use clock::{boot_number, now};
 pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
 pub use door::{Answer, Outcome};
@@ -33,6 +38,7 @@ pub use extensions::{
 pub use home::{HomeError, LayerFiles, home, person, state_home};
 pub use inspect::inspect;
 pub use live::Saved;
+pub use off::{OFF_MS, OFF_MS_MAX, Off, OffError, Switch, off_now, switch_off, switch_on};
 pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use runtime::{Fault, Runtime};

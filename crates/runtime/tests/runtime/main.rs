@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod controls;
 mod extensions;
 mod faults;
 mod given_back;
