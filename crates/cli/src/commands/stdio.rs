@@ -78,7 +78,7 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
                     let answer = runtime.answer(event);
                     runtime.take_warnings().iter().for_each(|text| warn(plain(text, WARNING_MAX)));
                     exit = exit.max(match answer.outcome {
-                        Outcome::Decided => Exit::Fine,
+                        Outcome::Decided | Outcome::Passed => Exit::Fine,
                         Outcome::Refused => Exit::Usage,
                         Outcome::Broken => Exit::Broken,
                     });

@@ -91,12 +91,10 @@ fn what_was_asked_is_found_by_each_of_its_codes() {
     let session = world.records("s")[0].event.session.clone();
 
     let asking = pending(&world.store).unwrap();
-    let listed: Vec<(u64, &str, &str)> = asking
-        .asked
-        .iter()
-        .map(|asked| (asked.waiting.seq, asked.waiting.does.as_str(), asked.waiting.why.as_str()))
-        .collect();
-    assert_eq!(listed, [(3, "ship a", "A person decides."), (2, "ship b", "A person decides.")]);
+    let listed: Vec<(u64, &str)> =
+        asking.asked.iter().map(|asked| (asked.waiting.seq, asked.waiting.does.as_str())).collect();
+    assert_eq!(listed, [(3, "ship a"), (2, "ship b")]);
+    assert!(asking.asked[0].waiting.why.starts_with("A person decides."));
     for seq in [1, 3] {
         let asked = find_ask(&world.store, &ask_code(&session, seq)).unwrap();
         assert_eq!(asked.waiting.seq, 3, "asked in {seq}");

@@ -2,13 +2,13 @@
 //! opens the guard is a person's to run.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 
 use jackline_shell::{Command, Word};
 
 use super::super::Objection;
 use super::part_of;
-use crate::proposal::Proposal;
+use crate::proposal::{Proposal, Run};
 use crate::verdict::{Class, Decision};
 
 /// What the program is called.
@@ -23,10 +23,19 @@ const READING: [&str; 11] = [
 /// Commands that only ever tighten.
 const CLOSING: [&str; 4] = ["stop", "pause", "refuse", "enforce"];
 
-/// The objection to the first command of a call that would open the guard.
+/// Commands that open the guard or say what they like, as a script names them.
+const OPENING: [&str; 12] = [
+    "allow", "off", "resume", "reset", "observe", "trust", "ack", "clear", "reload", "stdio",
+    "init", "hook",
+];
+
+/// The objection to the first part of a call that would open the guard.
 pub(super) fn objection(proposal: &Proposal<'_>) -> Option<Objection<'static>> {
-    let (number, command) = (0..).zip(proposal.commands()).find(|(_, command)| opens(command))?;
-    let part = part_of(proposal, number).unwrap_or_else(|| command.program().to_string());
+    let found = (0..).zip(proposal.commands()).find(|(_, command)| opens(command));
+    let command = found.map(|(number, command)| {
+        part_of(proposal, number).unwrap_or_else(|| command.program().to_string())
+    });
+    let part = command.or_else(|| script(proposal))?;
     Some(Objection {
         guard: "protected",
         kind: "tool_policy_violation",
@@ -54,6 +63,23 @@ fn opens(command: &Command<'_>) -> bool {
     let asks_for_help =
         words.next().is_some_and(|word| matches!(word.exact(), Some("--help" | "-h")));
     !(asks_for_help || READING.contains(&name) || CLOSING.contains(&name))
+}
+
+/// What a script that can't be read would open the guard with.
+fn script(proposal: &Proposal<'_>) -> Option<String> {
+    let Run::Line(line) = &proposal.run else { return None };
+    line.opaque.iter().find_map(|part| {
+        let words = part.text.split(|letter: char| !letter.is_ascii_alphanumeric());
+        let mut words = words.filter(|word| !word.is_empty()).peekable();
+        while let Some(word) = words.next() {
+            if word == PROGRAM
+                && let Some(name) = words.peek().filter(|name| OPENING.contains(name))
+            {
+                return Some(format!("{PROGRAM} {name}"));
+            }
+        }
+        None
+    })
 }
 
 fn is_option(word: &Word<'_>) -> bool {
