@@ -512,6 +512,13 @@ words! {
     }
 }
 
+impl Action {
+    /// Whether this can only tighten: anybody may say it, the agent included.
+    pub fn closes(self) -> bool {
+        matches!(self, Self::Stop | Self::Pause | Self::Refuse)
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_zero(n: &u64) -> bool {
     *n == 0

@@ -11,6 +11,7 @@ use jackline_engine::{
 use jackline_journal::Note;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::ancestry::Agent;
 use crate::definitions::DefinitionError;
 use crate::runtime::{Fault, Runtime, named_workspace};
 
@@ -122,6 +123,17 @@ impl Runtime {
                 line: Some(line),
             })
         };
+        Answer { json: render(&verdict), outcome: Outcome::Refused }
+    }
+
+    /// Answers a line with a person's word that an agent has sent.
+    pub fn refuse_agent(&mut self, line: u64, event: &Event, agent: &Agent) -> Answer {
+        let name = event.kind.name();
+        let reason = format!("only a person may send this `{name}`, and {agent}");
+        self.note(Note::Malformed { line, reason: reason.clone() });
+        let kind = "opening_control".to_owned();
+        let fault = WireFault { kind, reason, line: Some(line) };
+        let verdict = Verdict { session: Some(event.session.clone()), ..Verdict::fault(fault) };
         Answer { json: render(&verdict), outcome: Outcome::Refused }
     }
 

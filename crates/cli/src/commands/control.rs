@@ -10,8 +10,9 @@ use crate::terminal::{dim, fail, plain, say, sessions};
 
 pub(crate) fn run(args: &ControlArgs, action: Action) -> Exit {
     // Whoever wants to hold an agent may, the agent itself included.
-    let opens = !matches!(action, Action::Pause | Action::Stop);
-    if opens && let Err(exit) = may_open(action.word()) {
+    if !action.closes()
+        && let Err(exit) = may_open(action.word())
+    {
         return exit;
     }
     let found =
