@@ -167,18 +167,17 @@ impl Processes {
         self.marker(process.pid).map(|marker| agent(Sign::Marker(marker)))
     }
 
-    /// A process that cut itself loose (its parent gone, no terminal, a session
-    /// of its own) has lost its past. It is taken for an agent's if one is at work
-    /// beside it that was there before. What a service manager, cron or a
-    /// container starts lies in another control group, or was there first; and
-    /// people sit behind `tmux` and `sshd`.
+    /// A process that cut itself loose (its parent gone, no terminal) has lost
+    /// its past. It is taken for an agent's if one is at work beside it that was
+    /// there before. What a service manager, cron or a container starts lies in
+    /// another control group, or was there first; and people sit behind `tmux`
+    /// and `sshd`.
     fn left_behind(&self, chain: &[Process]) -> Option<Agent> {
         let adopts =
             |pid: u32| pid == 1 || self.process(pid).is_some_and(|parent| parent.name == "systemd");
         let is_lost = |process: &&Process| {
-            let leads = process.session == process.pid;
-            let leaderless = process.session > 1 && self.process(process.session).is_none();
-            let alone = adopts(process.parent) && process.terminal == 0 && (leads || leaderless);
+            // What was brought into a container has its session outside of it.
+            let alone = adopts(process.parent) && process.terminal == 0 && process.session > 1;
             alone && !HOSTS.iter().any(|host| process.name.starts_with(host))
         };
         let lost = chain.iter().find(is_lost)?;

@@ -239,7 +239,7 @@ pub fn switch_on(workspace: Option<&Path>) -> Result<Vec<Off>, OffError> {
 fn is_ours(place: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(place).is_ok_and(|metadata| {
-        metadata.is_dir() && metadata.uid() == user && metadata.mode() & 0o077 == 0
+        metadata.is_dir() && metadata.uid() == user && metadata.mode() & 0o777 == 0o700
     })
 }
 

@@ -6,7 +6,7 @@ use anstyle::AnsiColor;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::{Constraint, ConstraintKind, Summary};
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
-use jackline_runtime::{Found, ask_code, inspect, now, off_now};
+use jackline_runtime::{Found, Off, ask_code, inspect, now, off_now};
 use serde_json::json;
 
 use super::log::describe;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
 }
 
 fn as_json(found: &Found, opened: &Opened, summary: &Summary) -> serde_json::Value {
-    json!({
+    let mut status = json!({
         "session": opened.session,
         "workspace": opened.place.workspace,
         "definition": {
@@ -59,10 +59,19 @@ fn as_json(found: &Found, opened: &Opened, summary: &Summary) -> serde_json::Val
             "mode": opened.definition.lowered.mode,
         },
         "modified": found.modified,
-        "off": off_now(opened.place.workspace.as_deref().map(Path::new)),
-        "codes": summary.waiting.iter().map(|it| ask_code(&opened.session, it.seq)).collect::<Vec<_>>(),
         "summary": summary,
-    })
+    });
+    if let Some(off) = off_in(opened)
+        && let Some(fields) = status.as_object_mut()
+    {
+        fields.insert("off".to_owned(), json!(off));
+    }
+    status
+}
+
+/// What is switched off where a session works.
+fn off_in(opened: &Opened) -> Option<Off> {
+    off_now(opened.place.workspace.as_deref().map(Path::new))
 }
 
 fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
@@ -125,7 +134,7 @@ fn show(opened: &Opened, summary: &Summary) {
     if let Some(workspace) = &opened.place.workspace {
         row("workspace", plain(workspace, 80));
     }
-    if let Some(off) = off_now(opened.place.workspace.as_deref().map(Path::new)) {
+    if let Some(off) = off_in(opened) {
         let off = styled(AnsiColor::Red.on_default().bold(), off_in_words(&off));
         row("guard off", off);
         row("", dim("jackline on"));

@@ -65,7 +65,7 @@ fn what_was_asked_is_allowed_once_by_its_code() {
         0,
         "may pass once: Bash `ship a`",
     );
-    assert_eq!(codes(&world), [b.clone()]);
+    assert_eq!(codes(&world), std::slice::from_ref(b));
     assert_eq!(propose(&world, "s", "c3", "ship a"), "allow");
     assert_eq!(propose(&world, "s", "c4", "ship a"), "ask", "once is once");
     assert_ne!(&codes(&world)[0], a, "it is another question");
@@ -107,7 +107,7 @@ fn a_code_that_names_nothing_changes_nothing() {
     propose(&world, "s", "c3", "ship d");
     let code = codes(&world)[0].clone();
     let old = fs::File::options().append(true).open(world.journal("s")).unwrap();
-    let day = std::time::Duration::from_secs(25 * 3600);
+    let day = std::time::Duration::from_hours(25);
     old.set_modified(old.metadata().unwrap().modified().unwrap() - day).unwrap();
     ends(&world.jackline(&["allow", &code]), 1, "older than a day");
     world.prove("s");
@@ -366,4 +366,29 @@ fn a_marker_gives_an_agent_away() {
     let script = format!("script -qec '{JACKLINE} off --why x' /dev/null");
     let run = as_agent(&world, "claude", &script);
     ends(&run, 1, "the agent `claude` (process ");
+}
+
+/// Who forgets where it comes from is taken for the agent's that is at work
+/// beside it. `sleep` keeps the agent at work until the answer is there.
+#[test]
+fn an_agent_cannot_cut_itself_loose_while_it_is_at_work() {
+    let world = World::new(ASKS);
+    let (home, said) = (world.home(), world.root().join("said"));
+    let off = format!("{JACKLINE} off --why mine");
+    for start in [
+        format!("setsid --fork {off}"),
+        format!("sh -c '({off} &)'"),
+        format!("setsid --fork script -qec '{off}' /dev/null"),
+    ] {
+        let _ = fs::remove_file(&said);
+        let script = format!(
+            "env -i JACKLINE_HOME={} {start} < /dev/null > {said} 2>&1; \
+             n=0; until grep -q . {said} || test $n = 200; do sleep 0.05; n=$((n + 1)); done; cat {said}",
+            home.display(),
+            said = said.display(),
+        );
+        let run = as_agent(&world, "claude", &script);
+        assert!(run.stdout.contains("only a person may `jackline off`"), "{start}: {run:?}");
+    }
+    assert_eq!(propose(&world, "s", "c1", "rm a"), "deny", "nothing is off");
 }
