@@ -33,6 +33,24 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Let a repository's definition run commands and loosen your own
     Trust(TrustArgs),
+    /// List what waits for a person, with the codes to answer it
+    Pending(PendingArgs),
+    /// Let exactly the call pass that waits under a code
+    Allow(AllowArgs),
+    /// Refuse exactly the call that waits under a code
+    Refuse(RefuseArgs),
+    /// Switch the guard off for a while: objections are written down, and none holds
+    Off(OffArgs),
+    /// Switch the guard on again
+    On(OnArgs),
+    /// Hold a session: no call runs until a person says so
+    Pause(ControlArgs),
+    /// Let a session that was paused go on
+    Resume(ControlArgs),
+    /// End a session for good
+    Stop(ControlArgs),
+    /// Open a session anew: budgets, policies and what was asked begin again
+    Reset(ControlArgs),
     /// Show where a session stands
     Status(StatusArgs),
     /// List what happened in a session
@@ -245,6 +263,89 @@ pub(crate) struct TrustArgs {
     /// Print JSON, one object a trusted file
     #[arg(long, requires = "list")]
     pub(crate) json: bool,
+}
+
+/// What is said of who opens something.
+const FOR_PEOPLE: &str = "This opens the guard, so it is refused where an agent started it: run it in a terminal \
+of your own.";
+
+#[derive(Args)]
+pub(crate) struct PendingArgs {
+    /// Print JSON, one object a question
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Who says so, and why.
+#[derive(Args)]
+pub(crate) struct Word {
+    /// Who says so [default: the name of the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: Option<String>,
+}
+
+#[derive(Args)]
+#[command(after_help = FOR_PEOPLE)]
+pub(crate) struct AllowArgs {
+    /// The code, as `jackline pending` shows it
+    pub(crate) code: String,
+    /// How long the same call may pass, such as 10m or 2h [default: once]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) lasting: Option<String>,
+    #[command(flatten)]
+    pub(crate) word: Word,
+}
+
+#[derive(Args)]
+pub(crate) struct RefuseArgs {
+    /// The code, as `jackline pending` shows it
+    pub(crate) code: String,
+    /// How long it is refused, such as 10m or 2h [default: for the session]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) lasting: Option<String>,
+    #[command(flatten)]
+    pub(crate) word: Word,
+}
+
+#[derive(Args)]
+#[command(after_help = "Works also with a full disk, a state home that can't be written, and a \
+broken journal. What would have been denied is written down as long as a journal takes it.\n\n\
+This opens the guard, so it is refused where an agent started it: run it in a terminal of your own.")]
+pub(crate) struct OffArgs {
+    /// How long, such as 30m or 2h; at most 24h
+    #[arg(long = "for", value_name = "TIME", default_value = "30m")]
+    pub(crate) lasting: String,
+    /// Why; it is shown wherever it matters
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: String,
+    /// Who says so [default: the name of the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// In this directory and below [default: in the workspace around it, as its
+    /// sessions or its definition say]
+    #[arg(long, conflicts_with = "everywhere")]
+    pub(crate) here: bool,
+    /// Everywhere on this machine, for this user
+    #[arg(long)]
+    pub(crate) everywhere: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct OnArgs {
+    /// End everything that is off, and not only what is off here
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ControlArgs {
+    /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) word: Word,
 }
 
 #[derive(Args)]

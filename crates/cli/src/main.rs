@@ -8,6 +8,7 @@ mod terminal;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use jackline_engine::Action;
 
 use crate::args::{Cli, Command, HookArgs, StdioArgs};
 use crate::exit::Exit;
@@ -36,6 +37,15 @@ fn main() -> ExitCode {
         Command::Check(check) => commands::check::run(&check),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Trust(trust) => commands::trust::run(&trust),
+        Command::Pending(pending) => commands::pending::run(&pending),
+        Command::Allow(allow) => commands::allow::run(&allow),
+        Command::Refuse(refuse) => commands::refuse::run(&refuse),
+        Command::Off(off) => commands::off::run(&off),
+        Command::On(on) => commands::on::run(&on),
+        Command::Pause(pause) => commands::control::run(&pause, Action::Pause),
+        Command::Resume(resume) => commands::control::run(&resume, Action::Resume),
+        Command::Stop(stop) => commands::control::run(&stop, Action::Stop),
+        Command::Reset(reset) => commands::control::run(&reset, Action::Reset),
         Command::Status(status) => commands::status::run(&status),
         Command::Log(log) => commands::log::run(&log),
         Command::Show(show) => commands::show::run(&show),

@@ -6,12 +6,22 @@ use std::sync::Arc;
 use jackline_conformance::{
     Baseline, BaselineError, Driver, EngineDriver, Scenario, StdioDriver, load_corpus, play, root,
 };
+use jackline_runtime::agent_above;
 use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Starts a program that sees nothing of who started it.
+const ALONE: [&str; 7] =
+    ["unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let drivers: [Arc<dyn Driver + Send + Sync>; 2] =
-        [Arc::new(EngineDriver), Arc::new(StdioDriver::new(env!("CARGO_BIN_EXE_jackline")))];
+    let stdio = StdioDriver::new(env!("CARGO_BIN_EXE_jackline"));
+    // The stories have a person in them, whoever plays them.
+    let stdio = match agent_above() {
+        Some(_) => stdio.started_by(&ALONE),
+        None => stdio,
+    };
+    let drivers: [Arc<dyn Driver + Send + Sync>; 2] = [Arc::new(EngineDriver), Arc::new(stdio)];
     let trials = match load_corpus(&root().join("scenarios")) {
         Ok(corpus) => {
             let corpus: Vec<Arc<Scenario>> = corpus.into_iter().map(Arc::new).collect();

@@ -37,6 +37,12 @@ pub trait Stage {
     /// Ends whatever runs and starts it again on the same state.
     fn restart(&mut self) -> Result<(), String>;
 
+    /// A person switches the guard off, and says why.
+    fn off(&mut self, why: &str, now: Timestamp) -> Result<(), String>;
+
+    /// A person switches the guard on again.
+    fn on(&mut self) -> Result<(), String>;
+
     /// Ends the play and proves every journal that was written.
     fn finish(self: Box<Self>) -> Result<(), String>;
 }
@@ -113,5 +119,7 @@ fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
         }),
         Act::Remove(paths) => paths.iter().try_for_each(|path| stage.remove(path)),
         Act::Restart => stage.restart(),
+        Act::Off(why) => stage.off(why, step.at),
+        Act::On => stage.on(),
     }
 }

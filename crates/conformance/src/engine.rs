@@ -10,14 +10,14 @@ use std::sync::Arc;
 use jackline_definition::{FILE_NAME, load};
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
-    Definition, DefinitionFact, Digest, Event, EventKind, Facts, GitFact, Now, Place, Query,
-    ROUNDS_MAX, Record, STATE_BYTES_MAX, Session, SessionId, Timestamp, Verdict, Wants, WireFault,
-    elide, observe,
+    Definition, DefinitionFact, Digest, Event, EventKind, Facts, GitFact, Now, OffFact, Place,
+    Query, ROUNDS_MAX, Record, STATE_BYTES_MAX, Session, SessionId, Timestamp, Verdict, Wants,
+    WireFault, elide, observe,
 };
 use serde_json::Value;
 
 use crate::driver::{Driver, Stage};
-use crate::scenario::{AGE_MS, PERSON, SESSION, START, Scenario};
+use crate::scenario::{AGE_MS, OFF_MS, PERSON, SESSION, START, Scenario};
 use crate::world::{self, Files, ROOT};
 
 /// The engine, without a runtime around it.
@@ -34,7 +34,7 @@ impl Driver for EngineDriver {
         files.write(FILE_NAME, &scenario.definition, before);
         scenario.files.iter().for_each(|(path, text)| files.write(path, text, before));
         let current = default_session()?;
-        Ok(Box::new(EngineStage { files, sessions: BTreeMap::new(), current }))
+        Ok(Box::new(EngineStage { files, sessions: BTreeMap::new(), current, off: None }))
     }
 }
 
@@ -47,6 +47,8 @@ struct EngineStage {
     sessions: BTreeMap<SessionId, Played>,
     /// The session of lines that name none: the latest one, as on `stdio`.
     current: SessionId,
+    /// What a person has switched off.
+    off: Option<OffFact>,
 }
 
 /// A session and everything that was recorded of it.
@@ -76,7 +78,7 @@ impl Stage for EngineStage {
             self.sessions.insert(event.session.clone(), played);
         }
         let played = self.sessions.get_mut(&event.session).ok_or("the session is gone")?;
-        played.answer(event, &mut self.files, now)
+        played.answer(event, &mut self.files, self.off.clone(), now)
     }
 
     fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
@@ -99,6 +101,17 @@ impl Stage for EngineStage {
     fn restart(&mut self) -> Result<(), String> {
         // Every session is restored after every event anyway.
         self.current = default_session()?;
+        Ok(())
+    }
+
+    fn off(&mut self, why: &str, now: Timestamp) -> Result<(), String> {
+        let (by, why) = ("person".to_owned(), why.to_owned());
+        self.off = Some(OffFact { until: now.plus_ms(OFF_MS), by, why });
+        Ok(())
+    }
+
+    fn on(&mut self) -> Result<(), String> {
+        self.off = None;
         Ok(())
     }
 
@@ -128,6 +141,7 @@ impl Played {
             workspace: Some(world::absolute(&workspace)),
             home: Some(PERSON.to_owned()),
             state_home: Some("/home".to_owned()),
+            off: vec!["/run/jackline".to_owned()],
             definition: vec![world::absolute(FILE_NAME)],
         };
         Ok(Self {
@@ -142,11 +156,13 @@ impl Played {
         &mut self,
         mut event: Event,
         files: &mut Files,
+        off: Option<OffFact>,
         now: Timestamp,
     ) -> Result<Value, String> {
         elide(&mut event, self.session.definition());
         let mut facts = Facts::at(Now::wall(now));
         facts.observed = observe(&event);
+        facts.off = off;
         for _ in 0..ROUNDS_MAX {
             for query in &self.session.needs(&event, &facts) {
                 self.look(query, files, &mut facts)?;

@@ -19,6 +19,8 @@
 //!   - remove: [draft.md]
 //!   - holds: { report.md: "text", draft.md: null }   # what is in the workspace now
 //!   - restart: true
+//!   - "off": maintenance            # a person switches the guard off for half an hour, and why
+//!   - "on": true                    # and on again
 //!   - line: 'raw text'
 //!     expect: { decision: deny, error: { kind: json } }
 //! ```
@@ -41,6 +43,9 @@ pub(crate) const PERSON: &str = "/Users/person";
 
 /// When every scenario starts: 2026-01-31T12:00:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_ms(1_769_860_800_000);
+
+/// How long the guard is switched off, where a scenario says so.
+pub(crate) const OFF_MS: u64 = 30 * 60_000;
 
 /// How long before the start the files of the workspace were written.
 pub(crate) const AGE_MS: i64 = 3_600_000;
@@ -89,6 +94,10 @@ pub enum Act {
     Holds(BTreeMap<String, Option<String>>),
     /// The product ends and starts again.
     Restart,
+    /// A person switches the guard off for [`OFF_MS`], and says why.
+    Off(String),
+    /// A person switches it on again.
+    On,
 }
 
 impl fmt::Display for Act {
@@ -105,6 +114,8 @@ impl fmt::Display for Act {
                 write!(f, "holds {}", paths.join(", "))
             }
             Self::Restart => f.write_str("restart"),
+            Self::Off(why) => write!(f, "off {why}"),
+            Self::On => f.write_str("on"),
         }
     }
 }
@@ -219,6 +230,13 @@ fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
     let (sent, line) = (fields.take("send"), fields.text("line")?);
     let (written, removed) = (fields.files("write")?, fields.paths("remove")?);
     let (restarted, held) = (fields.take("restart"), fields.held("holds")?);
+    let (off, on) = (fields.text("off")?, fields.take("on"));
+    let switched = match (off, on) {
+        (Some(why), None) => Some(Act::Off(why)),
+        (None, Some(Value::Bool(true))) => Some(Act::On),
+        (None, None) => None,
+        _ => return Err("a step has `off` and why, or `on: true`".to_owned()),
+    };
     fields.finish()?;
     let said = expect.is_some();
     let expect = expect.unwrap_or_else(|| json!({"decision": "allow"}));
@@ -230,7 +248,14 @@ fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
     {
         return Ok(Step { at: *at, act: Act::Holds(files.clone()) });
     }
-    let act = match (sent, line, written, removed, restarted.filter(|_| held.is_none())) {
+    let others = (&sent, &line, &written, &removed, &restarted, &held);
+    if let (Some(act), (None, None, None, None, None, None)) = (&switched, others)
+        && !said
+    {
+        return Ok(Step { at: *at, act: act.clone() });
+    }
+    let restarted = restarted.filter(|_| held.is_none() && switched.is_none());
+    let act = match (sent, line, written, removed, restarted) {
         (Some(event), None, None, None, None) => {
             Act::Send { line: event_line(event, *at)?, expect }
         }
@@ -239,8 +264,8 @@ fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
         (None, None, None, Some(paths), None) if !said => Act::Remove(paths),
         (None, None, None, None, Some(Value::Bool(true))) if !said => Act::Restart,
         _ => {
-            return Err("a step has one of `send`, `line`, `write`, `remove`, `holds` and \
-                        `restart: true`, and `expect` only with the first two"
+            return Err("a step has one of `send`, `line`, `write`, `remove`, `holds`, `off`, \
+                        `on: true` and `restart: true`, and `expect` only with the first two"
                 .to_owned());
         }
     };

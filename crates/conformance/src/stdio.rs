@@ -3,9 +3,10 @@
 //! Each play has a workspace and a state home of its own. At the end `verify`
 //! and `replay` look at every journal it wrote, so no test leaves one unproven.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
@@ -24,12 +25,20 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// The `jackline` binary, spoken to over its standard input and output.
 pub struct StdioDriver {
     binary: PathBuf,
+    launcher: Vec<String>,
 }
 
 impl StdioDriver {
     /// A driver for a binary.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
-        Self { binary: binary.into() }
+        Self { binary: binary.into(), launcher: Vec::new() }
+    }
+
+    /// Has the binary started by other words, which stand before it.
+    #[must_use]
+    pub fn started_by(mut self, launcher: &[&str]) -> Self {
+        self.launcher = launcher.iter().map(ToString::to_string).collect();
+        self
     }
 }
 
@@ -39,7 +48,7 @@ impl Driver for StdioDriver {
     }
 
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        let place = Place::new(&self.binary)?;
+        let place = Place::new(self)?;
         let before = Timestamp::from_ms(START.as_ms() - AGE_MS);
         place.write(FILE_NAME, &scenario.definition, before)?;
         scenario.files.iter().try_for_each(|(path, text)| place.write(path, text, before))?;
@@ -88,10 +97,19 @@ impl Stage for StdioStage {
         Ok(())
     }
 
+    fn off(&mut self, why: &str, _: Timestamp) -> Result<(), String> {
+        self.place.run(&["off", "--for", "30m", "--by", "person", "--why", why])
+    }
+
+    fn on(&mut self) -> Result<(), String> {
+        self.place.run(&["on"])
+    }
+
     fn finish(mut self: Box<Self>) -> Result<(), String> {
         self.end()?;
-        self.place.prove("verify")?;
-        self.place.prove("replay")
+        // No test leaves a journal that is not proven.
+        self.place.run(&["verify", "--all", "--json"])?;
+        self.place.run(&["replay", "--all", "--json"])
     }
 }
 
@@ -105,13 +123,15 @@ impl StdioStage {
 /// The directories of one play.
 struct Place {
     directory: TempDir,
-    binary: PathBuf,
+    words: Vec<OsString>,
 }
 
 impl Place {
-    fn new(binary: &Path) -> Result<Self, String> {
+    fn new(driver: &StdioDriver) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("can't make a workspace: {error}");
-        let place = Self { directory: TempDir::new().map_err(failed)?, binary: binary.to_owned() };
+        let launcher = driver.launcher.iter().map(OsString::from);
+        let words = launcher.chain([driver.binary.clone().into()]).collect();
+        let place = Self { directory: TempDir::new().map_err(failed)?, words };
         fs::create_dir(place.workspace()).map_err(failed)?;
         Ok(place)
     }
@@ -125,16 +145,19 @@ impl Place {
     }
 
     /// A command of the binary in this place.
-    fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(&self.binary);
+    fn command(&self, name: &str) -> Result<Command, String> {
+        let (program, rest) = self.words.split_first().ok_or("no program")?;
+        let mut command = Command::new(program);
         command
+            .args(rest)
             .arg(name)
             .current_dir(self.workspace())
-            .env("JACKLINE_HOME", self.directory.path().join("home"))
             // What the person who runs this has set up is not part of the story.
-            .env("HOME", PERSON)
-            .env_remove("XDG_CONFIG_HOME");
-        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("JACKLINE_HOME", self.directory.path().join("home"))
+            .env("HOME", PERSON);
+        Ok(command)
     }
 
     /// Writes a file with the time the scenario gives it.
@@ -164,18 +187,20 @@ impl Place {
         link().map_err(|error: std::io::Error| format!("can't link `{path}`: {error}"))
     }
 
-    /// Requires that a command has no objection to any journal.
-    fn prove(&self, name: &str) -> Result<(), String> {
+    /// Runs a command of the binary, which must succeed.
+    fn run(&self, words: &[&str]) -> Result<(), String> {
+        let (name, rest) = words.split_first().ok_or("no command")?;
         let output = self
-            .command(name)
-            .args(["--all", "--json"])
+            .command(name)?
+            .args(rest)
             .output()
             .map_err(|error| format!("can't run `jackline {name}`: {error}"))?;
         if output.status.success() {
             return Ok(());
         }
         Err(format!(
-            "`jackline {name} --all --json` ended with {}\n{}{}",
+            "`jackline {}` ended with {}\n{}{}",
+            words.join(" "),
             output.status,
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
@@ -203,7 +228,7 @@ impl Process {
         let failed = |error: std::io::Error| format!("can't start `jackline stdio`: {error}");
         let complaints = fs::File::create(place.complaints()).map_err(failed)?;
         let mut child = place
-            .command("stdio")
+            .command("stdio")?
             .args(["--session", SESSION])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -226,6 +226,9 @@ pub enum EventKind {
         /// it is left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
+        /// The same, by the number of the record in which a person was asked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ask: Option<u64>,
         /// How long a grant holds; once where it is left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         seconds: Option<u64>,
@@ -506,6 +509,13 @@ words! {
         Off = "off",
         /// Use the changed definition.
         Reload = "reload",
+    }
+}
+
+impl Action {
+    /// Whether this can only tighten: anybody may say it, the agent included.
+    pub fn closes(self) -> bool {
+        matches!(self, Self::Stop | Self::Pause | Self::Refuse)
     }
 }
 

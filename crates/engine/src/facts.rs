@@ -30,6 +30,9 @@ pub struct Facts {
     /// The workspace that an event names, where it is not the session's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
+    /// That a person has switched the guard off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<OffFact>,
     /// What was seen of the event's payloads.
     #[serde(default, skip_serializing_if = "is_default")]
     pub observed: Observation,
@@ -82,6 +85,7 @@ impl Facts {
             now,
             deadline: None,
             elsewhere: None,
+            off: None,
             observed: Observation::default(),
             files: BTreeMap::new(),
             policies: BTreeMap::new(),
@@ -95,6 +99,28 @@ impl Facts {
             feedback: BTreeMap::new(),
         }
     }
+}
+
+impl Facts {
+    /// Whether a person has switched the guard off, and that holds now. It is a
+    /// word about the real world, so the time an adapter gives does not count.
+    pub fn is_off(&self) -> bool {
+        self.off.as_ref().is_some_and(|off| self.now.wall < off.until)
+    }
+}
+
+/// That a person has switched the guard off for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OffFact {
+    /// From when on it holds again.
+    pub until: Timestamp,
+    /// Who switched it off.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// Why they did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 /// The time, on two clocks.

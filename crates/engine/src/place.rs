@@ -19,6 +19,9 @@ pub struct Place {
     pub home: Option<String>,
     /// Where the guard keeps its state.
     pub state_home: Option<String>,
+    /// Where else a person's word that switches the guard off may lie.
+    #[serde(default)]
+    pub off: Vec<String>,
     /// The files of the definition in force, absolute: the one that was found
     /// first, then those it extends and the other layers.
     pub definition: Vec<String>,

@@ -135,7 +135,7 @@ impl Session {
         let heard = Heard::of(&self.definition, event);
         let proposal = Proposal::of(&self.definition, &self.place, event, &heard);
         let look = self.look(event, facts, &clock, proposal.as_ref());
-        let mut answers = Answers::new(self.definition.mode, seq);
+        let mut answers = Answers::new(self.definition.mode, facts, seq);
         if let Some(stop) = self.terminal_for(event) {
             self.decide_over(event, &stop, &mut answers);
         } else {
@@ -148,7 +148,7 @@ impl Session {
     /// Protected files that have to be given back because of this event, and
     /// the contents they had; none is a file that was not there.
     pub fn gives_back(&self, event: &Event, facts: &Facts) -> Vec<(String, Option<Digest>)> {
-        if self.terminal_for(event).is_some() {
+        if self.terminal_for(event).is_some() || facts.is_off() {
             return Vec::new();
         }
         let clock = self.state.clock.after(event, facts);
@@ -373,7 +373,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (1, "f017e862bd6a473ad5f70fd1b111d6f8e9e58b95fe51257579e092dd49adb15c")
+            (2, "d2fecdb350541330eecf4fd2090cc6a78f59029387f69015178558ad7e5b349a")
         );
     }
 

@@ -269,6 +269,7 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             by: fields.text("by")?,
             why: fields.text("why")?,
             call: fields.id("call", crate::id::CallId::parse)?,
+            ask: fields.count("ask")?,
             seconds: fields.count("seconds")?,
             constraint: fields.text("constraint")?,
         },
@@ -585,6 +586,7 @@ mod tests {
             r#"{"event":"iteration_ended","tests":{"failed":1,"passed":2},"build":"ok","files_changed":0}"#,
             r#"{"event":"attempt_ended","attempt":"a","result":"rollback"}"#,
             r#"{"event":"control","action":"pause","by":"dana","why":"lunch"}"#,
+            r#"{"event":"control","action":"grant","ask":7,"seconds":60}"#,
             r#"{"event":"session_ended"}"#,
         ];
         for line in lines {

@@ -22,6 +22,7 @@ use jackline_journal::{FileStore, OpenedDefinition};
 
 use crate::clock;
 use crate::home::LayerFiles;
+use crate::off::Switch;
 use crate::trust::Trust;
 use kept::{Kept, LastGood};
 use survey::{Extended, Found, Reading, Survey, real};
@@ -188,6 +189,11 @@ impl Definitions {
     pub fn only_looking(self) -> Self {
         self.kept.borrow_mut().only_look();
         self
+    }
+
+    /// What switches the guard off for these.
+    pub(crate) fn switch(&self) -> Switch {
+        Switch::of(self.state_home.as_deref())
     }
 
     /// Where the guard keeps its state.

@@ -11,8 +11,12 @@ use jackline_engine::{
 use jackline_journal::Note;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::ancestry::Agent;
 use crate::definitions::DefinitionError;
-use crate::runtime::{Fault, Runtime};
+use crate::runtime::{Fault, Runtime, named_workspace};
+
+/// How work goes on where the guard can't be mended at once.
+const WAY_OUT: &str = "a person can pass for a while with `jackline off --for 30m --why …`";
 
 /// What an adapter shows.
 #[derive(Debug, Clone)]
@@ -32,6 +36,9 @@ pub enum Outcome {
     Refused,
     /// A denial, because the guard is broken.
     Broken,
+    /// No decision, because the guard is broken; and no denial, because a person
+    /// has switched it off.
+    Passed,
 }
 
 impl Runtime {
@@ -44,6 +51,7 @@ impl Runtime {
             }
             _ => None,
         };
+        let named = named_workspace(&event).map(ToOwned::to_owned);
         let handled = catch_unwind(AssertUnwindSafe(|| self.handle(event)));
         let fault = match handled {
             Ok(Ok(json)) => return Answer { json: take(json), outcome: Outcome::Decided },
@@ -63,27 +71,37 @@ impl Runtime {
         }
         self.note(Note::Fault { kind: kind.to_owned(), reason: fault.to_string() });
         let message = format!("the guard is broken, not the call: {fault}");
-        let verdict = Verdict {
+        let remedy = format!("{remedy}; {WAY_OUT}");
+        let off = self.is_off(named.as_deref());
+        let violation = Violation {
+            id: "v0.1".to_owned(),
+            guard: "runtime".to_owned(),
+            kind: "guard_fault".to_owned(),
+            subtype: kind.to_owned(),
+            class: Class::Terminal,
+            message: message.clone(),
+            location: None,
+            correction: Some(remedy.clone()),
+            decision: Decision::Deny,
+            enforced: !off,
+        };
+        let said = Verdict {
             session: Some(session),
             call,
-            violations: vec![Violation {
-                id: "v0.1".to_owned(),
-                guard: "runtime".to_owned(),
-                kind: "guard_fault".to_owned(),
-                subtype: kind.to_owned(),
-                class: Class::Terminal,
-                message: message.clone(),
-                location: None,
-                correction: Some(remedy.to_owned()),
-                decision: Decision::Deny,
-                enforced: true,
-            }],
+            violations: vec![violation],
+            ..Verdict::allow()
+        };
+        if off {
+            return Answer { json: render(&said), outcome: Outcome::Passed };
+        }
+        let reason = format!("{message}; {remedy}");
+        let fault = WireFault { kind: kind.to_owned(), reason, line: None };
+        let verdict = Verdict {
+            session: said.session,
+            call: said.call,
+            violations: said.violations,
             context: Some(format!("{message}\n-> {remedy}")),
-            ..Verdict::fault(WireFault {
-                kind: kind.to_owned(),
-                reason: format!("{message}; {remedy}"),
-                line: None,
-            })
+            ..Verdict::fault(fault)
         };
         Answer { json: render(&verdict), outcome: Outcome::Broken }
     }
@@ -105,6 +123,17 @@ impl Runtime {
                 line: Some(line),
             })
         };
+        Answer { json: render(&verdict), outcome: Outcome::Refused }
+    }
+
+    /// Answers a line with a person's word that an agent has sent.
+    pub fn refuse_agent(&mut self, line: u64, event: &Event, agent: &Agent) -> Answer {
+        let name = event.kind.name();
+        let reason = format!("only a person may send this `{name}`, and {agent}");
+        self.note(Note::Malformed { line, reason: reason.clone() });
+        let kind = "opening_control".to_owned();
+        let fault = WireFault { kind, reason, line: Some(line) };
+        let verdict = Verdict { session: Some(event.session.clone()), ..Verdict::fault(fault) };
         Answer { json: render(&verdict), outcome: Outcome::Refused }
     }
 

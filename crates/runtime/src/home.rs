@@ -101,6 +101,16 @@ pub fn claude_home() -> Option<PathBuf> {
         .or_else(|| home().map(|home| home.join(".claude")))
 }
 
+/// Whether a variable says anything; what it says may be secret.
+pub(crate) fn is_set(name: &str) -> bool {
+    variable_path(name).is_some()
+}
+
+/// Where programs of the person keep what lasts until they log out.
+pub(crate) fn runtime_directory() -> Option<PathBuf> {
+    variable_path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute())
+}
+
 fn variable_path(name: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "this is the lawful caller")]
     let value = std::env::var_os(name).filter(|value| !value.is_empty());

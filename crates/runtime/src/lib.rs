@@ -4,6 +4,7 @@
 //! record durable, and only then answers. What goes wrong on the way becomes a
 //! denial that says the guard is broken, not the call.
 
+mod ancestry;
 mod asks;
 mod backtest;
 mod child;
@@ -17,6 +18,7 @@ mod git;
 mod home;
 mod inspect;
 mod live;
+mod off;
 mod redact;
 mod replay;
 pub mod restore;
@@ -26,7 +28,8 @@ mod spool;
 mod trust;
 mod verification;
 
-pub use asks::ask_code;
+pub use ancestry::{Agent, agent_above};
+pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending};
 pub use backtest::{
     Backtest, BacktestOutcome, BacktestRun, BacktestStep, Lack, Undecidable, name_of,
 };
@@ -40,6 +43,7 @@ pub use extensions::{
 pub use home::{HomeError, LayerFiles, claude_home, find_program, home, person, state_home};
 pub use inspect::inspect;
 pub use live::Saved;
+pub use off::{OFF_MS, OFF_MS_MAX, Off, OffError, Switch, off_now, switch_off, switch_on};
 pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use runtime::{Fault, Runtime, Standing};

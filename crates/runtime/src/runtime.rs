@@ -1,12 +1,12 @@
 //! Event in, verdict out: the order of things around a decision.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jackline_engine::definition::Redact;
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, Place, Record, Session, SessionId, Summary, Timestamp,
-    Verdict, elide, observe,
+    Digest, Event, EventKind, Facts, OffFact, Place, Record, Session, SessionId, Summary,
+    Timestamp, Verdict, elide, observe,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -20,6 +20,7 @@ use crate::extensions::Extensions;
 use crate::facts::{World, gather};
 use crate::home::home;
 use crate::live::Live;
+use crate::off::Switch;
 use crate::redact::{redact, redact_text};
 use crate::restore::{self, Was};
 use crate::spool::{self, Left};
@@ -84,6 +85,7 @@ pub struct Runtime {
     definitions: Definitions,
     extensions: Extensions,
     verifications: Verifications,
+    switch: Switch,
     deadline: Option<Timestamp>,
     directory: PathBuf,
     /// The sessions at work, the one that was asked last at the end.
@@ -102,6 +104,7 @@ impl Runtime {
     pub fn new(store: Box<dyn Store>, definitions: Definitions, directory: PathBuf) -> Self {
         Self {
             store,
+            switch: definitions.switch(),
             definitions,
             extensions: Extensions::default(),
             verifications: Verifications::default(),
@@ -217,6 +220,7 @@ impl Runtime {
         let blobs = elide(&mut event, live.session.definition());
         let mut facts = Facts::at(clock::now());
         facts.deadline = self.deadline;
+        facts.off = self.switch.now(live.workspace()).map(OffFact::from);
         facts.observed = observe(&event);
         facts.elsewhere = self.elsewhere(&live, &event);
         self.gather(&live, &event, &mut facts);
@@ -408,6 +412,7 @@ impl Runtime {
                 workspace: Some(workspace.display().to_string()),
                 home: home().map(shown),
                 state_home: self.definitions.state_home().map(shown),
+                off: self.switch.elsewhere().map(|path| shown(path.to_owned())).collect(),
                 definition: files.into_iter().map(shown).collect(),
             },
             definition: OpenedDefinition { checksum, lowered: (*definition).clone() },
@@ -435,12 +440,26 @@ impl Runtime {
     }
 
     fn workspace_of(&self, event: &Event) -> PathBuf {
-        let named = match &event.kind {
-            EventKind::SessionStarted { workspace: Some(workspace), .. } => Path::new(workspace),
-            _ => Path::new("."),
-        };
-        let path = self.directory.join(named);
+        self.workspace_at(named_workspace(event))
+    }
+
+    fn workspace_at(&self, named: Option<&str>) -> PathBuf {
+        let path = self.directory.join(named.unwrap_or("."));
         path.canonicalize().unwrap_or(path)
+    }
+
+    /// Whether a person has switched the guard off in a workspace, for events
+    /// that found no session.
+    pub(crate) fn is_off(&self, named: Option<&str>) -> bool {
+        self.switch.now(Some(&self.workspace_at(named))).is_some()
+    }
+}
+
+/// The workspace that an event names.
+pub(crate) fn named_workspace(event: &Event) -> Option<&str> {
+    match &event.kind {
+        EventKind::SessionStarted { workspace, .. } => workspace.as_deref(),
+        _ => None,
     }
 }
 

@@ -81,6 +81,20 @@ impl Sessions {
         Ok(found)
     }
 
+    /// The sessions that were written to since some time, latest first.
+    pub fn since(&self, since: Timestamp) -> Result<Vec<Found>, StoreError> {
+        let is_recent = |journal: &PathBuf| {
+            let modified = journal.metadata().and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|modified| from_system(modified) >= since)
+        };
+        let journals = self.store.directories()?.into_iter();
+        let journals = journals.map(|directory| directory.join("journal.jsonl"));
+        let mut found: Vec<Found> =
+            journals.filter(is_recent).filter_map(|journal| look(&journal)).collect();
+        found.sort_by_key(|session| std::cmp::Reverse(session.modified));
+        Ok(found)
+    }
+
     /// An id, a unique prefix, a journal file; or the latest session of `directory`.
     pub fn select(&self, name: Option<&str>, directory: &Path) -> Result<Found, SelectError> {
         let Some(name) = name else {

@@ -100,7 +100,12 @@ fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
             }
             Some(DefinitionFact::Same) | None => None,
         };
-        for note in record.notes.iter().map(describe).chain(about_definition) {
+        let about_off = record.facts.off.as_ref().filter(|_| record.facts.is_off()).map(|off| {
+            let who = if off.by.is_empty() { "a person" } else { &off.by };
+            format!("the guard was off, by {}: {}", plain(who, 40), plain(&off.why, 90))
+        });
+        let notes = record.notes.iter().map(describe);
+        for note in notes.chain(about_definition).chain(about_off) {
             table_rows.push(vec![String::new(), String::new(), dim("note"), dim(note)]);
         }
     }

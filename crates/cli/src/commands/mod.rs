@@ -1,12 +1,19 @@
 //! One module a command.
 
+pub(crate) mod allow;
 pub(crate) mod backtest;
 pub(crate) mod check;
+pub(crate) mod control;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod log;
+pub(crate) mod off;
+pub(crate) mod on;
+pub(crate) mod pending;
+mod person;
+pub(crate) mod refuse;
 pub(crate) mod replay;
 pub(crate) mod show;
 pub(crate) mod status;

@@ -1,12 +1,16 @@
 //! `jackline status`: where a session stands.
 
+use std::path::Path;
+
 use anstyle::AnsiColor;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::{Constraint, ConstraintKind, Summary};
-use jackline_journal::{FileStore, Opened};
-use jackline_runtime::{Found, inspect, now};
+use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
+use jackline_runtime::{Found, Off, ask_code, inspect, now, off_now};
 use serde_json::json;
 
+use super::log::describe;
+use super::person::{in_words, off_in_words};
 use super::select;
 use crate::args::StatusArgs;
 use crate::exit::Exit;
@@ -38,6 +42,7 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
         }
         Ok((opened, summary)) => {
             show(opened, &summary);
+            say_faults(&found);
             Exit::Fine
         }
         Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
@@ -45,7 +50,7 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
 }
 
 fn as_json(found: &Found, opened: &Opened, summary: &Summary) -> serde_json::Value {
-    json!({
+    let mut status = json!({
         "session": opened.session,
         "workspace": opened.place.workspace,
         "definition": {
@@ -55,7 +60,18 @@ fn as_json(found: &Found, opened: &Opened, summary: &Summary) -> serde_json::Val
         },
         "modified": found.modified,
         "summary": summary,
-    })
+    });
+    if let Some(off) = off_in(opened)
+        && let Some(fields) = status.as_object_mut()
+    {
+        fields.insert("off".to_owned(), json!(off));
+    }
+    status
+}
+
+/// What is switched off where a session works.
+fn off_in(opened: &Opened) -> Option<Off> {
+    off_now(opened.place.workspace.as_deref().map(Path::new))
 }
 
 fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
@@ -118,14 +134,21 @@ fn show(opened: &Opened, summary: &Summary) {
     if let Some(workspace) = &opened.place.workspace {
         row("workspace", plain(workspace, 80));
     }
+    if let Some(off) = off_in(opened) {
+        let off = styled(AnsiColor::Red.on_default().bold(), off_in_words(&off));
+        row("guard off", off);
+        row("", dim("jackline on"));
+    }
     if summary.phase == "paused" {
         let by = summary.paused_by.as_deref().unwrap_or("a person");
         let why = summary.paused_why.as_deref().unwrap_or("no reason given");
         row("paused by", format!("{}: {}", plain(by, 40), plain(why, 80)));
-        row("to go on", "a message of yours, or the control `resume`".to_owned());
+        row("to go on", "a message of yours, or `jackline resume`".to_owned());
     }
-    for what in &summary.waiting {
-        row("waits for you", plain(what, 160));
+    for waiting in summary.waiting.iter().rev() {
+        let code = ask_code(&opened.session, waiting.seq);
+        row("waits for you", in_words(waiting));
+        row("", dim(format!("jackline allow {code}, or jackline refuse {code}")));
     }
     for constraint in in_force(summary) {
         row("in force", constraint);
@@ -182,6 +205,33 @@ fn show(opened: &Opened, summary: &Summary) {
     row("epoch", format!("{} {}", summary.epoch, dim("(how often the workspace was changed)")));
     row("records", (summary.seq + 1).to_string());
     table(&rows);
+}
+
+/// How many faults are shown.
+const FAULTS_MAX: usize = 3;
+
+/// How much of a journal, from its end, is looked at for them.
+const FAULT_BYTES: u64 = 1 << 20;
+
+/// What the guard could not do lately, as its journal says.
+fn say_faults(found: &Found) {
+    let mut lately: Vec<String> = Vec::new();
+    let read = JournalFile::open(&found.journal).and_then(|journal| {
+        journal.for_each_last(FAULT_BYTES, |line| {
+            if let Line::Event(record) = parse_record(line)? {
+                let when = ago(record.event.at.unwrap_or(record.facts.now.wall));
+                let faults = record.notes.iter().filter(|note| matches!(note, Note::Fault { .. }));
+                lately.extend(faults.map(|note| format!("{} {}", describe(note), dim(&when))));
+            }
+            Ok::<(), StoreError>(())
+        })
+    });
+    if read.is_err() || lately.is_empty() {
+        return;
+    }
+    let passed = lately.len().saturating_sub(FAULTS_MAX);
+    say(styled(AnsiColor::Yellow.on_default(), "  faults lately"));
+    lately.iter().skip(passed).for_each(|fault| say(format!("    {fault}")));
 }
 
 /// What a person's word has put in force, and for how long.

@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, BufReader, Write as _};
 
 use jackline_engine::wire::parse_line;
-use jackline_engine::{SessionId, Timestamp};
-use jackline_runtime::{Answer, Definitions, Outcome, Runtime, now};
+use jackline_engine::{Event, EventKind, SessionId, Timestamp};
+use jackline_runtime::{Agent, Answer, Definitions, Outcome, Runtime, agent_above, now};
 
 use crate::args::StdioArgs;
 use crate::exit::Exit;
@@ -75,10 +75,13 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
             Read::Line => match parse_line(&line, Some(&session)) {
                 Ok(event) => {
                     session.clone_from(&event.session);
-                    let answer = runtime.answer(event);
+                    let answer = match agent_behind(&event) {
+                        Some(agent) => runtime.refuse_agent(number, &event, &agent),
+                        None => runtime.answer(event),
+                    };
                     runtime.take_warnings().iter().for_each(|text| warn(plain(text, WARNING_MAX)));
                     exit = exit.max(match answer.outcome {
-                        Outcome::Decided => Exit::Fine,
+                        Outcome::Decided | Outcome::Passed => Exit::Fine,
                         Outcome::Refused => Exit::Usage,
                         Outcome::Broken => Exit::Broken,
                     });
@@ -95,6 +98,14 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
             return exit;
         }
         runtime.tidy();
+    }
+}
+
+/// The agent that gives itself a person's word, if one does.
+fn agent_behind(event: &Event) -> Option<Agent> {
+    match &event.kind {
+        EventKind::Control { action, .. } if !action.closes() => agent_above(),
+        _ => None,
     }
 }
 

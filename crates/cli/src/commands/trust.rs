@@ -12,6 +12,7 @@ use jackline_runtime::{
 use serde_json::json;
 
 use super::check::refuse;
+use super::person::may_open;
 use crate::args::TrustArgs;
 use crate::exit::Exit;
 use crate::terminal::{ago, ask, bold, dim, fail, here, plain, say, say_json, store, table};
@@ -33,6 +34,9 @@ pub(crate) fn run(args: &TrustArgs) -> Exit {
     };
     if args.revoke {
         return revoke(&trust, &file);
+    }
+    if let Err(exit) = may_open("trust") {
+        return exit;
     }
     match Definitions::new(None, Some(&store)).effective(Some(&file), &here()) {
         Ok(effective) => grant(&trust, &effective, &file, args.yes),

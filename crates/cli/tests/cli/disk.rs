@@ -49,7 +49,11 @@ fn a_full_disk_denies_loses_nothing_and_recovers() {
         assert_eq!(verdict["violations"][0]["type"], "guard_fault");
         let message = verdict["violations"][0]["message"].as_str().unwrap();
         assert!(message.starts_with("the guard is broken, not the call: "), "{message}");
-        assert_eq!(verdict["violations"][0]["correction"], "free some space, then send it again");
+        assert_eq!(
+            verdict["violations"][0]["correction"],
+            "free some space, then send it again; a person can pass for a while with `jackline off \
+             --for 30m --why …`"
+        );
     }
     check_recorded(&world, &run);
     world.prove("s");

@@ -447,7 +447,7 @@ fn what_waits_and_what_is_in_force_is_seen() {
     let run = world.jackline(&["status"]);
     let waits = run.stdout.lines().filter(|line| line.contains("waits for you")).count();
     assert_eq!(waits, 2, "{}", run.stdout);
-    assert!(run.stdout.contains("Bash: Shipping needs a person."), "{}", run.stdout);
+    assert!(run.stdout.contains("Bash `make ship`: Shipping needs a person."), "{}", run.stdout);
 
     world.stdio(&[
         r#"{"session":"s1","event":"control","action":"grant","call":"c1","by":"dana","why":"release day"}"#,
@@ -459,7 +459,7 @@ fn what_waits_and_what_is_in_force_is_seen() {
         "k1 one call may pass: release day (once)",
         "k2 one call is refused: too fast (for this session)",
         "a person: no reason given",
-        "a message of yours, or the control `resume`",
+        "a message of yours, or `jackline resume`",
     ] {
         assert!(run.stdout.contains(shown), "{shown}: {}", run.stdout);
     }

@@ -13,6 +13,7 @@ mod bad_definitions;
 mod bad_input;
 mod commands;
 mod concurrency;
+mod controls;
 mod crash;
 mod definition_files;
 mod disk;

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use jackline_engine::SessionId;
 use jackline_journal::{EventRecord, FileStore, Line, parse_record};
+use jackline_runtime::agent_above;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -101,7 +102,18 @@ impl World {
     }
 
     pub(crate) fn jackline(&self, args: &[&str]) -> Run {
-        feed(self.command(JACKLINE).args(args), b"")
+        feed(self.person().args(args), b"")
+    }
+
+    /// The binary as a person starts it, whoever runs the tests.
+    pub(crate) fn person(&self) -> Command {
+        if agent_above().is_none() {
+            return self.command(JACKLINE);
+        }
+        let mut command = self.command("unshare");
+        command.args(["--user", "--map-current-user", "--pid", "--fork", "--kill-child"]);
+        command.args(["--mount-proc", JACKLINE]);
+        command
     }
 
     /// Runs `jackline stdio` on some lines.
@@ -111,7 +123,7 @@ impl World {
     }
 
     pub(crate) fn stdio_bytes(&self, input: &[u8]) -> Run {
-        feed(self.command(JACKLINE).arg("stdio"), input)
+        feed(self.person().arg("stdio"), input)
     }
 
     /// The records of a journal, without its opening.

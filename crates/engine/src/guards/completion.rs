@@ -283,7 +283,10 @@ impl Problems {
         match self.unsaid {
             Some(Unsaid::Running) => "wait a moment, then stop again",
             Some(Unsaid::Untrusted) => "tell the person; nothing the agent does will help",
-            Some(Unsaid::Broken) | None => "finish the task, then stop",
+            Some(Unsaid::Broken) => {
+                "tell the person; they can mend it, or pass for a while with `jackline off --for 30m --why …`"
+            }
+            None => "finish the task, then stop",
         }
     }
 

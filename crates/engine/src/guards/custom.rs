@@ -137,6 +137,8 @@ fn broken(name: &str, reason: &str) -> Objection<'static> {
         decision: Decision::Deny,
         message: format!("the guard is broken, not the call: policy `{name}`: {reason}"),
         location: Some(name.to_string()),
-        correction: Some("tell a person; the call can be sent again once it is mended".to_string()),
+        correction: Some("tell a person; they can mend it, or pass for a while with `jackline off --for 30m --why …`"
+                .to_string(),
+        ),
     }
 }

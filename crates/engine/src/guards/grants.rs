@@ -9,8 +9,9 @@ use alloc::string::{String, ToString};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::event::{Action, EventKind};
-use crate::state::{Answered, Signature, State};
-use crate::verdict::{Class, ConstraintKind, Decision};
+use crate::proposal::Run;
+use crate::state::{Answered, Question, Signature, State};
+use crate::verdict::{Class, ConstraintKind, Decision, Violation};
 
 pub(crate) struct Grants;
 
@@ -31,15 +32,20 @@ impl Guard for Grants {
                 correction: Some("find another way, or ask the person".to_string()),
             });
         }
-        let EventKind::Control { action, call, constraint, .. } = &look.event.kind else { return };
+        let EventKind::Control { action, call, ask, constraint, .. } = &look.event.kind else {
+            return;
+        };
         match action {
             Action::Grant | Action::Refuse => match answer(look) {
                 Some(answered) => answers.constraints.push(answered.show()),
                 None => {
-                    let what = call.as_ref().map_or_else(
-                        || "nothing waits for a person".to_string(),
-                        |call| format!("nobody was asked about call `{call}`"),
-                    );
+                    let what = match (ask, call) {
+                        (Some(ask), _) => {
+                            format!("what was asked in record {ask} does not wait for a person")
+                        }
+                        (None, Some(call)) => format!("nobody was asked about call `{call}`"),
+                        (None, None) => "nothing waits for a person".to_string(),
+                    };
                     answers.insist(unknown(action.word(), what));
                 }
             },
@@ -60,13 +66,11 @@ impl Guard for Grants {
         match &record.event.kind {
             EventKind::ToolProposed { call, .. } => {
                 let Some(signature) = signature(fold.proposal, record.facts) else { return };
-                let refused = record.verdict.violations.iter().any(|v| v.kind == "refused");
+                let refuses = |v: &Violation| v.kind == "refused" && v.enforced;
+                let refused = record.verdict.violations.iter().any(refuses);
                 if record.verdict.is_enforced(Decision::Ask) || refused {
-                    let tool = fold.proposal.map_or("", |proposal| proposal.tool.name);
-                    let asks =
-                        record.verdict.violations.iter().find(|v| v.decision == Decision::Ask);
-                    let what = asks.map_or_else(String::new, |v| format!(": {}", v.message));
-                    state.asks.ask(call.as_ref(), signature, &format!("{tool}{what}"));
+                    let question = question(fold);
+                    state.asks.ask(call.as_ref(), signature, (record.seq, now), question);
                 } else if record.verdict.lets_run() {
                     state.asks.used(signature);
                 }
@@ -94,16 +98,32 @@ impl Guard for Grants {
     }
 }
 
+/// What a person is asked about a call.
+fn question(fold: Fold<'_>) -> Question {
+    let asks = fold.record.verdict.violations.iter().find(|v| v.decision == Decision::Ask);
+    let why = asks.map_or_else(String::new, |v| v.message.clone());
+    let Some(proposal) = fold.proposal else { return Question { why, ..Question::default() } };
+    let does = match &proposal.run {
+        Run::Line(line) => super::shortened(line.text),
+        Run::Nothing | Run::Unseen => {
+            let path = proposal.touches.iter().find_map(|touch| touch.target.path());
+            let args = || proposal.args.map(ToString::to_string).unwrap_or_default();
+            super::shortened(&path.map_or_else(args, ToString::to_string))
+        }
+    };
+    Question { tool: proposal.tool.name.to_string(), does, why }
+}
+
 /// What a person's answer puts in force.
 fn answer(look: Look<'_>) -> Option<Answered> {
-    let EventKind::Control { action, call, why, seconds, .. } = &look.event.kind else {
+    let EventKind::Control { action, call, ask, why, seconds, .. } = &look.event.kind else {
         return None;
     };
     let kind = match action {
         Action::Grant => ConstraintKind::PermitSignature,
         _ => ConstraintKind::ForbidSignature,
     };
-    let pending = look.state.asks.pending(call.as_ref())?;
+    let pending = look.state.asks.pending(call.as_ref(), *ask)?;
     let now = look.clock.now();
     let expires_at = seconds.map(|seconds| now.plus_ms(seconds.saturating_mul(1000)));
     Some(look.state.asks.answer(pending, kind, why.as_deref(), expires_at))
@@ -139,6 +159,8 @@ fn unknown<'a>(word: &str, message: String) -> Objection<'a> {
         decision: Decision::Deny,
         message,
         location: Some(word.to_string()),
-        correction: Some("`jackline status` shows what waits and what is in force".to_string()),
+        correction: Some(
+            "`jackline pending` shows what waits, `jackline status` what is in force".to_string(),
+        ),
     }
 }

@@ -104,6 +104,8 @@ pub(crate) struct Objection<'a> {
 /// What the guards said about one event.
 pub(crate) struct Answers {
     mode: Mode,
+    /// Whether a person has switched the guard off: then nothing holds.
+    off: bool,
     seq: u64,
     pub(crate) violations: Vec<Violation>,
     pub(crate) feedback: Vec<Feedback>,
@@ -113,9 +115,10 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    pub(crate) fn new(mode: Mode, seq: u64) -> Self {
+    pub(crate) fn new(mode: Mode, facts: &Facts, seq: u64) -> Self {
         Self {
             mode,
+            off: facts.is_off(),
             seq,
             violations: Vec::new(),
             feedback: Vec::new(),
@@ -136,7 +139,8 @@ impl Answers {
     }
 
     /// Adds an objection that holds in every mode: it is about the session
-    /// itself, or about a person's word, not about a policy on trial.
+    /// itself, or about a person's word, not about a policy on trial. Only what
+    /// a person switched off does not hold.
     pub(crate) fn insist(&mut self, objection: Objection<'_>) {
         self.push(objection, true);
     }
@@ -152,7 +156,7 @@ impl Answers {
             location: objection.location,
             correction: objection.correction,
             decision: objection.decision,
-            enforced,
+            enforced: enforced && !self.off,
         });
     }
 

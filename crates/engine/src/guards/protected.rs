@@ -7,6 +7,7 @@
 mod copies;
 mod names;
 mod paths;
+mod program;
 mod ways;
 
 use alloc::format;
@@ -23,7 +24,7 @@ use crate::place::{Place, Target};
 use crate::proposal::{Proposal, Run, Touch};
 use crate::state::{Paused, State};
 use crate::tool::Kind;
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, Violation};
 
 pub(crate) use paths::watch_list;
 use paths::{Guarded, is_anywhere, lies_within, matches_pattern};
@@ -48,6 +49,11 @@ impl Guard for Protected {
     }
 
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        let fate = if look.facts.is_off() {
+            "it stays, because the guard is switched off"
+        } else {
+            "it is given back as it was"
+        };
         for (path, _) in changed_in_a_call(look) {
             answers.insist(Objection {
                 guard: "protected",
@@ -55,9 +61,7 @@ impl Guard for Protected {
                 subtype: "changed_during_call",
                 class: Class::Terminal,
                 decision: Decision::Pause,
-                message: format!(
-                    "`{path}` was changed while a call was under way; it is given back as it was"
-                ),
+                message: format!("`{path}` was changed while a call was under way; {fate}"),
                 location: Some(path.to_string()),
                 correction: Some(
                     "end the turn and tell the person; they can change it themselves".to_string(),
@@ -68,22 +72,28 @@ impl Guard for Protected {
         if let Some(offence) = offence(look, proposal) {
             answers.insist(offence.objection());
         }
+        if let Some(objection) = program::objection(proposal) {
+            answers.insist(objection);
+        }
     }
 
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
-        let suspected = is_suspected(state);
+        let off = record.facts.is_off();
+        let suspected = is_suspected(state) && !off;
         if let Some(seen) = &record.facts.watched {
             for (path, fact) in seen {
                 let differs = state.watched.differs(path, fact);
-                if differs && (suspected || state.watched.is_damaged(path)) {
+                let damaged = state.watched.is_damaged(path) && !off;
+                if differs && (suspected || damaged) {
                     state.watched.damage(path);
                 } else {
                     state.watched.accept(path, fact);
                 }
             }
         }
-        if record.verdict.violations.iter().any(|v| v.subtype == "changed_during_call") {
+        let damage = |v: &Violation| v.subtype == "changed_during_call" && v.enforced;
+        if record.verdict.violations.iter().any(damage) {
             let why = Some("a protected file was changed during a call".to_string());
             state.paused = Some(Paused { by: Some("jackline".to_string()), why });
         }
@@ -303,7 +313,8 @@ fn concrete(look: Look<'_>) -> Vec<String> {
         known.extend(seen.iter().filter(|(_, fact)| fact.sha256.is_some()).map(|(p, _)| p.clone()));
     }
     known.extend(look.place.definition.iter().map(|path| look.place.locate(path, ".")));
-    known.extend(look.place.state_home.iter().map(|path| look.place.locate(path, ".")));
+    let homes = look.place.state_home.iter().chain(&look.place.off);
+    known.extend(homes.map(|path| look.place.locate(path, ".")));
     let markers = paths::MARKERS.trim_end_matches('/');
     let there = look.facts.files.get(markers).is_some_and(|fact| fact.kind != FileKind::Missing);
     if there {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Answers, Guard, Look, Objection};
 use crate::event::{Action, Arguments, EventKind, Payload, Status};
 use crate::json::parse_strict;
-use crate::state::{ATTEMPTS_MAX, State, Why};
+use crate::state::{ATTEMPTS_MAX, Why};
 use crate::verdict::{Class, Decision};
 
 pub(crate) struct Protocol;
@@ -84,7 +84,7 @@ impl Guard for Protocol {
                     ));
                 }
             }
-            EventKind::Control { action, .. } => control(state, *action, answers),
+            EventKind::Control { action, .. } => control(look, *action, answers),
             _ => {}
         }
     }
@@ -113,7 +113,8 @@ fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
     }
 }
 
-fn control(state: &State, action: Action, answers: &mut Answers) {
+fn control(look: Look<'_>, action: Action, answers: &mut Answers) {
+    let state = look.state;
     let word = action.word();
     let (subtype, message, correction) = match action {
         Action::Stop
@@ -123,6 +124,13 @@ fn control(state: &State, action: Action, answers: &mut Answers) {
         | Action::Refuse
         | Action::ExpireConstraint => return,
         Action::Resume if state.paused.is_some() => return,
+        // The word is written down here; what switches the guard off is a fact.
+        Action::Off if look.facts.is_off() => return,
+        Action::Off => (
+            "no_effect",
+            "an event can't switch the guard off; nothing was changed".to_string(),
+            "a person can, with `jackline off --for 30m --why …`",
+        ),
         Action::Resume => (
             "no_effect",
             "the session is not paused".to_string(),

@@ -270,7 +270,9 @@ fn broken(rule: &Rule, reason: &str, answers: &mut Answers) {
             rule.name
         ),
         location: Some(rule.origin.clone()),
-        correction: Some("tell a person; `jackline check` shows the rule".to_string()),
+        correction: Some("tell a person; `jackline check` shows the rule, and `jackline off --for 30m --why …` passes for a while"
+                .to_string(),
+        ),
     };
     answers.object_as(objection, mode);
 }

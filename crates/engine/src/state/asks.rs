@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::short;
+use super::{Waiting, short};
 use crate::digest::Digest128;
 use crate::id::CallId;
 use crate::time::Timestamp;
@@ -20,6 +20,10 @@ const CONSTRAINTS_MAX: usize = 32;
 
 /// How long a reason is kept.
 const REASON_CHARS_MAX: usize = 200;
+
+/// How many records in which the same question was asked are remembered: a
+/// person may have written down an earlier one.
+const EARLIER_MAX: usize = 8;
 
 /// Exactly one call: the tool, its arguments and its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +53,37 @@ pub(crate) struct Asks {
 pub(crate) struct Pending {
     call: Option<u64>,
     pub(crate) signature: Signature,
-    /// The tool and what asks, for people.
-    pub(crate) what: String,
+    /// The records in which the person was asked, the latest last.
+    seqs: Vec<u64>,
+    /// When they were asked last.
+    at: Timestamp,
+    question: Question,
+}
+
+/// What a person is asked, in their words.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Question {
+    /// The tool.
+    pub(crate) tool: String,
+    /// What exactly it would do: the command line, or the file.
+    pub(crate) does: String,
+    /// Why somebody has to be asked.
+    pub(crate) why: String,
+}
+
+impl Question {
+    fn shortened(self) -> Self {
+        let short = |text: String| text.chars().take(REASON_CHARS_MAX).collect();
+        Self { tool: short(self.tool), does: short(self.does), why: short(self.why) }
+    }
+
+    /// The tool and what asks.
+    fn what(&self) -> String {
+        if self.why.is_empty() {
+            return self.tool.clone();
+        }
+        format!("{}: {}", self.tool, self.why)
+    }
 }
 
 /// What a person said about a call.
@@ -82,23 +115,37 @@ impl Answered {
 }
 
 impl Asks {
-    /// A person is asked about a call. The same question is asked once.
-    pub(crate) fn ask(&mut self, call: Option<&CallId>, signature: Signature, what: &str) {
-        self.pending.retain(|known| known.signature != signature);
+    /// A person is asked about a call in this record. The same question is
+    /// asked once, and keeps the names it had before.
+    pub(crate) fn ask(
+        &mut self,
+        call: Option<&CallId>,
+        signature: Signature,
+        (seq, at): (u64, Timestamp),
+        question: Question,
+    ) {
+        let known = self.pending.iter().position(|known| known.signature == signature);
+        let mut seqs = known.map(|known| self.pending.remove(known).seqs).unwrap_or_default();
+        if seqs.len() >= EARLIER_MAX {
+            seqs.remove(0);
+        }
+        seqs.push(seq);
         if self.pending.len() >= PENDING_MAX {
             self.pending.remove(0);
         }
         let call = call.map(|call| short(call.as_str()));
-        let what = what.chars().take(REASON_CHARS_MAX).collect();
-        self.pending.push(Pending { call, signature, what });
+        let question = question.shortened();
+        self.pending.push(Pending { call, signature, seqs, at, question });
     }
 
-    /// The question that a person answers: about this call, or the latest.
-    pub(crate) fn pending(&self, call: Option<&CallId>) -> Option<&Pending> {
-        match call.map(|call| short(call.as_str())) {
-            Some(call) => self.pending.iter().rev().find(|known| known.call == Some(call)),
-            None => self.pending.last(),
-        }
+    /// The question that a person answers: the one that was asked in a record,
+    /// the one about a call, or the latest.
+    pub(crate) fn pending(&self, call: Option<&CallId>, ask: Option<u64>) -> Option<&Pending> {
+        let call = call.map(|call| short(call.as_str()));
+        self.pending.iter().rev().find(|known| {
+            ask.is_none_or(|ask| known.seqs.contains(&ask))
+                && call.is_none_or(|call| known.call == Some(call))
+        })
     }
 
     /// What a person's answer puts in force.
@@ -109,7 +156,8 @@ impl Asks {
         why: Option<&str>,
         expires_at: Option<Timestamp>,
     ) -> Answered {
-        let reason: String = why.unwrap_or(&pending.what).chars().take(REASON_CHARS_MAX).collect();
+        let reason: String =
+            why.unwrap_or(&pending.question.what()).chars().take(REASON_CHARS_MAX).collect();
         let once = kind == ConstraintKind::PermitSignature && expires_at.is_none();
         let number = self.count.saturating_add(1);
         Answered { number, signature: pending.signature, kind, reason, once, expires_at }
@@ -163,8 +211,15 @@ impl Asks {
     }
 
     /// What waits for a person, for people.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &str> {
-        self.pending.iter().map(|pending| pending.what.as_str())
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Waiting> {
+        self.pending.iter().map(|pending| {
+            let (seq, earlier) = match pending.seqs.split_last() {
+                Some((seq, earlier)) => (*seq, earlier.to_vec()),
+                None => (0, Vec::new()),
+            };
+            let Question { tool, does, why } = pending.question.clone();
+            Waiting { seq, earlier, asked_at: pending.at, tool, does, why }
+        })
     }
 
     /// Every constraint in force.

@@ -19,11 +19,11 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use actors::Actors;
-pub(crate) use asks::{Answered, Asks, Signature};
+pub(crate) use asks::{Answered, Asks, Question, Signature};
 pub(crate) use clock::Clock;
 pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
 pub(crate) use reads::{Knows, Part, Reads};
-pub use summary::{Summary, TurnSummary};
+pub use summary::{Summary, TurnSummary, Waiting};
 pub(crate) use turn::{Turn, TurnResult};
 pub(crate) use usage::Usage;
 pub use usage::UsageTotals;
@@ -40,7 +40,7 @@ use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 1;
+pub const STATE_FORMAT: u16 = 2;
 
 /// The most a serialised state may take.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;

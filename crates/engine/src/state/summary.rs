@@ -49,10 +49,28 @@ pub struct Summary {
     pub actors: Vec<(ActorId, u64)>,
     /// Calls that wait for a person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub waiting: Vec<String>,
+    pub waiting: Vec<Waiting>,
     /// What a person's word has put in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
+}
+
+/// A call that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// The record in which they were asked.
+    pub seq: u64,
+    /// Earlier records in which they were asked about exactly this call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<u64>,
+    /// When they were asked last.
+    pub asked_at: Timestamp,
+    /// The tool.
+    pub tool: String,
+    /// What it would do: the command line, or the file.
+    pub does: String,
+    /// Why somebody has to be asked.
+    pub why: String,
 }
 
 /// A turn in the words of `status`.
@@ -107,7 +125,7 @@ impl State {
                 .map(|call| (call.id.clone(), call.tool.clone()))
                 .collect(),
             actors: self.actors.iter().map(|actor| (actor.id.clone(), actor.calls)).collect(),
-            waiting: self.asks.waiting().map(String::from).collect(),
+            waiting: self.asks.waiting().collect(),
             constraints: self.asks.in_force().collect(),
         }
     }

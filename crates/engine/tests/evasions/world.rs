@@ -164,6 +164,7 @@ impl Play {
             home: Some(HOME.to_owned()),
             state_home: Some(format!("{HOME}/.local/state/jackline")),
             definition: vec![format!("{ROOT}/jackline.yaml")],
+            ..Place::default()
         };
         let session = Session::new(Arc::clone(definition), Arc::new(place));
         let mut play = Self { world: World::new(), session };

@@ -150,7 +150,7 @@ fn a_result_that_failed_teaches_a_policy_nothing() {
 
 fn broken_policy(reason: &str) -> Value {
     let message = format!("the guard is broken, not the call: policy `lint_first`: {reason}");
-    let correction = "tell a person; the call can be sent again once it is mended";
+    let correction = "tell a person; they can mend it, or pass for a while with `jackline off --for 30m --why …`";
     json!({"v": 1, "session": "s", "seq": 1, "step": 1, "call": "c1", "decision": "deny",
         "enforced": true,
         "violations": [{"id": "v1.1", "guard": "custom", "type": "guard_fault",

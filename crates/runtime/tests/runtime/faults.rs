@@ -11,7 +11,11 @@ use crate::support::{World, send};
 
 const PROPOSED: &str = r#"{"event":"tool_proposed","id":"e2","call":"c2","tool":"t","args":{}}"#;
 
+/// What every text about a broken guard ends with.
+const WAY_OUT: &str = "a person can pass for a while with `jackline off --for 30m --why …`";
+
 fn denial(kind: &str, reason: &str, remedy: &str) -> Value {
+    let remedy = format!("{remedy}; {WAY_OUT}");
     let message = format!("the guard is broken, not the call: {reason}");
     json!({"v": 1, "session": "s", "call": "c2", "decision": "deny", "enforced": true,
         "violations": [{"id": "v0.1", "guard": "runtime", "type": "guard_fault", "subtype": kind,

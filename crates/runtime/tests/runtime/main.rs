@@ -8,6 +8,7 @@
 )]
 
 mod backtest;
+mod controls;
 mod extensions;
 mod faults;
 mod given_back;

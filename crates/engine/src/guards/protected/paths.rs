@@ -88,13 +88,18 @@ impl Guarded<'_> {
         is_anywhere(path)
             || lies_within(path, MANAGED)
             || self.is_users(path)
-            || self.place.state_home.as_ref().is_some_and(|home| self.is_in(path, home))
+            || self.homes().any(|home| self.is_in(path, home))
             || self
                 .place
                 .definition
                 .iter()
                 .any(|file| self.place.locate(file, ".").eq_ignore_ascii_case(path))
             || self.definition.protected.iter().any(|entry| self.is_in(path, entry))
+    }
+
+    /// Where the guard keeps what is its own.
+    fn homes(&self) -> impl Iterator<Item = &String> {
+        self.place.state_home.iter().chain(&self.place.off)
     }
 
     /// A path of the workspace that is written with other capitals.
@@ -141,7 +146,7 @@ impl Guarded<'_> {
     /// How a script would name what is protected.
     fn names(&self) -> impl Iterator<Item = &str> {
         let own = self.definition.protected.iter().map(|entry| entry.trim_end_matches('/'));
-        let homes = self.place.state_home.iter().chain(&self.place.definition).map(String::as_str);
+        let homes = self.homes().chain(&self.place.definition).map(String::as_str);
         NAMES.into_iter().chain(homes).chain(own.filter(|entry| !entry.contains('*')))
     }
 
@@ -332,6 +337,7 @@ mod tests {
             workspace: Some("/w".into()),
             home: Some("/home/u".into()),
             state_home: Some("/home/u/.local/state/jackline".into()),
+            off: Vec::from(["/run/user/7/jackline".into()]),
             definition: Vec::from(["/w/team/base.yaml".into()]),
         }
     }
@@ -352,6 +358,7 @@ mod tests {
             "/home/u/.claude/settings.json",
             ".codex/config.toml",
             "/home/u/.local/state/jackline/sessions/x/journal.jsonl",
+            "/run/user/7/jackline/off-0",
             "/home/u/.config/jackline/jackline.yaml",
             "/etc/jackline/jackline.yaml",
             "team/base.yaml",

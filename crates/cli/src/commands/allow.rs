@@ -1,0 +1,52 @@
+//! `jackline allow`: a person lets exactly one call pass.
+
+use jackline_engine::Action;
+use jackline_runtime::{AskError, Asked, find_ask};
+
+use super::person::{Said, in_words, may_open, objections, parse_lasting};
+use crate::args::{AllowArgs, Word};
+use crate::exit::Exit;
+use crate::terminal::{dim, duration, fail, say, store};
+
+pub(crate) fn run(args: &AllowArgs) -> Exit {
+    if let Err(exit) = may_open("allow") {
+        return exit;
+    }
+    match answer(&args.code, args.lasting.as_deref(), &args.word, Action::Grant) {
+        Err(exit) => exit,
+        Ok((asked, lasting_ms)) => {
+            let how =
+                lasting_ms.map_or_else(|| "once".to_owned(), |ms| format!("for {}", duration(ms)));
+            say(format!("may pass {how}: {}", in_words(&asked.waiting)));
+            say(dim("it passes when the agent tries exactly this again; tell it to go on"));
+            Exit::Fine
+        }
+    }
+}
+
+/// Answers the question that waits under a code.
+pub(super) fn answer(
+    code: &str,
+    lasting: Option<&str>,
+    word: &Word,
+    action: Action,
+) -> Result<(Asked, Option<u64>), Exit> {
+    let lasting_ms =
+        lasting.map(parse_lasting).transpose().map_err(|problem| fail(Exit::Usage, problem))?;
+    let store = store()?;
+    let asked = find_ask(&store, code).map_err(|error| match error {
+        AskError::Store(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+        AskError::NoCode(_) => fail(Exit::Usage, error),
+        AskError::Unknown(_) => fail(Exit::No, error),
+    })?;
+    let said = Said {
+        ask: Some(asked.waiting.seq),
+        seconds: lasting_ms.map(|ms| ms / 1000),
+        ..Said::new(asked.session.clone(), action, word)
+    };
+    let verdict = said.send(store).map_err(|problem| fail(Exit::Broken, problem))?;
+    if !verdict.violations.is_empty() {
+        return Err(fail(Exit::No, objections(&verdict)));
+    }
+    Ok((asked, lasting_ms))
+}

@@ -1,0 +1,55 @@
+//! `jackline pending`: what waits for a person.
+
+use jackline_runtime::{Asked, pending};
+use serde_json::json;
+
+use super::person::in_words;
+use crate::args::PendingArgs;
+use crate::exit::Exit;
+use crate::terminal::{bold, dim, fail, plain, say, say_json, store, warn};
+
+pub(crate) fn run(args: &PendingArgs) -> Exit {
+    let store = match store() {
+        Ok(store) => store,
+        Err(exit) => return exit,
+    };
+    let asking = match pending(&store) {
+        Ok(asking) => asking,
+        Err(error) => return fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+    };
+    for (session, error) in &asking.unreadable {
+        warn(format!("session `{}` can't be looked at: {error}", plain(session, 40)));
+    }
+    if args.json {
+        asking.asked.iter().for_each(|asked| say_json(as_json(asked)));
+        return Exit::Fine;
+    }
+    if asking.asked.is_empty() {
+        say("nothing waits for a person");
+        return Exit::Fine;
+    }
+    asking.asked.iter().for_each(show);
+    say(dim(
+        "`jackline allow CODE` lets exactly that call pass once, `--for 10m` for a while; `jackline refuse CODE` does not",
+    ));
+    Exit::Fine
+}
+
+fn as_json(asked: &Asked) -> serde_json::Value {
+    json!({
+        "code": asked.code,
+        "session": asked.session,
+        "workspace": asked.workspace,
+        "waiting": asked.waiting,
+    })
+}
+
+fn show(asked: &Asked) {
+    say(format!("{}  {}", bold(&asked.code), in_words(&asked.waiting)));
+    let place = asked.workspace.as_ref().map_or_else(
+        || "no workspace".to_owned(),
+        |workspace| plain(&workspace.display().to_string(), 80),
+    );
+    let session = plain(asked.session.as_str(), 40);
+    say(dim(format!("           {place}, session {session}")));
+}

@@ -1,0 +1,140 @@
+//! What the commands of a person share: who may open the guard, how long things
+//! last, and how a person's word gets into a session's journal.
+
+use jackline_engine::{Action, ActorId, Event, EventKind, SessionId, Verdict, Waiting};
+use jackline_journal::FileStore;
+use jackline_runtime::{Definitions, Off, Outcome, Runtime, agent_above, person};
+
+use crate::args::Word;
+use crate::exit::Exit;
+use crate::terminal::{ago, dim, fail, here, plain};
+
+/// Refuses what opens the guard to whom an agent started.
+pub(super) fn may_open(command: &str) -> Result<(), Exit> {
+    match agent_above() {
+        None => Ok(()),
+        Some(agent) => Err(fail(
+            Exit::No,
+            format!(
+                "only a person may `jackline {command}`, and {}; run it in a terminal that no \
+                 agent has started",
+                plain(&agent.to_string(), 200)
+            ),
+        )),
+    }
+}
+
+/// A time such as `90s`, `10m`, `2h` or `1d`, in milliseconds.
+pub(super) fn parse_lasting(text: &str) -> Result<u64, String> {
+    let wrong = || format!("--for takes a time such as 90s, 10m or 2h, not `{}`", plain(text, 40));
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds = match text.get(digits.len()..) {
+        Some("s") => 1,
+        Some("m" | "min") => 60,
+        Some("h") => 3600,
+        Some("d") => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(seconds * 1000).filter(|ms| *ms > 0).ok_or_else(wrong)
+}
+
+/// One control, before it is sent.
+pub(super) struct Said<'a> {
+    pub(super) session: SessionId,
+    pub(super) action: Action,
+    pub(super) word: &'a Word,
+    pub(super) ask: Option<u64>,
+    pub(super) seconds: Option<u64>,
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn new(session: SessionId, action: Action, word: &'a Word) -> Self {
+        Self { session, action, word, ask: None, seconds: None }
+    }
+
+    /// Has it written down in the session, and says what came of it.
+    pub(super) fn send(self, store: FileStore) -> Result<Verdict, String> {
+        let event = Event {
+            session: self.session,
+            id: None,
+            at: None,
+            actor: ActorId::main(),
+            meta: None,
+            kind: EventKind::Control {
+                action: self.action,
+                by: Some(self.word.by.clone().unwrap_or_else(person)),
+                why: self.word.why.clone(),
+                call: None,
+                ask: self.ask,
+                seconds: self.seconds,
+                constraint: None,
+            },
+        };
+        let definitions = Definitions::new(None, Some(&store));
+        let answer = Runtime::new(Box::new(store), definitions, here()).answer(event);
+        let verdict: Verdict =
+            serde_json::from_str(&answer.json).map_err(|error| error.to_string())?;
+        match answer.outcome {
+            Outcome::Decided => Ok(verdict),
+            Outcome::Refused | Outcome::Broken | Outcome::Passed => Err(objections(&verdict)),
+        }
+    }
+}
+
+/// What speaks against a control, in one line; empty where nothing does.
+pub(super) fn objections(verdict: &Verdict) -> String {
+    let said = verdict.violations.iter().map(|violation| {
+        let correction = violation.correction.as_ref();
+        correction.map_or_else(
+            || violation.message.clone(),
+            |correction| format!("{}; {correction}", violation.message),
+        )
+    });
+    said.collect::<Vec<_>>().join("; ")
+}
+
+/// A question in one line.
+pub(super) fn in_words(waiting: &Waiting) -> String {
+    let does = if waiting.does.is_empty() {
+        String::new()
+    } else {
+        format!(" `{}`", plain(&waiting.does, 120))
+    };
+    let why = if waiting.why.is_empty() {
+        "a person refused it before".to_owned()
+    } else {
+        plain(&waiting.why, 120)
+    };
+    let when = dim(format!("({})", ago(waiting.asked_at)));
+    format!("{}{does}: {why} {when}", plain(&waiting.tool, 40))
+}
+
+/// That the guard is off, in one line.
+pub(super) fn off_in_words(off: &Off) -> String {
+    let place = off.workspace.as_ref().map_or_else(
+        || "everywhere".to_owned(),
+        |path| format!("in `{}`", plain(&path.display().to_string(), 120)),
+    );
+    let by = if off.by.is_empty() { "a person" } else { &off.by };
+    let why = if off.why.is_empty() { "no reason was kept" } else { &off.why };
+    let (by, why) = (plain(by, 40), plain(why, 120));
+    format!("{place} until {}, which is {}, by {by}: {why}", off.until, ago(off.until))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_their_unit() {
+        for (text, ms) in [("90s", 90_000), ("10m", 600_000), ("2h", 7_200_000), ("1d", 86_400_000)]
+        {
+            assert_eq!(parse_lasting(text), Ok(ms), "{text}");
+        }
+        for odd in ["", "10", "m", "0m", "-5m", "1.5h", "10 m", "9999999999999999999h", "1w", "ü"]
+        {
+            assert!(parse_lasting(odd).is_err(), "{odd}");
+        }
+    }
+}
