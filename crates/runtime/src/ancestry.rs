@@ -110,6 +110,14 @@ pub fn agent_above() -> Option<Agent> {
     own.or_else(|| Processes::new("/proc").agent_above(pid))
 }
 
+/// Whether this process is one that an agent started with a tool of its own, and
+/// not one that its client started. Clients mark the two apart.
+pub fn is_tool_of_agent() -> bool {
+    let processes = Processes::new("/proc");
+    let chain = processes.chain(std::process::id());
+    chain.iter().any(|process| processes.is_tool(process.pid))
+}
+
 /// What is known of a process.
 #[derive(Debug, Clone)]
 struct Process {
@@ -241,6 +249,14 @@ impl Processes {
             let set = value.len() > 1;
             MARKERS.into_iter().find(|marker| set && marker.as_bytes() == name)
         })
+    }
+
+    /// Whether a process was marked as one of the agent's own, as opposed to its
+    /// client's. The mark says what it is, and is no secret.
+    fn is_tool(&self, pid: u32) -> bool {
+        let environment = self.read(pid, "environ").unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|it| it.starts_with(b"AI_AGENT=") && it.ends_with(b"_agent"))
     }
 
     fn control_group(&self, pid: u32) -> Option<Vec<u8>> {

@@ -190,8 +190,13 @@ impl Runtime {
 
     /// Whether a session may go on, as far as anything is known of it.
     pub fn standing(&mut self, id: &SessionId) -> Option<Standing> {
+        self.summary(id).map(|summary| Standing::of(&summary))
+    }
+
+    /// Where a session stands, as far as anything is known of it.
+    pub fn summary(&mut self, id: &SessionId) -> Option<Summary> {
         if let Some((_, live)) = self.live.iter().find(|(open, _)| open == id) {
-            return Some(Standing::of(&live.session.summary()));
+            return Some(live.session.summary());
         }
         let log = self.store.open(id).ok()?;
         let mut live = Live::load(log, id, &self.definitions).ok()??;
@@ -199,7 +204,7 @@ impl Runtime {
         let refreshed = live.refresh();
         live.log.unlock();
         refreshed.ok()?;
-        Some(Standing::of(&live.session.summary()))
+        Some(live.session.summary())
     }
 
     /// Forgets what is in memory; everything is in the journals.

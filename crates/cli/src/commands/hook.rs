@@ -33,13 +33,13 @@ pub(crate) fn run(args: &HookArgs) -> ExitCode {
     // A backtrace is nothing that a model should read; the answer says what broke.
     std::panic::set_hook(Box::new(|_| {}));
     let watch = Arc::new(Watch::default());
+    let surroundings = Surroundings::of_process();
     let answered = match watch_over(&watch, args).and_then(|_| read()) {
         Ok(input) => {
-            let surroundings = Surroundings::of_process();
             let listen = |heard| drop(watch.heard.set(heard));
             claude::answer(&input, &surroundings, |at| start(args, at), listen)
         }
-        Err(why) => claude::unreadable(&why),
+        Err(why) => claude::unreadable(&surroundings, &why),
     };
     if !watch.speaks() {
         // The other thread has spoken, and ends the process.
@@ -54,8 +54,10 @@ fn watch_over(watch: &Arc<Watch>, args: &HookArgs) -> Result<JoinHandle<()>, Str
     let answer_in_time = move || {
         std::thread::sleep(Duration::from_secs(seconds));
         if watch.speaks() {
-            let heard = watch.heard.get().cloned();
-            std::process::exit(say(claude::timed_out(heard, seconds), sealed).into());
+            let (heard, surroundings) = (watch.heard.get().cloned(), Surroundings::of_process());
+            std::process::exit(
+                say(claude::timed_out(heard, &surroundings, seconds), sealed).into(),
+            );
         }
     };
     std::thread::Builder::new()

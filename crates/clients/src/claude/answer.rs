@@ -33,6 +33,8 @@ pub struct Reply {
 pub(crate) struct Words {
     /// To the person.
     pub(crate) person: Vec<String>,
+    /// To the agent, besides what the verdict says.
+    pub(crate) agent: Option<String>,
     /// A notification for the person's terminal.
     pub(crate) terminal: Option<String>,
 }
@@ -77,7 +79,10 @@ pub(crate) fn broken(hook: Hook, stop_blocked: bool, text: &str) -> Reply {
 /// The answer to a verdict.
 pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words) -> Reply {
     let mut map = Map::new();
-    let context = verdict.context.as_deref();
+    let said = verdict.context.clone().filter(|_| hook.is_gate() || concerns_agent(verdict));
+    let context: Vec<String> = words.agent.into_iter().chain(said).collect();
+    let context = (!context.is_empty()).then(|| context.join("\n\n"));
+    let context = context.as_deref();
     let enforced = verdict.enforced != Some(false);
     match hook {
         Hook::PreToolUse if verdict.lets_run() => add_context(&mut map, hook, context),
@@ -99,11 +104,7 @@ pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words
         | Hook::UserPromptSubmit
         | Hook::PostToolUse
         | Hook::PostToolUseFailure
-        | Hook::SubagentStart
-            if concerns_agent(verdict) =>
-        {
-            add_context(&mut map, hook, context);
-        }
+        | Hook::SubagentStart => add_context(&mut map, hook, context),
         _ => {}
     }
     let mut person = words.person;

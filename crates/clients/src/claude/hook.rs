@@ -5,9 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jackline_engine::{
     ActorId, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
 };
-use jackline_runtime::{Outcome, Runtime, Standing, ask_code, keep_fault};
+use jackline_runtime::{Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
 
 use super::answer::{Reply, Words, broken, end_run, render};
+use super::codes::{self, Said};
 use super::payload::{Hook, Payload};
 use super::surroundings::Surroundings;
 use super::translate::{Asking, Translated, translate};
@@ -29,9 +30,11 @@ pub struct Answered {
 }
 
 impl Answered {
-    fn broken(heard: &Heard, fault: &str) -> Self {
+    fn broken(heard: &Heard, surroundings: &Surroundings, fault: &str) -> Self {
+        let off = off_now(Some(surroundings.workspace())).is_some();
+        let shut = || heard.broken(&broken_text(fault));
         Self {
-            reply: heard.broken(&broken_text(fault)),
+            reply: if off { Reply::silence() } else { shut() },
             session: heard.session.clone(),
             runtime: None,
             fault: Some(fault.to_owned()),
@@ -99,24 +102,24 @@ pub fn answer(
     let answered = catch_unwind(AssertUnwindSafe(|| {
         let payload = match Payload::parse(input) {
             Ok(payload) => payload,
-            Err(error) => return Answered::broken(&heard, &error.to_string()),
+            Err(error) => return Answered::broken(&heard, surroundings, &error.to_string()),
         };
         heard = Heard::of(&payload);
         listen(heard.clone());
         understood(payload, &heard, surroundings, start)
     }));
-    answered.unwrap_or_else(|_| Answered::broken(&heard, "an internal fault"))
+    answered.unwrap_or_else(|_| Answered::broken(&heard, surroundings, "an internal fault"))
 }
 
 /// The answer when the deadline is over.
-pub fn timed_out(heard: Option<Heard>, seconds: u64) -> Answered {
+pub fn timed_out(heard: Option<Heard>, surroundings: &Surroundings, seconds: u64) -> Answered {
     let heard = heard.unwrap_or(Heard::NOTHING);
-    Answered::broken(&heard, &format!("it found no answer within {seconds} seconds"))
+    Answered::broken(&heard, surroundings, &format!("it found no answer within {seconds} seconds"))
 }
 
 /// The answer to a payload that can't even be read.
-pub fn unreadable(why: &str) -> Answered {
-    Answered::broken(&Heard::NOTHING, why)
+pub fn unreadable(surroundings: &Surroundings, why: &str) -> Answered {
+    Answered::broken(&Heard::NOTHING, surroundings, why)
 }
 
 fn broken_text(why: &str) -> String {
@@ -136,20 +139,22 @@ fn understood(
     }
     let told = match translate(payload, surroundings) {
         Ok(told) => told,
-        Err(error) => return Answered::broken(heard, &error.to_string()),
+        Err(error) => return Answered::broken(heard, surroundings, &error.to_string()),
     };
     let mut runtime = match start(surroundings) {
         Ok(runtime) => runtime,
-        Err(reason) => return Answered::broken(heard, &reason),
+        Err(reason) => return Answered::broken(heard, surroundings, &reason),
     };
     let session = Some(told.session.clone());
     let (reply, outcome) = decided(&mut runtime, told);
-    let stopped = outcome != Outcome::Decided && heard.passes_stop();
+    let stopped = outcome != Outcome::Decided
+        && heard.hook == Some(Hook::Stop)
+        && (heard.stop_blocked || outcome == Outcome::Passed);
     Answered { reply, session, runtime: Some(runtime), fault: None, stopped }
 }
 
 fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
-    let Translated { hook, session, event, asking, stop_blocked, costs, actor, .. } = told;
+    let Translated { hook, session, event, asking, stop_blocked, costs, actor, typed } = told;
     let used = costs.and_then(|(path, whose)| last_usage(&path, whose));
     if let Some(used) = used.map(|used| usage_event(&session, actor, used)) {
         // Counting observes; what it makes of limits shows at the next gate.
@@ -165,11 +170,25 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
     if runtime.recall(&session) {
         let _ = ask(runtime, unanswered_stop(&session));
     }
+    let mut words = Words::default();
+    match typed.map(|typed| codes::answer(runtime, &session, &typed)) {
+        Some(Said::Answer(control, told)) => {
+            if ask(runtime, *control).1 == Outcome::Decided {
+                words.agent = Some(told);
+            }
+        }
+        Some(Said::Nothing(why)) => words.person.push(why),
+        None => {}
+    }
     let (verdict, outcome) = ask(runtime, event);
-    let mut words = Words { person: runtime.take_warnings(), terminal: None };
-    if outcome != Outcome::Decided {
-        let text = verdict.context.unwrap_or_else(|| broken_text("it gives no reason"));
-        return (broken(hook, stop_blocked, &text), outcome);
+    words.person.extend(runtime.take_warnings());
+    match outcome {
+        Outcome::Decided => {}
+        Outcome::Passed => return (Reply::silence(), outcome),
+        Outcome::Refused | Outcome::Broken => {
+            let text = verdict.context.unwrap_or_else(|| broken_text("it gives no reason"));
+            return (broken(hook, stop_blocked, &text), outcome);
+        }
     }
     if hook == Hook::PreToolUse
         && verdict.is_enforced(Decision::Ask)

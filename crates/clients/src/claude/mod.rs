@@ -5,6 +5,7 @@
 //! program around it a deadline below the client's.
 
 mod answer;
+mod codes;
 mod hook;
 mod lines;
 mod payload;
@@ -16,6 +17,7 @@ mod translate;
 pub mod usage;
 
 pub use answer::Reply;
+pub use codes::Typed;
 pub use hook::{Answered, Heard, answer, timed_out, unreadable};
 pub use payload::{Hook, Payload, PayloadError};
 pub use surroundings::Surroundings;

@@ -112,6 +112,11 @@ impl Hook {
         Self::ALL.get(number).copied().unwrap_or(Self::Other)
     }
 
+    /// Whether an objection keeps something from happening here.
+    pub(crate) fn is_gate(self) -> bool {
+        matches!(self, Self::PreToolUse | Self::UserPromptSubmit | Self::Stop | Self::SubagentStop)
+    }
+
     /// The number of the event in [`Hook::ALL`].
     pub fn number(self) -> usize {
         Self::ALL.iter().position(|known| *known == self).unwrap_or(Self::ALL.len())

@@ -8,6 +8,7 @@ use jackline_engine::{
 };
 use serde_json::{Map, Value, json};
 
+use super::codes::Typed;
 use super::payload::{Hook, Payload, PayloadError};
 use super::results;
 use super::surroundings::Surroundings;
@@ -46,8 +47,8 @@ pub struct Translated {
     pub stop_blocked: bool,
     /// Where the client writes down what the model's last answer cost.
     pub costs: Option<(PathBuf, Whose)>,
-    /// What a person typed, where it could be a code.
-    pub code: Option<String>,
+    /// What a person typed, where it can be an answer.
+    pub typed: Option<Typed>,
     /// Who acts.
     pub actor: ActorId,
 }
@@ -75,7 +76,8 @@ pub fn translate(
     event.insert("actor".to_owned(), json!(actor.as_str()));
     let tool = payload.peek("tool_name").unwrap_or_default().to_owned();
     let stop_blocked = payload.flag("stop_hook_active");
-    let code = (hook == Hook::UserPromptSubmit).then(|| code(&payload)).flatten();
+    let prompt = payload.peek("prompt").filter(|_| hook == Hook::UserPromptSubmit);
+    let typed = prompt.and_then(Typed::parse);
     let told = tell(&mut payload, &mut event, surroundings)?;
     let called = payload.object("tool_input");
     let asks = surroundings.attended
@@ -91,7 +93,7 @@ pub fn translate(
         None => None,
     };
     let asking = if asks { Asking::Client } else { Asking::Nobody };
-    Ok(Translated { hook, session, event, asking, stop_blocked, costs, code, actor })
+    Ok(Translated { hook, session, event, asking, stop_blocked, costs, typed, actor })
 }
 
 /// Where the last answer of the model is written down, at the hooks that come
@@ -238,11 +240,4 @@ fn without_call(mut event: Event, tool: String, args: Option<Value>) -> Event {
         _ => {}
     }
     event
-}
-
-/// A prompt that is nothing but a code, perhaps after `allow` or `refuse`.
-fn code(payload: &Payload) -> Option<String> {
-    let text = payload.peek("prompt")?.trim();
-    let is_code = text.len() <= 32 && text.to_ascii_lowercase().contains("jl-");
-    is_code.then(|| text.to_ascii_lowercase())
 }
