@@ -4,14 +4,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jackline_conformance::{
-    Baseline, BaselineError, Driver, EngineDriver, Scenario, StdioDriver, load_corpus, play, root,
+    Baseline, BaselineError, Driver, EngineDriver, HookDriver, Scenario, StdioDriver, load_corpus,
+    play, root,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let drivers: [Arc<dyn Driver + Send + Sync>; 2] =
-        [Arc::new(EngineDriver), Arc::new(StdioDriver::new(env!("CARGO_BIN_EXE_jackline")))];
+    let jackline = env!("CARGO_BIN_EXE_jackline");
+    let drivers: [Arc<dyn Driver + Send + Sync>; 3] = [
+        Arc::new(EngineDriver),
+        Arc::new(StdioDriver::new(jackline)),
+        Arc::new(HookDriver::new(jackline)),
+    ];
     let trials = match load_corpus(&root().join("scenarios")) {
         Ok(corpus) => {
             let corpus: Vec<Arc<Scenario>> = corpus.into_iter().map(Arc::new).collect();
@@ -40,10 +45,15 @@ fn trials(driver: &Arc<dyn Driver + Send + Sync>, corpus: &[Arc<Scenario>]) -> V
         let (driver, baseline) = (Arc::clone(driver), Arc::clone(&baseline));
         let scenario = Arc::clone(scenario);
         let test = format!("{name}::{}", scenario.name.replace('/', "::"));
-        Trial::test(test, move || {
+        let plays = driver.plays(&scenario);
+        let trial = Trial::test(test, move || {
             let played = play(driver.as_ref(), &scenario);
             loaded(&baseline)?.judge(&scenario.name, played).map_err(Failed::from)
-        })
+        });
+        match plays {
+            Ok(()) => trial,
+            Err(why) => trial.with_kind(why).with_ignored_flag(true),
+        }
     }));
     trials
 }

@@ -1,22 +1,18 @@
 //! Plays a scenario through the real `jackline stdio` process.
-//!
-//! Each play has a workspace and a state home of its own. At the end `verify`
-//! and `replay` look at every journal it wrote, so no test leaves one unproven.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use jackline_definition::FILE_NAME;
 use jackline_engine::Timestamp;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::driver::{Driver, Stage};
-use crate::scenario::{AGE_MS, PERSON, SESSION, START, Scenario};
+use crate::place::Place;
+use crate::scenario::{SESSION, START, Scenario};
 
 /// How long an answer may take before the process counts as stuck.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
@@ -40,10 +36,7 @@ impl Driver for StdioDriver {
 
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
         let place = Place::new(&self.binary)?;
-        let before = Timestamp::from_ms(START.as_ms() - AGE_MS);
-        place.write(FILE_NAME, &scenario.definition, before)?;
-        scenario.files.iter().try_for_each(|(path, text)| place.write(path, text, before))?;
-        scenario.links.iter().try_for_each(|(path, target)| place.link(path, target))?;
+        place.furnish(scenario, START)?;
         let process = Some(Process::start(&place)?);
         Ok(Box::new(StdioStage { place, process }))
     }
@@ -65,21 +58,15 @@ impl Stage for StdioStage {
     }
 
     fn read(&self, path: &str) -> Result<Option<String>, String> {
-        match fs::read_to_string(self.place.workspace().join(path)) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(format!("can't read `{path}`: {error}")),
-        }
+        self.place.read(path)
     }
 
     fn workspace(&self) -> String {
-        let workspace = self.place.workspace();
-        workspace.canonicalize().unwrap_or(workspace).display().to_string()
+        self.place.workspace_text()
     }
 
     fn remove(&mut self, path: &str) -> Result<(), String> {
-        fs::remove_file(self.place.workspace().join(path))
-            .map_err(|error| format!("can't remove `{path}`: {error}"))
+        self.place.remove(path)
     }
 
     fn restart(&mut self) -> Result<(), String> {
@@ -90,8 +77,7 @@ impl Stage for StdioStage {
 
     fn finish(mut self: Box<Self>) -> Result<(), String> {
         self.end()?;
-        self.place.prove("verify")?;
-        self.place.prove("replay")
+        self.place.prove_journals()
     }
 }
 
@@ -102,95 +88,8 @@ impl StdioStage {
     }
 }
 
-/// The directories of one play.
-struct Place {
-    directory: TempDir,
-    binary: PathBuf,
-}
-
-impl Place {
-    fn new(binary: &Path) -> Result<Self, String> {
-        let failed = |error: std::io::Error| format!("can't make a workspace: {error}");
-        let place = Self { directory: TempDir::new().map_err(failed)?, binary: binary.to_owned() };
-        fs::create_dir(place.workspace()).map_err(failed)?;
-        Ok(place)
-    }
-
-    fn workspace(&self) -> PathBuf {
-        self.directory.path().join("workspace")
-    }
-
-    fn complaints(&self) -> PathBuf {
-        self.directory.path().join("stderr")
-    }
-
-    /// A command of the binary in this place.
-    fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(&self.binary);
-        command
-            .arg(name)
-            .current_dir(self.workspace())
-            .env("JACKLINE_HOME", self.directory.path().join("home"))
-            // What the person who runs this has set up is not part of the story.
-            .env("HOME", PERSON)
-            .env_remove("XDG_CONFIG_HOME");
-        command
-    }
-
-    /// Writes a file with the time the scenario gives it.
-    fn write(&self, path: &str, text: &str, modified: Timestamp) -> Result<(), String> {
-        let full = self.workspace().join(path);
-        let ms = u64::try_from(modified.as_ms()).unwrap_or(0);
-        let write = || {
-            if let Some(parent) = full.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            let mut file = fs::File::create(&full)?;
-            file.write_all(text.as_bytes())?;
-            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
-        };
-        write().map_err(|error: std::io::Error| format!("can't write `{path}`: {error}"))
-    }
-
-    /// Makes a symbolic link.
-    fn link(&self, path: &str, target: &str) -> Result<(), String> {
-        let full = self.workspace().join(path);
-        let link = || {
-            if let Some(parent) = full.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            std::os::unix::fs::symlink(target, &full)
-        };
-        link().map_err(|error: std::io::Error| format!("can't link `{path}`: {error}"))
-    }
-
-    /// Requires that a command has no objection to any journal.
-    fn prove(&self, name: &str) -> Result<(), String> {
-        let output = self
-            .command(name)
-            .args(["--all", "--json"])
-            .output()
-            .map_err(|error| format!("can't run `jackline {name}`: {error}"))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(format!(
-            "`jackline {name} --all --json` ended with {}\n{}{}",
-            output.status,
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        ))
-    }
-
-    /// A problem with what the process said about it.
-    fn with_complaints(&self, problem: &str) -> String {
-        let said = fs::read_to_string(self.complaints()).unwrap_or_default();
-        if said.is_empty() { problem.to_owned() } else { format!("{problem}\nstderr: {said}") }
-    }
-}
-
 /// A `jackline stdio` at work.
-struct Process {
+pub(crate) struct Process {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<String>,
@@ -199,7 +98,7 @@ struct Process {
 }
 
 impl Process {
-    fn start(place: &Place) -> Result<Self, String> {
+    pub(crate) fn start(place: &Place) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("can't start `jackline stdio`: {error}");
         let complaints = fs::File::create(place.complaints()).map_err(failed)?;
         let mut child = place
@@ -224,7 +123,7 @@ impl Process {
         Ok(Self { child, input, answers, complained: false })
     }
 
-    fn send(&mut self, line: &str) -> Result<Value, String> {
+    pub(crate) fn send(&mut self, line: &str) -> Result<Value, String> {
         let input = self.input.as_mut().ok_or("the process has no input")?;
         input
             .write_all(format!("{line}\n").as_bytes())
@@ -242,7 +141,7 @@ impl Process {
     }
 
     /// Closes the input; the process must end by itself and say whether all was fine.
-    fn end(mut self) -> Result<(), String> {
+    pub(crate) fn end(mut self) -> Result<(), String> {
         drop(self.input.take());
         match self.answers.recv_timeout(ANSWER_TIMEOUT) {
             Err(RecvTimeoutError::Disconnected) => {}
