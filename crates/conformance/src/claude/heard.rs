@@ -59,6 +59,12 @@ fn is_told(event: &Event, record: &Value) -> Result<(), String> {
             return Err(format!("`{field}` of the event is not as it was told"));
         }
     }
+    // The client says more of a result than a scenario has to.
+    for field in ["exit_code", "seen"] {
+        if told.get(field).is_some_and(|told| recorded.get(field) != Some(told)) {
+            return Err(format!("`{field}` of the event is not as it was told"));
+        }
+    }
     Ok(())
 }
 
