@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jackline_conformance::{
-    Baseline, BaselineError, Driver, EngineDriver, Scenario, StdioDriver, load_corpus, play, root,
+    Baseline, BaselineError, Driver, EngineDriver, HookDriver, Program, Scenario, StdioDriver,
+    load_corpus, play, root,
 };
 use jackline_runtime::agent_above;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -15,13 +16,17 @@ const ALONE: [&str; 7] =
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let stdio = StdioDriver::new(env!("CARGO_BIN_EXE_jackline"));
+    let program = Program::new(env!("CARGO_BIN_EXE_jackline"));
     // The stories have a person in them, whoever plays them.
-    let stdio = match agent_above() {
-        Some(_) => stdio.started_by(&ALONE),
-        None => stdio,
+    let program = match agent_above() {
+        Some(_) => program.started_by(&ALONE),
+        None => program,
     };
-    let drivers: [Arc<dyn Driver + Send + Sync>; 2] = [Arc::new(EngineDriver), Arc::new(stdio)];
+    let drivers: [Arc<dyn Driver + Send + Sync>; 3] = [
+        Arc::new(EngineDriver),
+        Arc::new(StdioDriver::new(program.clone())),
+        Arc::new(HookDriver::new(program)),
+    ];
     let trials = match load_corpus(&root().join("scenarios")) {
         Ok(corpus) => {
             let corpus: Vec<Arc<Scenario>> = corpus.into_iter().map(Arc::new).collect();
@@ -50,10 +55,15 @@ fn trials(driver: &Arc<dyn Driver + Send + Sync>, corpus: &[Arc<Scenario>]) -> V
         let (driver, baseline) = (Arc::clone(driver), Arc::clone(&baseline));
         let scenario = Arc::clone(scenario);
         let test = format!("{name}::{}", scenario.name.replace('/', "::"));
-        Trial::test(test, move || {
+        let plays = driver.plays(&scenario);
+        let trial = Trial::test(test, move || {
             let played = play(driver.as_ref(), &scenario);
             loaded(&baseline)?.judge(&scenario.name, played).map_err(Failed::from)
-        })
+        });
+        match plays {
+            Ok(()) => trial,
+            Err(why) => trial.with_kind(why).with_ignored_flag(true),
+        }
     }));
     trials
 }

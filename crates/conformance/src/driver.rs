@@ -13,6 +13,11 @@ pub trait Driver {
     /// Its name, in test names and as the name of its baseline.
     fn name(&self) -> &'static str;
 
+    /// Whether a scenario can be told on this surface; if not, why.
+    fn plays(&self, _: &Scenario) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Makes everything ready for a scenario's first step.
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String>;
 }

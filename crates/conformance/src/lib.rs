@@ -2,21 +2,26 @@
 //!
 //! A [`Scenario`] is a YAML file that says what happens and what must be
 //! answered. A [`Driver`] plays it on one surface of the product, so that the
-//! engine, `jackline stdio` and whatever comes later are held to the same
-//! verdicts. What a driver can't pass yet stands in its [`Baseline`].
+//! engine, `jackline stdio`, the hooks of clients and whatever comes later are held
+//! to the same verdicts. What a driver can't pass yet stands in its [`Baseline`];
+//! what can't be told on a surface at all the driver itself says.
 
 mod baseline;
+mod claude;
 mod driver;
 mod engine;
 mod matching;
+mod place;
 mod scenario;
 mod stdio;
 mod world;
 
 pub use baseline::{Baseline, BaselineError};
+pub use claude::{HookDriver, Telling};
 pub use driver::{Driver, Failure, Stage, play};
 pub use engine::EngineDriver;
 pub use matching::{Mismatch, mismatches};
+pub use place::Program;
 pub use scenario::{Act, Scenario, ScenarioError, Step, load_corpus, parse_scenario};
 pub use stdio::StdioDriver;
 

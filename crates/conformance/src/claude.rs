@@ -1,0 +1,326 @@
+//! Plays a scenario through the real `jackline hook claude`, a process an event.
+//!
+//! Each event is told as the payload with which Claude Code would cause it. The
+//! verdict is the one that the session's journal then ends with, and what was
+//! printed must say the same in the client's words.
+//!
+//! Not everything that happens to a session comes from the client: a person
+//! steers, and a harness that runs the client sets deadlines, makes attempts and
+//! counts tokens. Those speak as they do in life, through `jackline stdio` on the
+//! same state home. Time passes the same way: a hook has no say in what time it
+//! is, so the harness reports at that time that no tokens were used.
+
+mod clock;
+mod heard;
+mod tell;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+
+use jackline_engine::wire::parse_line;
+use jackline_engine::{Event, Timestamp};
+use serde_json::Value;
+
+use crate::driver::{Driver, Stage};
+use crate::place::{Place, Program};
+use crate::scenario::{Act, Scenario};
+use crate::stdio::Process;
+use clock::{Clock, looks_at_time};
+use tell::{Teller, Told};
+
+/// What an answer at the gate begins with.
+const SEAL: &[u8] = b"jackline:1:";
+
+/// The `jackline` binary as the hook of Claude Code.
+pub struct HookDriver {
+    program: Program,
+}
+
+/// Who tells a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Telling {
+    /// The client's hooks tell all of it.
+    Client,
+    /// A person or a harness has a part in it, or time passes.
+    Together,
+}
+
+impl HookDriver {
+    /// A driver for a binary.
+    pub fn new(program: Program) -> Self {
+        Self { program }
+    }
+
+    /// Who tells a scenario on this surface; an error says why nobody can.
+    pub fn telling(scenario: &Scenario) -> Result<Telling, String> {
+        let mut teller = Teller::new(scenario, "/workspace".to_owned());
+        let (mut client, mut others) = (false, looks_at_time(scenario));
+        for step in &scenario.steps {
+            let Act::Send { line, .. } = &step.act else { continue };
+            let event = event(line)?;
+            if event.at.is_some_and(|at| at != step.at) {
+                return Err("an event is told at another time than it happens".to_owned());
+            }
+            match teller.tell(&event)? {
+                Told::Hook { .. } => client = true,
+                Told::Beside => others = true,
+            }
+        }
+        match (client, others) {
+            (false, _) => Err("the client has no part in it".to_owned()),
+            (true, false) => Ok(Telling::Client),
+            (true, true) => Ok(Telling::Together),
+        }
+    }
+}
+
+impl Driver for HookDriver {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn plays(&self, scenario: &Scenario) -> Result<(), String> {
+        Self::telling(scenario).map(drop)
+    }
+
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
+        let place = Place::new(&self.program)?;
+        let clock = Clock::starting(&place, scenario)?;
+        place.furnish(scenario, clock.start)?;
+        let teller = Teller::new(scenario, place.workspace_text());
+        let (beside, journals) = (None, BTreeMap::new());
+        Ok(Box::new(HookStage { place, teller, beside, clock, journals }))
+    }
+}
+
+fn event(line: &str) -> Result<Event, String> {
+    parse_line(line.as_bytes(), None).map_err(|error| match error.kind() {
+        "missing" if error.to_string().contains("session") => {
+            "a line belongs to no session by name".to_owned()
+        }
+        _ => "a line is no event".to_owned(),
+    })
+}
+
+struct HookStage {
+    place: Place,
+    teller: Teller,
+    /// Where a person and the harness speak, once they do.
+    beside: Option<Process>,
+    clock: Clock,
+    /// How long each journal was when it was last looked at.
+    journals: BTreeMap<PathBuf, u64>,
+}
+
+impl Stage for HookStage {
+    fn send(&mut self, line: &str, now: Timestamp) -> Result<Value, String> {
+        let event = event(line)?;
+        let session = event.session.as_str();
+        match self.teller.tell(&event)? {
+            Told::Beside => {
+                let line = self.clock.to_real(line, now)?;
+                let verdict = self.say_beside(&line)?;
+                Ok(self.clock.to_scenario(verdict))
+            }
+            Told::Hook { hook, payload } => {
+                if let Some(tick) = self.clock.tick(session, now) {
+                    self.say_beside(&tick)?;
+                }
+                let printed = self.run(hook, session, &payload)?;
+                let record = self.recorded(&printed)?;
+                self.clock.learn(&record);
+                let verdict = heard::check(hook, &event, &printed, &record)?;
+                self.teller.answered(hook, session, &verdict);
+                let verdict = serde_json::to_value(verdict).map_err(|error| error.to_string())?;
+                Ok(self.clock.to_scenario(verdict))
+            }
+        }
+    }
+
+    fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
+        self.place.write(path, text, self.clock.real(now))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<String>, String> {
+        self.place.read(path)
+    }
+
+    fn workspace(&self) -> String {
+        self.place.workspace_text()
+    }
+
+    fn remove(&mut self, path: &str) -> Result<(), String> {
+        self.place.remove(path)
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        // A hook starts anew with every event anyway.
+        self.end()
+    }
+
+    fn off(&mut self, why: &str, _: Timestamp) -> Result<(), String> {
+        // Longer than the hour that the session's clock is ahead.
+        self.place.run(&["off", "--for", "6h", "--by", "person", "--why", why])?;
+        self.grown().map(drop)
+    }
+
+    fn on(&mut self) -> Result<(), String> {
+        self.place.run(&["on"])?;
+        self.grown().map(drop)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), String> {
+        self.end()?;
+        self.place.prove_journals()
+    }
+}
+
+impl HookStage {
+    /// Has a person or the harness say a line.
+    fn say_beside(&mut self, line: &str) -> Result<Value, String> {
+        let process = match &mut self.beside {
+            Some(process) => process,
+            none => none.insert(Process::start(&self.place)?),
+        };
+        let verdict = process.send(line).map_err(|problem| self.place.with_complaints(&problem))?;
+        self.grown()?;
+        Ok(verdict)
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        let Some(process) = self.beside.take() else { return Ok(()) };
+        process.end().map_err(|problem| self.place.with_complaints(&problem))
+    }
+
+    /// Runs the hook as the client does, with nobody at it.
+    fn run(&self, hook: &str, session: &str, payload: &Value) -> Result<Output, String> {
+        let failed = |error: std::io::Error| format!("can't run `jackline hook claude`: {error}");
+        let sealed = (hook == "PreToolUse").then_some("--sealed");
+        let mut child = self
+            .place
+            .command("hook")
+            .arg("claude")
+            .args(sealed)
+            .env("CLAUDE_PROJECT_DIR", self.teller.project(session))
+            .env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(payload.to_string().as_bytes()).map_err(failed)?;
+        }
+        let mut printed = child.wait_with_output().map_err(failed)?;
+        if sealed.is_some() {
+            // What the installed command line does before the client sees anything.
+            let answer = printed.stdout.strip_prefix(SEAL).map(<[u8]>::to_vec);
+            let unsealed = || format!("the answer has no seal: the hook {}", heard::said(&printed));
+            printed.stdout = answer.ok_or_else(unsealed)?;
+        }
+        Ok(printed)
+    }
+
+    /// The one record that was written since the last look.
+    fn recorded(&mut self, printed: &Output) -> Result<Value, String> {
+        let grown = self.grown()?;
+        let lines: Vec<Value> =
+            grown
+                .lines()
+                .map(serde_json::from_str)
+                .collect::<Result<_, _>>()
+                .map_err(|error| format!("a journal holds what is not JSON: {error}"))?;
+        let mut events = lines.into_iter().filter(|line| text(line, "/record") == "event");
+        match (events.next(), events.next()) {
+            (Some(record), None) => Ok(record),
+            (None, _) => {
+                Err(format!("nothing was recorded, and the hook {}", heard::said(printed)))
+            }
+            (Some(_), Some(_)) => Err("more than one event was recorded".to_owned()),
+        }
+    }
+
+    /// What was added to any journal since the last look.
+    fn grown(&mut self) -> Result<String, String> {
+        let mut added = String::new();
+        let Ok(sessions) = fs::read_dir(self.place.home().join("sessions")) else {
+            return Ok(added);
+        };
+        for session in sessions.flatten() {
+            let path = session.path().join("journal.jsonl");
+            let known = self.journals.entry(path.clone()).or_default();
+            let mut read = || {
+                let mut file = fs::File::open(&path)?;
+                file.seek(SeekFrom::Start(*known))?;
+                file.read_to_string(&mut added)
+            };
+            let bytes = read().map_err(|e| format!("can't read `{}`: {e}", path.display()))?;
+            *known += bytes as u64;
+        }
+        Ok(added)
+    }
+}
+
+/// A text in a record; empty where there is none.
+fn text<'a>(record: &'a Value, pointer: &str) -> &'a str {
+    record.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{load_corpus, parse_scenario, root};
+
+    /// How much of the corpus can be told; it only ever grows.
+    const BY_CLIENT_MIN: usize = 201;
+    const TOLD_MIN: usize = 297;
+
+    #[test]
+    fn most_of_the_corpus_is_told_by_the_client() {
+        let corpus = load_corpus(&root().join("scenarios")).unwrap();
+        let (mut by_client, mut together) = (0, 0);
+        let mut untold: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for scenario in &corpus {
+            match HookDriver::telling(scenario) {
+                Ok(Telling::Client) => by_client += 1,
+                Ok(Telling::Together) => together += 1,
+                Err(why) => untold.entry(why).or_default().push(&scenario.name),
+            }
+        }
+        println!("{by_client} told by the client, {together} together, not told: {untold:#?}");
+        assert!(by_client >= BY_CLIENT_MIN, "{by_client} scenarios are told by the client alone");
+        assert!(by_client + together >= TOLD_MIN, "{untold:#?}");
+        let stories_of_wink = untold.values().flatten().any(|name| name.starts_with("wink/"));
+        assert!(!stories_of_wink, "{untold:#?}");
+    }
+
+    #[test]
+    fn what_the_client_cannot_say_is_said_of_the_scenario() {
+        let why = |step: &str| {
+            let source = format!("story: A.\ndefinition: 'version: 1'\nsteps: [{step}]\n");
+            HookDriver::telling(&parse_scenario("a/b", source.as_bytes()).unwrap())
+        };
+        let told = "{ send: { event: tool_proposed, call: c, tool: T, args: {} } }";
+        assert_eq!(why(told), Ok(Telling::Client));
+        let later = "{ time: 5, send: { event: tool_proposed, call: c, tool: T, args: {} } }";
+        assert_eq!(why(later), Ok(Telling::Together));
+        let paused = format!("{told}, {{ send: {{ event: control, action: pause }} }}");
+        assert_eq!(why(&paused), Ok(Telling::Together));
+        for (step, reason) in [
+            ("{ send: { event: control, action: pause } }", "the client has no part in it"),
+            ("{ line: '{' }", "a line is no event"),
+            ("{ line: '{\"event\":\"session_ended\"}' }", "a line belongs to no session by name"),
+            ("{ send: { event: stop_proposed, id: a } }", "an event has an id"),
+            ("{ send: { event: stop_proposed, at: '2026-01-01T00:00:00Z' } }", "another time"),
+            ("{ send: { event: session_ended, actor: a } }", "of a sub-agent"),
+            ("{ send: { event: tool_finished, call: c, status: timeout } }", "`timeout`"),
+            ("{ send: { event: tool_proposed, call: c, tool: T, args_text: '[' } }", "no object"),
+        ] {
+            let problem = why(step).unwrap_err();
+            assert!(problem.contains(reason), "{step}: {problem}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The directories in which the real binary plays a scenario.
+//!
+//! Each play has a workspace and a state home of its own. At the end `verify`
+//! and `replay` look at every journal it wrote, so no test leaves one unproven.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use jackline_definition::FILE_NAME;
+use jackline_engine::Timestamp;
+use tempfile::TempDir;
+
+use crate::scenario::{AGE_MS, PERSON, Scenario};
+
+/// The `jackline` binary, and what starts it.
+#[derive(Debug, Clone)]
+pub struct Program {
+    launcher: Vec<OsString>,
+    binary: PathBuf,
+}
+
+impl Program {
+    /// A binary that is simply started.
+    pub fn new(binary: impl Into<PathBuf>) -> Self {
+        Self { launcher: Vec::new(), binary: binary.into() }
+    }
+
+    /// Has the binary started by other words, which stand before it.
+    #[must_use]
+    pub fn started_by(self, launcher: &[&str]) -> Self {
+        Self { launcher: launcher.iter().map(OsString::from).collect(), ..self }
+    }
+
+    fn command(&self) -> Command {
+        match self.launcher.split_first() {
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(&self.binary);
+                command
+            }
+            None => Command::new(&self.binary),
+        }
+    }
+}
+
+/// The directories of one play.
+pub(crate) struct Place {
+    directory: TempDir,
+    program: Program,
+}
+
+impl Place {
+    /// An empty workspace.
+    pub(crate) fn new(program: &Program) -> Result<Self, String> {
+        let failed = |error: std::io::Error| format!("can't make a workspace: {error}");
+        let place = Self { directory: TempDir::new().map_err(failed)?, program: program.clone() };
+        fs::create_dir(place.workspace()).map_err(failed)?;
+        Ok(place)
+    }
+
+    /// Puts into the workspace what a scenario that starts now finds there.
+    pub(crate) fn furnish(&self, scenario: &Scenario, now: Timestamp) -> Result<(), String> {
+        let before = Timestamp::from_ms(now.as_ms() - AGE_MS);
+        self.write(FILE_NAME, &scenario.definition, before)?;
+        scenario.files.iter().try_for_each(|(path, text)| self.write(path, text, before))?;
+        scenario.links.iter().try_for_each(|(path, target)| self.link(path, target))
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.directory.path().join("workspace")
+    }
+
+    /// The absolute path of the workspace, as the product finds it.
+    pub(crate) fn workspace_text(&self) -> String {
+        let workspace = self.workspace();
+        workspace.canonicalize().unwrap_or(workspace).display().to_string()
+    }
+
+    /// Where the binary keeps its state.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
+    }
+
+    pub(crate) fn complaints(&self) -> PathBuf {
+        self.directory.path().join("stderr")
+    }
+
+    /// A command of the binary in this place.
+    pub(crate) fn command(&self, name: &str) -> Command {
+        let mut command = self.program.command();
+        command
+            .arg(name)
+            .current_dir(self.workspace())
+            // What the person who runs this has set up is not part of the story.
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("XDG_RUNTIME_DIR", self.directory.path().join("runtime"))
+            .env("JACKLINE_HOME", self.home())
+            .env("HOME", PERSON);
+        command
+    }
+
+    /// Writes a file with the time the scenario gives it.
+    pub(crate) fn write(&self, path: &str, text: &str, modified: Timestamp) -> Result<(), String> {
+        let full = self.workspace().join(path);
+        let ms = u64::try_from(modified.as_ms()).unwrap_or(0);
+        let write = || {
+            if let Some(parent) = full.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            let mut file = fs::File::create(&full)?;
+            file.write_all(text.as_bytes())?;
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
+        };
+        write().map_err(|error: std::io::Error| format!("can't write `{path}`: {error}"))
+    }
+
+    /// The text of a file, if it is there.
+    pub(crate) fn read(&self, path: &str) -> Result<Option<String>, String> {
+        match fs::read_to_string(self.workspace().join(path)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("can't read `{path}`: {error}")),
+        }
+    }
+
+    pub(crate) fn remove(&self, path: &str) -> Result<(), String> {
+        fs::remove_file(self.workspace().join(path))
+            .map_err(|error| format!("can't remove `{path}`: {error}"))
+    }
+
+    /// Makes a symbolic link.
+    fn link(&self, path: &str, target: &str) -> Result<(), String> {
+        let full = self.workspace().join(path);
+        let link = || {
+            if let Some(parent) = full.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            std::os::unix::fs::symlink(target, &full)
+        };
+        link().map_err(|error: std::io::Error| format!("can't link `{path}`: {error}"))
+    }
+
+    /// Proves every journal that was written.
+    pub(crate) fn prove_journals(&self) -> Result<(), String> {
+        self.run(&["verify", "--all", "--json"])?;
+        self.run(&["replay", "--all", "--json"])
+    }
+
+    /// Runs a command of the binary, which must succeed.
+    pub(crate) fn run(&self, words: &[&str]) -> Result<(), String> {
+        let (name, rest) = words.split_first().ok_or("no command")?;
+        let output = self
+            .command(name)
+            .args(rest)
+            .output()
+            .map_err(|error| format!("can't run `jackline {name}`: {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!(
+            "`jackline {}` ended with {}\n{}{}",
+            words.join(" "),
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ))
+    }
+
+    /// A problem with what the process said about it.
+    pub(crate) fn with_complaints(&self, problem: &str) -> String {
+        let said = fs::read_to_string(self.complaints()).unwrap_or_default();
+        if said.is_empty() { problem.to_owned() } else { format!("{problem}\nstderr: {said}") }
+    }
+}
