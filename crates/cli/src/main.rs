@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         Command::Stdio(stdio) => commands::stdio::run(&stdio),
         Command::Check(check) => commands::check::run(&check),
         Command::Explain(explain) => commands::explain::run(&explain),
+        Command::Enforce(modes) => commands::modes::enforce(&modes),
+        Command::Observe(modes) => commands::modes::observe(&modes),
         Command::Trust(trust) => commands::trust::run(&trust),
         Command::Status(status) => commands::status::run(&status),
         Command::Log(log) => commands::log::run(&log),

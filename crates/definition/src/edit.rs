@@ -28,10 +28,12 @@ pub enum EditError {
 pub fn set_mode(source: &str, name: Option<&str>, mode: Mode) -> Result<String, EditError> {
     let old = read(source)?;
     let edit = Edit { text: Text::new(source), word: words::mode(mode) };
-    let wanted = with_mode(old.to_json(), name, edit.word);
     let written = match name {
         None => format!("mode: {}", edit.word),
         Some(name) => format!("modes: {{ {name}: {} }}", edit.word),
+    };
+    let Some(wanted) = with_mode(old.to_json(), name, edit.word) else {
+        return Err(EditError::Unfamiliar(written));
     };
     if old.to_json() == wanted {
         return Ok(source.to_owned());
@@ -57,24 +59,19 @@ fn read(source: &str) -> Result<Node, EditError> {
     }
 }
 
-/// The same tree with the mode.
-fn with_mode(mut tree: Value, name: Option<&str>, word: &str) -> Value {
-    let Some(root) = tree.as_object_mut() else { return tree };
-    match name {
-        None => {
-            root.insert("mode".to_owned(), json!(word));
-        }
-        Some(name) => {
-            let modes = root.entry("modes").or_insert_with(|| json!({}));
-            if modes.is_null() {
-                *modes = json!({});
-            }
-            if let Some(modes) = modes.as_object_mut() {
-                modes.insert(name.to_owned(), json!(word));
-            }
-        }
+/// The same tree with the mode, where it has room for one.
+fn with_mode(mut tree: Value, name: Option<&str>, word: &str) -> Option<Value> {
+    let root = tree.as_object_mut()?;
+    let Some(name) = name else {
+        root.insert("mode".to_owned(), json!(word));
+        return Some(tree);
+    };
+    let modes = root.entry("modes").or_insert_with(|| json!({}));
+    if modes.is_null() {
+        *modes = json!({});
     }
-    tree
+    modes.as_object_mut()?.insert(name.to_owned(), json!(word));
+    Some(tree)
 }
 
 /// A change to one text.
@@ -331,15 +328,21 @@ mod tests {
         for (before, after) in [
             ("mode: observe\n", "mode: enforce\n"),
             ("mode: observe", "mode: enforce"),
-            ("a: 1\r\nmode:   observe   # why\r\nb: 2\r\n", "a: 1\r\nmode:   enforce   # why\r\nb: 2\r\n"),
+            (
+                "a: 1\r\nmode:   observe   # why\r\nb: 2\r\n",
+                "a: 1\r\nmode:   enforce   # why\r\nb: 2\r\n",
+            ),
             ("mode: \"observe\"\n", "mode: \"enforce\"\n"),
             ("mode: 'observe' # x", "mode: 'enforce' # x"),
             ("{mode: observe}", "{mode: enforce}"),
-            ("{\"mode\": \"observe\", \"name\": \"a/b\"}\n", "{\"mode\": \"enforce\", \"name\": \"a/b\"}\n"),
+            (
+                "{\"mode\": \"observe\", \"name\": \"a/b\"}\n",
+                "{\"mode\": \"enforce\", \"name\": \"a/b\"}\n",
+            ),
             ("---\n# top\n'mode' : observe\n...\n", "---\n# top\n'mode' : enforce\n...\n"),
             ("\u{feff}mode: observe\n", "\u{feff}mode: enforce\n"),
             ("name: ä/ö # ü\nmode: observe\n", "name: ä/ö # ü\nmode: enforce\n"),
-            ("mode: >-\n  observe\n", "error: this file is written in a way that can't be changed in place; write `mode: enforce` yourself"),
+            ("mode: >-\n  observe\n", "mode: >-\n  enforce\n"),
         ] {
             assert_eq!(set(before, None), after, "{before:?}");
         }
@@ -379,11 +382,23 @@ mod tests {
             ("modes: # mine\nname: a/b\n", "modes: # mine\n  git/clean: enforce\nname: a/b\n"),
             ("modes: {}\n", "modes: {git/clean: enforce}\n"),
             ("modes: { a: observe } # x\n", "modes: { a: observe, git/clean: enforce } # x\n"),
-            ("modes:\n    a: observe # x\n    # y\nb: 1\n", "modes:\n    a: observe # x\n    git/clean: enforce\n    # y\nb: 1\n"),
-            ("modes:\r\n  git/clean: observe # why\r\n  b: enforce", "modes:\r\n  git/clean: enforce # why\r\n  b: enforce"),
-            ("modes: {a: 'observe', 'git/clean': 'observe'}", "modes: {a: 'observe', 'git/clean': 'enforce'}"),
+            (
+                "modes:\n    a: observe # x\n    # y\nb: 1\n",
+                "modes:\n    a: observe # x\n    git/clean: enforce\n    # y\nb: 1\n",
+            ),
+            (
+                "modes:\r\n  git/clean: observe # why\r\n  b: enforce",
+                "modes:\r\n  git/clean: enforce # why\r\n  b: enforce",
+            ),
+            (
+                "modes: {a: 'observe', 'git/clean': 'observe'}",
+                "modes: {a: 'observe', 'git/clean': 'enforce'}",
+            ),
             ("{name: a/b}", "{modes: { git/clean: enforce }, name: a/b}"),
-            ("{\"name\": \"a/b\"}", "{\"modes\": { \"git/clean\": \"enforce\" }, \"name\": \"a/b\"}"),
+            (
+                "{\"name\": \"a/b\"}",
+                "{\"modes\": { \"git/clean\": \"enforce\" }, \"name\": \"a/b\"}",
+            ),
         ] {
             assert_eq!(set(before, Some("git/clean")), after, "{before:?}");
         }
@@ -401,6 +416,7 @@ mod tests {
     fn what_is_no_definition_is_refused() {
         for source in ["mode: [", "mode: observe\nmode: observe\n", "a: &b 1", "- a"] {
             assert!(set_mode(source, None, Mode::Enforce).is_err(), "{source}");
+            assert!(set_mode(source, Some("a"), Mode::Enforce).is_err(), "{source}");
         }
     }
 

@@ -445,10 +445,14 @@ impl Definitions {
 pub fn load_file(file: &Path) -> Result<(Loaded, Digest), DefinitionError> {
     let source = std::fs::read(file)
         .map_err(|source| DefinitionError::Unreadable { path: file.to_owned(), source })?;
-    let loaded =
-        load_with(&source, file, &mut Reading::default()).map_err(DefinitionError::Invalid)?;
+    let loaded = load_source(&source, file)?;
     let checksum = survey::checksum(&source, &loaded.extended);
     Ok((loaded, checksum))
+}
+
+/// One file by itself, as if it held these contents.
+pub fn load_source(source: &[u8], file: &Path) -> Result<Loaded, DefinitionError> {
+    load_with(source, file, &mut Reading::default()).map_err(DefinitionError::Invalid)
 }
 
 /// `jackline.yaml` here or in a parent.

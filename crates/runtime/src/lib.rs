@@ -24,7 +24,9 @@ mod trust;
 mod verification;
 
 pub use clock::{boot_number, now};
-pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
+pub use definitions::{
+    DefinitionError, Definitions, Effective, Resolved, find_file, load_file, load_source,
+};
 pub use door::{Answer, Outcome};
 pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{

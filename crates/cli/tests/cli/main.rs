@@ -18,6 +18,7 @@ mod disk;
 mod explain;
 mod git_state;
 mod layers;
+mod modes;
 mod parallel_work;
 mod protected_files;
 mod support;

@@ -3,9 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use jackline_definition::{Files, load_with};
+use jackline_definition::{Files, load, load_with, set_mode};
 use jackline_engine::Mode::{self, Enforce, Observe};
 
+use crate::generated::{root, yaml_files};
 use crate::{check, check_shapes};
 
 const BASE: &str = "\
@@ -117,4 +118,49 @@ fn what_is_known_and_not_in_force_is_warned_about() {
         warnings("extends: pack/git\npacks: { off: [git/clean] }\nmodes: { git/clean: observe }"),
         ["f:3:10: `git/clean` is not in force here; `packs.off` has it switched off"]
     );
+}
+
+/// Every definition that is written down anywhere in the project.
+fn all_definitions() -> Vec<String> {
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    let mut all: Vec<String> = ["examples", "crates/definition/presets", "crates/definition/packs"]
+        .iter()
+        .flat_map(|directory| yaml_files(&root().join(directory)))
+        .map(|file| read(&file))
+        .collect();
+    for guide in std::fs::read_dir(root().join("docs/guide")).unwrap() {
+        let text = read(&guide.unwrap().path());
+        let blocks = text.split("```yaml\n").skip(1);
+        all.extend(blocks.map(|rest| rest.split("\n```").next().unwrap().to_owned()));
+    }
+    for file in yaml_files(&root().join("crates/conformance/scenarios")) {
+        let tree = jackline_definition::yaml::parse(
+            read(&file).as_bytes(),
+            &mut jackline_definition::Diagnostics::new("scenario"),
+        );
+        all.push(tree.unwrap().to_json()["definition"].as_str().unwrap().to_owned());
+    }
+    all
+}
+
+#[test]
+fn every_definition_survives_being_observed_and_enforced() {
+    let mut count = 0;
+    for source in all_definitions() {
+        let Ok(before) = load(source.as_bytes(), "f") else { continue };
+        let set = |text: &str, mode| set_mode(text, None, mode).unwrap();
+        let observed = set(&source, Observe);
+        let enforced = set(&observed, Enforce);
+        assert_eq!(set(&enforced, Observe), observed, "{source}");
+        assert_eq!(load(observed.as_bytes(), "f").unwrap().mode, Observe, "{source}");
+        assert_eq!(load(enforced.as_bytes(), "f").unwrap().mode, Enforce, "{source}");
+        if let Some(rule) = before.rules.iter().find(|rule| !rule.name.contains('/')) {
+            let by_name = set_mode(&source, Some(&rule.name), Observe).unwrap();
+            let loaded = load(by_name.as_bytes(), "f").unwrap();
+            let mode = loaded.rules.iter().find(|found| found.name == rule.name).unwrap().mode;
+            assert_eq!(mode, Observe, "{by_name}");
+        }
+        count += 1;
+    }
+    assert!(count > 150, "{count} definitions");
 }
