@@ -44,6 +44,9 @@ pub(crate) enum Command {
     /// Run a verification by command to its end; started by the gate
     #[command(hide = true)]
     Verification(VerificationArgs),
+    /// Send notices that are on standard input; started by the gate
+    #[command(hide = true)]
+    Notify,
 }
 
 /// Which definition.

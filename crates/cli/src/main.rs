@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Replay(replay) => commands::replay::run(&replay),
         Command::Verify(verify) => commands::verify::run(&verify),
         Command::Verification(verification) => commands::verification::run(&verification),
+        Command::Notify => commands::notify::run(),
     };
     exit.into()
 }

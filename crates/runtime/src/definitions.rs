@@ -190,6 +190,11 @@ impl Definitions {
         self
     }
 
+    /// Where the guard keeps its state, as it was given.
+    pub(crate) fn given_home(&self) -> Option<&Path> {
+        self.state_home.as_deref()
+    }
+
     /// Where the guard keeps its state.
     pub(crate) fn state_home(&self) -> Option<PathBuf> {
         self.state_home.as_deref().map(real)

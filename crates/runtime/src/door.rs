@@ -44,6 +44,10 @@ impl Runtime {
             }
             _ => None,
         };
+        let workspace = match &event.kind {
+            EventKind::SessionStarted { workspace, .. } => workspace.clone(),
+            _ => None,
+        };
         let handled = catch_unwind(AssertUnwindSafe(|| self.handle(event)));
         let fault = match handled {
             Ok(Ok(json)) => return Answer { json: take(json), outcome: Outcome::Decided },
@@ -62,6 +66,11 @@ impl Runtime {
             return Answer { json: render(&verdict), outcome: Outcome::Refused };
         }
         self.note(Note::Fault { kind: kind.to_owned(), reason: fault.to_string() });
+        let reason = fault.to_string();
+        // Whom to tell is asked of what may be what broke.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            self.notice_broken(&session, workspace.as_deref(), &reason);
+        }));
         let message = format!("the guard is broken, not the call: {fault}");
         let verdict = Verdict {
             session: Some(session),

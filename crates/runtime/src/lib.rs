@@ -15,6 +15,7 @@ mod git;
 mod home;
 mod inspect;
 mod live;
+mod notify;
 mod redact;
 mod replay;
 pub mod restore;
@@ -35,6 +36,7 @@ pub use extensions::{
 pub use home::{HomeError, LayerFiles, home, person, state_home};
 pub use inspect::inspect;
 pub use live::Saved;
+pub use notify::{Notice, deliver};
 pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use runtime::{Fault, Runtime};

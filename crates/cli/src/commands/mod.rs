@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod log;
 pub(crate) mod modes;
+pub(crate) mod notify;
 pub(crate) mod replay;
 pub(crate) mod show;
 pub(crate) mod status;

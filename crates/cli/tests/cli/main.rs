@@ -19,6 +19,7 @@ mod explain;
 mod git_state;
 mod layers;
 mod modes;
+mod notify;
 mod parallel_work;
 mod protected_files;
 mod support;
