@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Context as _, StoreError};
 use crate::head::Head;
-use crate::lines::{ScanError, for_each_line};
+use crate::lines::{ScanError, for_each_line, line_start};
 use crate::record::{Line, Opened, parse_record};
 use crate::{lock, slots};
 
@@ -62,11 +62,31 @@ impl JournalFile {
     /// many bytes follow the last one.
     pub fn for_each<E: From<StoreError>>(
         &self,
+        each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        self.for_each_from(0, each)
+    }
+
+    /// The same for the lines that begin in the last so many bytes, so that a
+    /// long journal costs no more than a short one.
+    pub fn for_each_of_last<E: From<StoreError>>(
+        &self,
+        bytes: u64,
+        each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let from =
+            line_start(&self.file, self.bytes.saturating_sub(bytes)).context("read", &self.path)?;
+        self.for_each_from(from, each)
+    }
+
+    fn for_each_from<E: From<StoreError>>(
+        &self,
+        from: u64,
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let mut read = 0;
+        let mut read = from;
         let mut failed = None;
-        let scanned = for_each_line(&self.file, 0, &mut |line| {
+        let scanned = for_each_line(&self.file, from, &mut |line| {
             read += line.len() as u64 + 1;
             if read > self.bytes {
                 // Written since this view was taken.

@@ -9,6 +9,7 @@ pub(crate) mod replay;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stdio;
+pub(crate) mod trial;
 pub(crate) mod trust;
 pub(crate) mod verification;
 pub(crate) mod verify;

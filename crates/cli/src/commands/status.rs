@@ -1,6 +1,7 @@
 //! `jackline status`: where a session stands.
 
 use anstyle::AnsiColor;
+use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::{Constraint, ConstraintKind, Summary};
 use jackline_journal::{FileStore, Opened};
@@ -8,6 +9,7 @@ use jackline_runtime::{Found, inspect, now};
 use serde_json::json;
 
 use super::select;
+use super::trial::Trial;
 use crate::args::StatusArgs;
 use crate::exit::Exit;
 use crate::terminal::{
@@ -29,15 +31,21 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
         Ok(found) => found,
         Err(exit) => return exit,
     };
-    let looked = inspect(&store, &found)
-        .and_then(|session| found.opened().map(|opened| (opened, session.summary())));
+    let looked = inspect(&store, &found).and_then(|session| {
+        let opened = found.opened()?;
+        Ok((opened, session.summary(), Trial::of(&found.journal, &opened.definition.lowered)?))
+    });
     match looked {
-        Ok((opened, summary)) if args.json => {
-            say_json(as_json(&found, opened, &summary));
+        Ok((opened, summary, trial)) if args.json => {
+            let mut status = as_json(&found, opened, &summary);
+            if let Some(status) = status.as_object_mut() {
+                status.insert("on_trial".to_owned(), trial.as_json());
+            }
+            say_json(status);
             Exit::Fine
         }
-        Ok((opened, summary)) => {
-            show(opened, &summary);
+        Ok((opened, summary, trial)) => {
+            show(opened, &summary, &trial);
             Exit::Fine
         }
         Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
@@ -109,12 +117,15 @@ fn phase(summary: &Summary) -> String {
     styled(colour.on_default(), text)
 }
 
-fn show(opened: &Opened, summary: &Summary) {
+fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
     let definition = &opened.definition.lowered;
     say(format!("{} {}", bold(&opened.session), phase(summary)));
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![format!("  {}", dim(name)), value]);
-    row("definition", definition.name.clone());
+    row(
+        "definition",
+        format!("{} {}", definition.name, dim(format!("({})", words::mode(definition.mode)))),
+    );
     if let Some(workspace) = &opened.place.workspace {
         row("workspace", plain(workspace, 80));
     }
@@ -175,6 +186,9 @@ fn show(opened: &Opened, summary: &Summary) {
             if ended.is_empty() { String::new() } else { format!(": {}", ended.join(", ")) }
         ),
     );
+    for (name, value) in trial.rows() {
+        row(name, value);
+    }
     for (call, tool) in &summary.in_flight {
         let call = call.as_ref().map_or("-", |call| call.as_str());
         row("in flight", format!("{} {}", plain(tool, 40), dim(plain(call, 40))));

@@ -198,3 +198,61 @@ fn a_call_in_flight_is_warned_about() {
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.starts_with("warning: session `s` has a call in flight"), "{run:?}");
 }
+
+const TRIAL: &str = "\
+extends: pack/git
+mode: observe
+modes: { no-deploy: enforce }
+limits: { steps: 6 }
+rules:
+  - { name: no-deploy, command: deploy, deny: No., examples: { deny: [deploy] } }
+  - { name: no-make, command: [make, deploy], deny: No., examples: { deny: [make] } }
+  - { name: careful, command: tag, ask: Sure?, examples: { ask: [tag] } }
+  - { name: watch, command: ls, observe: Seen., examples: { observe: [ls] } }
+";
+
+#[test]
+fn what_would_have_been_denied_is_counted_and_marked() {
+    let world = World::new(TRIAL);
+    let mut lines = Vec::new();
+    for (number, line) in
+        ["make", "make x", "tag", "ls", "deploy", "git push -f"].iter().enumerate()
+    {
+        lines.push(format!(
+            r#"{{"event":"tool_proposed","session":"s","call":"c{number}","tool":"Bash","args":{{"command":"{line}"}}}}"#
+        ));
+    }
+    world.stdio(&lines);
+    let status = world.jackline(&["status"]).stdout;
+    for row in [
+        "  definition  local/agent (observe)\n",
+        "  on trial    would have been denied: 4, asked: 1\n",
+        "  most by     no-make 3×, careful 1×, git/push-force 1×\n",
+        "  to enforce  `jackline enforce no-make`, or all with `jackline enforce`\n",
+    ] {
+        assert!(status.contains(row), "{row}{status}");
+    }
+    let json = world.jackline(&["status", "--json"]).verdicts().remove(0);
+    assert_eq!(
+        json["on_trial"],
+        serde_json::json!({"would_deny": 4, "would_ask": 1, "of_last_records": null,
+            "by": {"no-make": 3, "careful": 1, "git/push-force": 1}})
+    );
+    let log = world.jackline(&["log", "--objections"]).stdout;
+    assert!(log.contains("would deny  No. (rule `no-make`, at `make`)"), "{log}");
+    assert!(log.contains("would ask  Sure?"), "{log}");
+    // Beside what holds, what would have held.
+    assert!(
+        log.contains("deny  No. (rule `no-deploy`, at `deploy`)  would deny: No. (rule `no-make`"),
+        "{log}"
+    );
+    world.prove("s");
+}
+
+#[test]
+fn where_nothing_is_on_trial_nothing_is_said_of_it() {
+    let world = World::new("mode: observe\n");
+    world.stdio(&[r#"{"event":"session_started","session":"s"}"#]);
+    let status = world.jackline(&["status"]).stdout;
+    assert!(!status.contains("on trial"), "{status}");
+}

@@ -208,10 +208,12 @@ fn what_could_not_be_sent_is_in_the_next_record() {
     wait(|| failures(&world).lines().nth(1).map(drop));
     let notes = notes(&world).join("\n");
     assert!(
-        notes.contains("ask was not told: `echo no >&2; exit 3` ended with exit status: 3: no"),
+        notes.contains(
+            "nobody was told of `ask`: `echo no >&2; exit 3` ended with exit status: 3: no"
+        ),
         "{notes}"
     );
-    assert!(notes.contains("ask was not told: http://127.0.0.1:"), "{notes}");
+    assert!(notes.contains("nobody was told of `ask`: http://127.0.0.1:"), "{notes}");
     // The rest of an address may be a secret.
     assert!(!notes.contains("/hook"), "{notes}");
 }

@@ -3,6 +3,7 @@
 use jackline_engine::Mode;
 use jackline_engine::definition::{Checker, Limit, Notifier, Per, Redact, Rule, UnknownTools};
 
+use super::modes;
 use super::parts::{Parts, Said, with_trust};
 use super::{EffectiveLine, Layer, Layered, Standing, Subject};
 use crate::words;
@@ -99,6 +100,9 @@ impl Joining {
             policies: union_if(high.policies, low.policies, |policy| policy.section.is_none()),
             rules: {
                 let mut rules = self.join_rules(high.rules, low.rules, how);
+                if how == How::Override && low.mode.what == Mode::Observe {
+                    modes::follow(&mut rules, &high.modes, low.mode.by);
+                }
                 self.join_modes(&mut rules, &low.modes, how);
                 rules
             },

@@ -61,3 +61,17 @@ impl Joining {
 fn is_named(modes: &[Said<(String, Mode)>], rule: &str, name: &str, by: usize) -> bool {
     name != rule && modes.iter().any(|other| other.by == by && other.what.0 == rule)
 }
+
+/// Has the rules of a higher layer follow a lower one that observes and may
+/// override, apart from those that their own layer enforces by name.
+pub(super) fn follow(rules: &mut [Said<Rule>], named: &[Said<(String, Mode)>], by: usize) {
+    let is_named = |rule: &Rule| {
+        named.iter().any(|said| {
+            let (name, mode) = &said.what;
+            *mode == Mode::Enforce && means(name, &rule.name, &rule.origin)
+        })
+    };
+    for rule in rules.iter_mut().filter(|rule| rule.by < by && !is_named(&rule.what)) {
+        rule.what.mode = Mode::Observe;
+    }
+}

@@ -243,11 +243,23 @@ fn the_strongest_answer_to_unknown_tools_and_opaque_lines_wins() {
 fn a_rule_keeps_the_mode_of_its_layer() {
     let high = rules(Mode::Enforce, &[rule("a", Effect::Deny)]);
     let low = rules(Mode::Observe, &[rule("b", Effect::Deny)]);
-    for combined in [untrusted(&high, &low), trusted(&high, &low)] {
-        let modes: Vec<_> =
-            combined.definition.rules.iter().map(|rule| (rule.name.as_str(), rule.mode)).collect();
-        assert_eq!(modes, [("a", Mode::Enforce), ("b", Mode::Observe)]);
-    }
+    let modes = |combined: Combined| -> Vec<(String, Mode)> {
+        combined.definition.rules.iter().map(|rule| (rule.name.clone(), rule.mode)).collect()
+    };
+    let (a, b) = ("a".to_owned(), "b".to_owned());
+    assert_eq!(
+        modes(untrusted(&high, &low)),
+        [(a.clone(), Mode::Enforce), (b.clone(), Mode::Observe)]
+    );
+    // A file that is trusted has the last word on the mode, but for what the
+    // person enforces by name.
+    assert_eq!(
+        modes(trusted(&high, &low)),
+        [(a.clone(), Mode::Observe), (b.clone(), Mode::Observe)]
+    );
+    let high = Layered { modes: vec![(a.clone(), Mode::Enforce)], ..user(high) };
+    let combined = combine(vec![high, repository(low)], true);
+    assert_eq!(modes(combined), [(a, Mode::Enforce), (b, Mode::Observe)]);
 }
 
 #[test]

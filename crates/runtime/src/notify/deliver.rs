@@ -74,7 +74,7 @@ pub fn deliver(input: &mut dyn Read) -> io::Result<()> {
             continue;
         }
         for reason in send(&delivery) {
-            let text = format!("{} was not told: {reason}", delivery.notice.event.word());
+            let text = format!("nobody was told of `{}`: {reason}", delivery.notice.event.word());
             if let Some(place) = &place {
                 fail(place, &text)?;
             }
