@@ -1,5 +1,7 @@
 //! Modes of single rules and of packs.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
 use std::io;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! How a person is told.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use jackline_definition::load;
 use jackline_engine::definition::{Notifier, Occasion};
 
