@@ -31,6 +31,10 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Say what would be decided on a call, by which rule, and what passes instead
     Explain(ExplainArgs),
+    /// Have rules, packs, or the whole definition hold
+    Enforce(ModesArgs),
+    /// Have rules, packs, or the whole definition only write down what they would have done
+    Observe(ModesArgs),
     /// Let a repository's definition run commands and loosen your own
     Trust(TrustArgs),
     /// List what waits for a person, with the codes to answer it
@@ -66,6 +70,9 @@ pub(crate) enum Command {
     /// Run a verification by command to its end; started by the gate
     #[command(hide = true)]
     Verification(VerificationArgs),
+    /// Send notices that are on standard input; started by the gate
+    #[command(hide = true)]
+    Notify,
 }
 
 /// Which definition.
@@ -346,6 +353,23 @@ pub(crate) struct ControlArgs {
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) word: Word,
+}
+
+#[derive(Args)]
+#[command(after_help = "Protected files, pauses and a person's word hold in every mode.\n\n\
+Examples:\n  jackline enforce git/push-force\n  jackline enforce pack/git pack/secrets\n  \
+jackline observe\n\nExit codes: 0 it is so; 1 the file was not changed; 2 usage or bad input.")]
+pub(crate) struct ModesArgs {
+    /// Rules, as `jackline check` lists them, or packs, as pack/NAME [default: the definition's
+    /// own mode]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// The definition [default: jackline.yaml here or in a parent]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) definition: Option<PathBuf>,
+    /// Show what would be changed, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Args)]

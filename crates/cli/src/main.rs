@@ -36,6 +36,8 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Check(check) => commands::check::run(&check),
         Command::Explain(explain) => commands::explain::run(&explain),
+        Command::Enforce(modes) => commands::modes::enforce(&modes),
+        Command::Observe(modes) => commands::modes::observe(&modes),
         Command::Trust(trust) => commands::trust::run(&trust),
         Command::Pending(pending) => commands::pending::run(&pending),
         Command::Allow(allow) => commands::allow::run(&allow),
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Command::Backtest(backtest) => commands::backtest::run(&backtest),
         Command::Verify(verify) => commands::verify::run(&verify),
         Command::Verification(verification) => commands::verification::run(&verification),
+        Command::Notify => commands::notify::run(),
     };
     exit.into()
 }

@@ -96,6 +96,16 @@ pub(crate) fn bold(text: impl Display) -> String {
     styled(Style::new().bold(), text)
 }
 
+/// A line that was added.
+pub(crate) fn paint_added(text: impl Display) -> String {
+    styled(AnsiColor::Green.on_default(), text)
+}
+
+/// A line that was taken out.
+pub(crate) fn paint_removed(text: impl Display) -> String {
+    styled(AnsiColor::Red.on_default(), text)
+}
+
 /// Text from outside, made harmless for a terminal and cut to a width.
 pub(crate) fn plain(text: &str, width: usize) -> String {
     let acts = |c: char| {

@@ -88,13 +88,16 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use jackline_engine::Kind;
+    use jackline_engine::definition::Occasion;
 
     use super::*;
 
     #[test]
-    fn the_kinds_are_the_engines() {
+    fn kinds_and_occasions_are_the_engines() {
         let kinds: Vec<&str> = Kind::ALL.iter().map(|(name, _)| *name).collect();
         assert_eq!(KINDS, kinds);
+        let occasions: Vec<&str> = Occasion::ALL.iter().map(|(name, _)| *name).collect();
+        assert_eq!(OCCASIONS, occasions);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod finish;
 mod join;
+mod modes;
 #[cfg(test)]
 mod never_looser;
 mod parts;
@@ -14,7 +15,7 @@ mod parts;
 mod tests;
 mod tools;
 
-use jackline_engine::Definition;
+use jackline_engine::{Definition, Mode};
 
 use finish::finish;
 use join::{How, Joining};
@@ -51,6 +52,8 @@ pub struct Layered {
     pub file: String,
     /// What it demands.
     pub definition: Definition,
+    /// The modes it gives to rules and packs by name.
+    pub modes: Vec<(String, Mode)>,
 }
 
 /// Several layers as one.
@@ -100,6 +103,8 @@ pub enum Subject {
     Completion,
     /// Guidance.
     Feedback,
+    /// How a person is told.
+    Notify,
 }
 
 impl Subject {
@@ -114,6 +119,7 @@ impl Subject {
             Self::Rule => "rule",
             Self::Completion => "completion",
             Self::Feedback => "feedback",
+            Self::Notify => "notify",
         }
     }
 }

@@ -8,6 +8,7 @@ mod builtin;
 pub mod cel;
 mod compiled;
 mod diagnostic;
+mod edit;
 mod examples;
 mod extends;
 mod keys;
@@ -25,6 +26,7 @@ pub mod yaml;
 
 pub use compiled::{decode, encode};
 pub use diagnostic::{At, Diagnostic, Diagnostics};
+pub use edit::{EditError, set_mode};
 pub use extends::Files;
 pub use layers::{Combined, EffectiveLine, Layer, Layered, Standing, Subject, combine};
 pub use reference::reference;
@@ -32,7 +34,7 @@ pub use schema::schema;
 
 use std::path::{Path, PathBuf};
 
-use jackline_engine::Definition;
+use jackline_engine::{Definition, Mode};
 
 use crate::reader::Reader;
 
@@ -44,6 +46,8 @@ pub const FILE_NAME: &str = "jackline.yaml";
 pub struct Loaded {
     /// What the engine runs on.
     pub definition: Definition,
+    /// The modes it gives to rules and packs by name.
+    pub modes: Vec<(String, Mode)>,
     /// The files it extends, with their contents, in the order they were read.
     pub extended: Vec<(PathBuf, Vec<u8>)>,
     /// What is not wrong and yet worth knowing.
@@ -80,6 +84,7 @@ fn load_from(
             liveness::liveness(&lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
             Ok(Loaded {
                 definition: lowered.definition,
+                modes: lowered.modes,
                 extended: gathered.extended,
                 warnings: diagnostics.into_list(),
             })

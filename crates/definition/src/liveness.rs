@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jackline_engine::definition::{PolicyRule, Rule, RuleScope, Tool, UnknownTools};
 use jackline_engine::{Kind, Mode};
 
+use crate::lower::modes::pack_of;
 use crate::lower::{Lowered, LoweredRule};
 use crate::reader::Reader;
 use crate::source::Origin;
@@ -28,9 +29,15 @@ pub(crate) fn liveness(lowered: &Lowered, reader: &mut Reader<'_>) {
         }
     }
     for (name, at) in &lowered.idle {
-        let pack = name.split('/').next().unwrap_or_default();
+        let pack = name.trim_start_matches("pack/").split('/').next().unwrap_or_default();
         let message = format!("`{name}` is not in force here");
-        reader.complain_hint(*at, message, format!("nothing extends `pack/{pack}`"));
+        let extended = lowered.rules.iter().any(|rule| pack_of(&rule.rule.origin) == Some(pack));
+        let hint = if extended {
+            "`packs.off` has it switched off".to_owned()
+        } else {
+            format!("nothing extends `pack/{pack}`")
+        };
+        reader.complain_hint(*at, message, hint);
     }
     check_commands(lowered, reader);
 }
@@ -144,23 +151,23 @@ enum Reach<'a> {
     Tool(&'a str),
 }
 
-/// The strongest rule without a condition for each reach and command; an empty
-/// command is any.
+/// The strongest rule without a condition for each reach and command, apart by
+/// whether it holds; an empty command is any.
 struct Covers<'a> {
     lowered: &'a Lowered,
-    strongest: BTreeMap<(Reach<'a>, &'a str), &'a Rule>,
+    strongest: BTreeMap<(bool, Reach<'a>, &'a str), &'a Rule>,
 }
 
 impl<'a> Covers<'a> {
     fn new(rules: &'a [LoweredRule], lowered: &'a Lowered) -> Self {
-        let mut strongest: BTreeMap<(Reach<'a>, &'a str), &'a Rule> = BTreeMap::new();
+        let mut strongest: BTreeMap<(bool, Reach<'a>, &'a str), &'a Rule> = BTreeMap::new();
         for LoweredRule { rule, .. } in rules {
             let always = rule.when.as_ref().is_none_or(|when| when.constant() == Some(true));
-            if !always || rule.mode != Mode::Enforce {
+            if !always {
                 continue;
             }
             for command in commands(rule) {
-                let known = strongest.entry((reach(rule), command)).or_insert(rule);
+                let known = strongest.entry((holds(rule), reach(rule), command)).or_insert(rule);
                 if rule.effect > known.effect {
                     *known = rule;
                 }
@@ -179,8 +186,12 @@ impl<'a> Covers<'a> {
     fn covering(&self, rule: &Rule, command: &str) -> Option<&'a str> {
         self.reaches(rule).into_iter().find_map(|reach| {
             prefixes(command).find_map(|prefix| {
-                let by = *self.strongest.get(&(reach, prefix))?;
-                (by.name != rule.name && by.effect >= rule.effect).then_some(by.name.as_str())
+                let holding = self.strongest.get(&(true, reach, prefix));
+                let observed = self.strongest.get(&(false, reach, prefix));
+                let says_more = |by: &&&Rule| by.name != rule.name && by.effect >= rule.effect;
+                let observed = observed.filter(|_| !holds(rule));
+                let by = holding.filter(says_more).or_else(|| observed.filter(says_more))?;
+                Some(by.name.as_str())
             })
         })
     }
@@ -199,6 +210,10 @@ impl<'a> Covers<'a> {
             }
         }
     }
+}
+
+fn holds(rule: &Rule) -> bool {
+    rule.mode == Mode::Enforce
 }
 
 fn reach(rule: &Rule) -> Reach<'_> {

@@ -2,15 +2,17 @@
 
 pub(crate) mod completion;
 pub(crate) mod feedback;
+pub(crate) mod modes;
 pub(crate) mod policies;
 mod rules;
 mod tools;
 
 use jackline_engine::definition::{
-    Journal, Limit, Limits, Opaque, Per, Redact, Rules, Shell, UnknownTools,
+    Journal, Limit, Limits, Notifier, Occasion, Opaque, Per, Redact, Rules, Shell, UnknownTools,
 };
 use jackline_engine::{Definition, Mode, canonical};
 
+use modes::NamedMode;
 pub(crate) use rules::{Example, Given, LoweredRule, Run};
 pub(crate) use tools::Tools;
 
@@ -28,6 +30,8 @@ pub(crate) struct Lowered {
     pub(crate) rules: Vec<LoweredRule>,
     /// Rules of packs that are named and not extended.
     pub(crate) idle: Vec<(String, At)>,
+    /// The modes it gives to rules and packs by name.
+    pub(crate) modes: Vec<(String, Mode)>,
 }
 
 const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("observe", Mode::Observe)];
@@ -56,6 +60,7 @@ pub(crate) fn lower(
             "mode" => {
                 definition.mode = reader.word(node, "`mode`", &MODES).unwrap_or(definition.mode);
             }
+            "modes" => waiting.modes = modes::read(node, reader),
             "tools" => tools.declare(node, reader),
             "unknown_tools" => {
                 let words = [("allow", UnknownTools::Allow), ("deny", UnknownTools::Deny)];
@@ -78,6 +83,7 @@ pub(crate) fn lower(
                 }
             }
             "deadline" => waiting.deadline = Some(node),
+            "notify" => definition.notify = notify(node, reader).into_iter().collect(),
             "journal" => journal(node, &mut definition.journal, reader),
             // `version` and `extends` are read before files are put together.
             _ => {}
@@ -94,6 +100,7 @@ struct Waiting<'n> {
     read_before_write: Option<&'n Node>,
     rules: Option<&'n Node>,
     packs: Option<&'n Node>,
+    modes: Vec<NamedMode<'n>>,
     feedback: Option<&'n Node>,
     deadline: Option<&'n Node>,
 }
@@ -123,9 +130,12 @@ fn finish(
     });
     definition.tools = tools.to_list();
     let mut rules = waiting.rules.map_or_else(Vec::new, |node| rules::lower(node, &tools, reader));
-    let idle = waiting.packs.map_or_else(Vec::new, |node| rules::switch(node, &mut rules, reader));
+    let mut idle =
+        waiting.packs.map_or_else(Vec::new, |node| rules::switch(node, &mut rules, reader));
+    modes::set(&waiting.modes, definition.mode, &mut rules, &mut idle, reader);
     definition.rules = Rules::new(rules.iter().map(|lowered| lowered.rule.clone()).collect());
-    Lowered { definition, tools, rules, idle }
+    let modes = waiting.modes.iter().map(|named| (named.name.to_owned(), named.mode)).collect();
+    Lowered { definition, tools, rules, idle, modes }
 }
 
 fn name(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
@@ -185,6 +195,45 @@ fn limit(key: &str, node: &Node, reader: &mut Reader<'_>) -> Option<Limit> {
     }
     let max = reader.count(node, &format!("`limits.{key}`"))?;
     Some(Limit { max, soft: false, per: Per::Session })
+}
+
+/// How a person is told; none where nothing would tell them.
+fn notify(node: &Node, reader: &mut Reader<'_>) -> Option<Notifier> {
+    let all = Occasion::ALL.iter().map(|(_, occasion)| *occasion).collect();
+    let mut told =
+        Notifier { command: None, webhook: None, desktop: false, on: all, trusted: true };
+    for (key, node) in reader.fields(node, &keys::NOTIFY) {
+        match key {
+            "command" | "webhook" if node.value == NodeValue::Null => {}
+            "command" => {
+                told.command = reader.text(node, "`notify.command`").map(ToOwned::to_owned);
+            }
+            "webhook" => told.webhook = address(node, reader),
+            "desktop" => told.desktop = reader.flag(node, "`notify.desktop`").unwrap_or(false),
+            _ => {
+                told.on = reader
+                    .list(node, "`notify.on`")
+                    .iter()
+                    .filter_map(|item| reader.word(item, "an occasion", &Occasion::ALL))
+                    .collect();
+            }
+        }
+    }
+    (told.command.is_some() || told.webhook.is_some() || told.desktop).then_some(told)
+}
+
+/// Where a notice is posted to.
+fn address(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
+    let text = reader.text(node, "`notify.webhook`")?;
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let odd = |c: char| c.is_whitespace() || c.is_control() || "\"'\\".contains(c);
+    let fits = rest.is_some_and(|rest| !rest.starts_with(['/', '?', '#', ':']) && !rest.is_empty());
+    if !fits || text.contains(odd) {
+        let hint = "write it as `https://host/path`";
+        reader.complain_hint(node.at, "`notify.webhook` is no address of a web server", hint);
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 fn journal(node: &Node, journal: &mut Journal, reader: &mut Reader<'_>) {

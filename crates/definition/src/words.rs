@@ -1,8 +1,8 @@
 //! A lowered definition in words for people, one line a demand.
 
 use jackline_engine::definition::{
-    Cap, Checker, Effect, FeedbackProvider, Limit, Limits, Opaque, Per, PolicyRule, Redact, Rule,
-    RuleScope, Speech, Tool, UnknownTools,
+    Cap, Checker, Effect, FeedbackProvider, Limit, Limits, Notifier, Opaque, Per, PolicyRule,
+    Redact, Rule, RuleScope, Speech, Tool, UnknownTools,
 };
 use jackline_engine::{Kind, Mode};
 
@@ -152,6 +152,29 @@ pub fn feedback(provider: &FeedbackProvider) -> String {
     .flatten()
     .collect();
     format!("tells the agent {said} {}", when.join(" or "))
+}
+
+/// How a person is told, and of what. Of an address only the host is shown: the
+/// rest is often a secret.
+pub fn notifier(told: &Notifier) -> String {
+    let command = told.command.as_ref().map(|line| format!("by `{}`", quoted(line)));
+    let webhook = told.webhook.as_ref().map(|address| format!("by {}", host(address)));
+    let desktop = told.desktop.then(|| "on the desktop".to_owned());
+    let ways: Vec<String> = [command, webhook, desktop].into_iter().flatten().collect();
+    let on: Vec<&str> = told.on.iter().map(|occasion| occasion.word()).collect();
+    let on = if on.is_empty() { "nothing".to_owned() } else { on.join(", ") };
+    let waits = !told.trusted && (told.command.is_some() || told.webhook.is_some());
+    let waits = if waits { " (not run until trusted)" } else { "" };
+    format!("tells a person {} of {on}{waits}", ways.join(" and "))
+}
+
+/// The server of an address.
+pub fn host(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // What stands before it may be a password.
+    let host = host.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}")
 }
 
 fn quoted(text: &str) -> String {

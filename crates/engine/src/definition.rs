@@ -26,7 +26,7 @@ pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
 pub struct Definition {
     /// `namespace/key`.
     pub name: String,
-    /// Whether verdicts hold.
+    /// Whether verdicts hold; rules have modes of their own.
     pub mode: Mode,
     /// The tools that are declared or governed.
     pub tools: Vec<Tool>,
@@ -51,6 +51,8 @@ pub struct Definition {
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
     pub feedback_bytes_max: u32,
+    /// Who is told of what; the engine does not look at it.
+    pub notify: Vec<Notifier>,
     /// How the journal is kept; the engine does not look at it.
     pub journal: Journal,
 }
@@ -71,6 +73,7 @@ impl Default for Definition {
             limits: Limits::default(),
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
+            notify: Vec::new(),
             journal: Journal::default(),
         }
     }
@@ -199,6 +202,53 @@ pub enum PolicyRule {
         /// The name it is registered under.
         name: String,
     },
+}
+
+/// How a person is told that they are needed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notifier {
+    /// A command line that is run with the notice.
+    pub command: Option<String>,
+    /// An address that the notice is posted to.
+    pub webhook: Option<String>,
+    /// Whether the client shows it on the person's desktop, where it can.
+    pub desktop: bool,
+    /// What they are told of.
+    pub on: Vec<Occasion>,
+    /// Whether a person lets the command run and the address be posted to.
+    pub trusted: bool,
+}
+
+/// What a person can be told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Occasion {
+    /// A call waits for them.
+    Ask,
+    /// The session is paused.
+    Pause,
+    /// The session was ended, or a turn ended and not as done.
+    Stop,
+    /// The agent has finished.
+    Done,
+    /// The guard can't answer.
+    GuardBroken,
+}
+
+impl Occasion {
+    /// All of them, with their words.
+    pub const ALL: [(&str, Self); 5] = [
+        ("ask", Self::Ask),
+        ("pause", Self::Pause),
+        ("stop", Self::Stop),
+        ("done", Self::Done),
+        ("guard_broken", Self::GuardBroken),
+    ];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
+    }
 }
 
 /// How the journal is kept.

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use arbitrary::Unstructured;
 use jackline_definition::load;
-use jackline_engine::definition::{Checker, Limit, Limits, Per, Policy, PolicyRule};
+use jackline_engine::definition::{Checker, Limit, Limits, Per, Policy, PolicyRule, Rule, Rules};
 use jackline_engine::json::parse_strict;
 use jackline_engine::wire::parse_recorded;
 use jackline_engine::{
@@ -58,7 +58,9 @@ fn parse(bytes: &[u8]) -> (Arc<Definition>, Vec<Move>) {
 static DEFINITIONS: LazyLock<[Arc<Definition>; 3]> = LazyLock::new(|| {
     let wide = load(include_bytes!("../../bench/definition.yaml"), "definition.yaml").unwrap();
     let tight = tighten(wide.clone());
-    let observing = Definition { mode: Mode::Observe, ..tight.clone() };
+    let rules = tight.rules.iter().map(|rule| Rule { mode: Mode::Observe, ..rule.clone() });
+    let rules = Rules::new(rules.collect());
+    let observing = Definition { mode: Mode::Observe, rules, ..tight.clone() };
     [wide, tight, observing].map(Arc::new)
 });
 

@@ -67,14 +67,16 @@ impl JournalFile {
         self.for_each_from(0, each)
     }
 
-    /// The same for the lines of the last so many bytes.
-    pub fn for_each_last<E: From<StoreError>>(
+    /// The same for the lines that begin in the last so many bytes, so that a
+    /// long journal costs no more than a short one.
+    pub fn for_each_of_last<E: From<StoreError>>(
         &self,
         bytes: u64,
         each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let from = line_start(&self.file, self.bytes.saturating_sub(bytes));
-        self.for_each_from(from.context("read", &self.path)?, each)
+        let from =
+            line_start(&self.file, self.bytes.saturating_sub(bytes)).context("read", &self.path)?;
+        self.for_each_from(from, each)
     }
 
     fn for_each_from<E: From<StoreError>>(

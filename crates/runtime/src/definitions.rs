@@ -196,6 +196,11 @@ impl Definitions {
         Switch::of(self.state_home.as_deref())
     }
 
+    /// Where the guard keeps its state, as it was given.
+    pub(crate) fn given_home(&self) -> Option<&Path> {
+        self.state_home.as_deref()
+    }
+
     /// Where the guard keeps its state.
     pub(crate) fn state_home(&self) -> Option<PathBuf> {
         self.state_home.as_deref().map(real)
@@ -391,6 +396,7 @@ impl Definitions {
                 layer: source.layer,
                 file: source.file.display().to_string(),
                 definition: loaded.definition,
+                modes: loaded.modes,
             });
         }
         Ok(Parsed { survey, layers, warnings })
@@ -450,10 +456,14 @@ impl Definitions {
 pub fn load_file(file: &Path) -> Result<(Loaded, Digest), DefinitionError> {
     let source = std::fs::read(file)
         .map_err(|source| DefinitionError::Unreadable { path: file.to_owned(), source })?;
-    let loaded =
-        load_with(&source, file, &mut Reading::default()).map_err(DefinitionError::Invalid)?;
+    let loaded = load_source(&source, file)?;
     let checksum = survey::checksum(&source, &loaded.extended);
     Ok((loaded, checksum))
+}
+
+/// One file by itself, as if it held these contents.
+pub fn load_source(source: &[u8], file: &Path) -> Result<Loaded, DefinitionError> {
+    load_with(source, file, &mut Reading::default()).map_err(DefinitionError::Invalid)
 }
 
 /// `jackline.yaml` here or in a parent.

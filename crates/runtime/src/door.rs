@@ -70,6 +70,11 @@ impl Runtime {
             return Answer { json: render(&verdict), outcome: Outcome::Refused };
         }
         self.note(Note::Fault { kind: kind.to_owned(), reason: fault.to_string() });
+        let reason = fault.to_string();
+        // Whom to tell is asked of what may be what broke.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            self.notice_broken(&session, named.as_deref(), &reason);
+        }));
         let message = format!("the guard is broken, not the call: {fault}");
         let remedy = format!("{remedy}; {WAY_OUT}");
         let off = self.is_off(named.as_deref());

@@ -18,6 +18,7 @@ mod git;
 mod home;
 mod inspect;
 mod live;
+mod notify;
 mod off;
 mod redact;
 mod replay;
@@ -34,7 +35,9 @@ pub use backtest::{
     Backtest, BacktestOutcome, BacktestRun, BacktestStep, Lack, Undecidable, name_of,
 };
 pub use clock::{boot_number, now};
-pub use definitions::{DefinitionError, Definitions, Effective, Resolved, find_file, load_file};
+pub use definitions::{
+    DefinitionError, Definitions, Effective, Resolved, find_file, load_file, load_source,
+};
 pub use door::{Answer, Outcome};
 pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
@@ -43,6 +46,7 @@ pub use extensions::{
 pub use home::{HomeError, LayerFiles, claude_home, find_program, home, person, state_home};
 pub use inspect::inspect;
 pub use live::Saved;
+pub use notify::{Notice, deliver};
 pub use off::{OFF_MS, OFF_MS_MAX, Off, OffError, Switch, off_now, switch_off, switch_on};
 pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};

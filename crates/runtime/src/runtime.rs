@@ -20,6 +20,7 @@ use crate::extensions::Extensions;
 use crate::facts::{World, gather};
 use crate::home::home;
 use crate::live::Live;
+use crate::notify::{Happened, Notice, Notices, take_undelivered};
 use crate::off::Switch;
 use crate::redact::{redact, redact_text};
 use crate::restore::{self, Was};
@@ -86,6 +87,7 @@ pub struct Runtime {
     extensions: Extensions,
     verifications: Verifications,
     switch: Switch,
+    notices: Notices,
     deadline: Option<Timestamp>,
     directory: PathBuf,
     /// The sessions at work, the one that was asked last at the end.
@@ -108,6 +110,7 @@ impl Runtime {
             definitions,
             extensions: Extensions::default(),
             verifications: Verifications::default(),
+            notices: Notices::default(),
             deadline: None,
             directory,
             live: Vec::new(),
@@ -131,6 +134,14 @@ impl Runtime {
     #[must_use]
     pub fn with_verifier(mut self, program: PathBuf) -> Self {
         self.verifications = Verifications::by(program);
+        self
+    }
+
+    /// Sets the program that sends notices: given the word `notify`, it calls
+    /// [`deliver`](crate::deliver) on its standard input.
+    #[must_use]
+    pub fn with_notifier(mut self, program: PathBuf) -> Self {
+        self.notices = Notices::by(program);
         self
     }
 
@@ -161,8 +172,19 @@ impl Runtime {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Does what may wait until after an answer: makes room for new sessions.
+    /// What the client may show on the person's desktop, since this was last
+    /// asked. Commands and webhooks are not waiting here; [`Self::tidy`] has
+    /// them sent.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        self.notices.take()
+    }
+
+    /// Does what may wait until after an answer: has notices sent, and makes
+    /// room for new sessions.
     pub fn tidy(&mut self) {
+        if let Err(reason) = self.notices.send(self.definitions.given_home()) {
+            self.note(Note::Fault { kind: "notify".to_owned(), reason });
+        }
         if let Some(keep) = self.untidy.take()
             && let Err(error) = self.store.prune(&keep, clock::now().wall)
         {
@@ -309,8 +331,39 @@ impl Runtime {
         // the call, a file that is still changed would pass for a person's work.
         let damaged = live.session.gives_back(event, &facts);
         self.give_back(live, &damaged);
+        for reason in self.definitions.given_home().map(take_undelivered).unwrap_or_default() {
+            self.note(Note::Fault { kind: "notify".to_owned(), reason });
+        }
         self.append(live, event, &facts, &verdict, &json)?;
+        self.notice(live, event, &verdict, facts.now.wall);
         Ok(json)
+    }
+
+    /// Keeps what a person should know of a verdict.
+    fn notice(&mut self, live: &Live, event: &Event, verdict: &Verdict, at: Timestamp) {
+        let definition = live.session.definition();
+        if definition.notify.is_empty() {
+            return;
+        }
+        let workspace = live.session.place().workspace.as_deref();
+        let happened = Happened { session: &live.id, workspace, at };
+        let stops = matches!(event.kind, EventKind::StopProposed { .. });
+        let paused = stops && live.session.summary().phase == "paused";
+        if let Some(notice) = happened.notice(event, verdict, paused) {
+            self.notices.add(definition, &notice);
+        }
+    }
+
+    /// Keeps that the guard is broken, for those whom the definition of the
+    /// workspace tells, or the last good one.
+    pub(crate) fn notice_broken(&mut self, session: &SessionId, named: Option<&str>, reason: &str) {
+        let workspace = self.directory.join(named.unwrap_or("."));
+        let workspace = workspace.canonicalize().unwrap_or(workspace);
+        let Ok(Resolved { definition, .. }) = self.definitions.resolve(&workspace) else { return };
+        let shown = workspace.display().to_string();
+        let at = clock::now().wall;
+        let happened = Happened { session, workspace: Some(&shown), at };
+        self.notices.add(&definition, &happened.broken(reason));
     }
 
     /// Gives protected files back.
@@ -408,6 +461,10 @@ impl Runtime {
         }
         if let Some(reason) = broken {
             self.warn_broken(&event.session, &checksum, &reason);
+            let shown = workspace.display().to_string();
+            let at = clock::now().wall;
+            let happened = Happened { session: &event.session, workspace: Some(&shown), at };
+            self.notices.add(&definition, &happened.outdated(&reason));
         }
         let shown = |path: PathBuf| path.display().to_string();
         let opening = Opened {

@@ -216,7 +216,7 @@ fn shown(file: &Path) -> String {
 fn mode(definition: &Definition) -> &'static str {
     match definition.mode {
         Mode::Enforce => "enforce",
-        Mode::Observe => "observe (nothing is blocked)",
+        Mode::Observe => "observe (no call is held up, but by what is enforced by name)",
     }
 }
 
@@ -236,6 +236,7 @@ fn describe(definition: &Definition) -> Vec<String> {
         lines.extend(limit.map(|limit| words::limit(key, limit)));
     }
     lines.extend(definition.feedback.iter().map(words::feedback));
+    lines.extend(definition.notify.iter().map(words::notifier));
     lines
 }
 

@@ -164,7 +164,13 @@ fn verdict(record: &EventRecord) -> String {
         }
         Some(Completion::Unverified { reason }) => Some(format!("unverified: {reason}")),
     };
-    let reasons = verdict.violations.iter().map(|violation| plain(&violation.message, 90));
+    let reasons = verdict.violations.iter().map(|violation| {
+        // One that is only observed, beside others that hold.
+        let on_trial = !violation.enforced && verdict.enforced == Some(true);
+        let would = format!("would {}: ", violation.decision.word());
+        let mark = if on_trial { dim(would) } else { String::new() };
+        format!("{mark}{}", plain(&violation.message, 90))
+    });
     let stop = verdict.stop.iter().map(ToString::to_string);
     let said = verdict.constraints.iter().map(|it| format!("{} {}", it.id, effect(it)));
     let feedback = verdict.feedback.iter().map(|said| plain(&said.summary, 90));
@@ -183,6 +189,8 @@ fn verdict(record: &EventRecord) -> String {
 pub(super) fn describe(note: &Note) -> String {
     match note {
         Note::Repaired { bytes } => format!("a torn tail of {bytes} bytes was removed"),
+        // The guard answered; it is the person who does not know.
+        Note::Fault { kind, reason } if kind == "notify" => plain(reason, 200),
         Note::Fault { reason, .. } => format!("the guard could not answer: {}", plain(reason, 90)),
         Note::Malformed { line, reason } => format!("line {line}: {}", plain(reason, 90)),
         Note::GivenBack { path, kept } => {

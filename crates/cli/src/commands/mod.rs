@@ -9,6 +9,8 @@ pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod log;
+pub(crate) mod modes;
+pub(crate) mod notify;
 pub(crate) mod off;
 pub(crate) mod on;
 pub(crate) mod pending;
@@ -18,6 +20,7 @@ pub(crate) mod replay;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stdio;
+pub(crate) mod trial;
 pub(crate) mod trust;
 pub(crate) mod verification;
 pub(crate) mod verify;
@@ -28,6 +31,13 @@ use jackline_runtime::{Found, SelectError, Sessions};
 use crate::args::SessionsArgs;
 use crate::exit::Exit;
 use crate::terminal::{fail, here, sessions};
+
+/// Refuses a control that opens something where an agent is the one who asks.
+/// Every such command begins with this.
+#[expect(clippy::unnecessary_wraps, reason = "nobody is known to be an agent yet")]
+fn refuse_to_agents(_command: &str) -> Result<(), Exit> {
+    Ok(())
+}
 
 /// The session a person means.
 fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {

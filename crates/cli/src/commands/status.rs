@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anstyle::AnsiColor;
+use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::{Constraint, ConstraintKind, Summary};
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
@@ -12,6 +13,7 @@ use serde_json::json;
 use super::log::describe;
 use super::person::{in_words, off_in_words};
 use super::select;
+use super::trial::Trial;
 use crate::args::StatusArgs;
 use crate::exit::Exit;
 use crate::terminal::{
@@ -33,15 +35,21 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
         Ok(found) => found,
         Err(exit) => return exit,
     };
-    let looked = inspect(&store, &found)
-        .and_then(|session| found.opened().map(|opened| (opened, session.summary())));
+    let looked = inspect(&store, &found).and_then(|session| {
+        let opened = found.opened()?;
+        Ok((opened, session.summary(), Trial::of(&found.journal, &opened.definition.lowered)?))
+    });
     match looked {
-        Ok((opened, summary)) if args.json => {
-            say_json(as_json(&found, opened, &summary));
+        Ok((opened, summary, trial)) if args.json => {
+            let mut status = as_json(&found, opened, &summary);
+            if let Some(status) = status.as_object_mut() {
+                status.insert("on_trial".to_owned(), trial.as_json());
+            }
+            say_json(status);
             Exit::Fine
         }
-        Ok((opened, summary)) => {
-            show(opened, &summary);
+        Ok((opened, summary, trial)) => {
+            show(opened, &summary, &trial);
             say_faults(&found);
             Exit::Fine
         }
@@ -125,12 +133,15 @@ fn phase(summary: &Summary) -> String {
     styled(colour.on_default(), text)
 }
 
-fn show(opened: &Opened, summary: &Summary) {
+fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
     let definition = &opened.definition.lowered;
     say(format!("{} {}", bold(&opened.session), phase(summary)));
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![format!("  {}", dim(name)), value]);
-    row("definition", definition.name.clone());
+    row(
+        "definition",
+        format!("{} {}", definition.name, dim(format!("({})", words::mode(definition.mode)))),
+    );
     if let Some(workspace) = &opened.place.workspace {
         row("workspace", plain(workspace, 80));
     }
@@ -198,6 +209,9 @@ fn show(opened: &Opened, summary: &Summary) {
             if ended.is_empty() { String::new() } else { format!(": {}", ended.join(", ")) }
         ),
     );
+    for (name, value) in trial.rows() {
+        row(name, value);
+    }
     for (call, tool) in &summary.in_flight {
         let call = call.as_ref().map_or("-", |call| call.as_str());
         row("in flight", format!("{} {}", plain(tool, 40), dim(plain(call, 40))));
@@ -217,7 +231,7 @@ const FAULT_BYTES: u64 = 1 << 20;
 fn say_faults(found: &Found) {
     let mut lately: Vec<String> = Vec::new();
     let read = JournalFile::open(&found.journal).and_then(|journal| {
-        journal.for_each_last(FAULT_BYTES, |line| {
+        journal.for_each_of_last(FAULT_BYTES, |line| {
             if let Line::Event(record) = parse_record(line)? {
                 let when = ago(record.event.at.unwrap_or(record.facts.now.wall));
                 let faults = record.notes.iter().filter(|note| matches!(note, Note::Fault { .. }));

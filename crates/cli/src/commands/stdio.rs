@@ -48,7 +48,7 @@ fn start(args: &StdioArgs) -> Result<(Runtime, SessionId), Exit> {
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
     let mut runtime = Runtime::new(Box::new(store), definitions, here()).with_deadline(deadline);
     if let Ok(jackline) = std::env::current_exe() {
-        runtime = runtime.with_verifier(jackline);
+        runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }
     Ok((runtime, session))
 }

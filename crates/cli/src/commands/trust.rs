@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use jackline_definition::Standing;
+use jackline_definition::{Standing, words};
 use jackline_engine::Digest;
 use jackline_engine::definition::Checker;
 use jackline_runtime::{
@@ -135,7 +135,15 @@ fn describe(effective: &Effective, name: &str, checksum: &Digest) {
     say(bold(name));
     say(dim(format!("  checksum {checksum}")));
     let completion = effective.combined.definition.completion.as_ref();
-    let commands = completion.map(waiting).unwrap_or_default();
+    let told = effective.combined.definition.notify.iter().filter(|told| !told.trusted);
+    let commands: Vec<&str> = completion
+        .map(waiting)
+        .unwrap_or_default()
+        .into_iter()
+        .chain(told.clone().filter_map(|told| told.command.as_deref()))
+        .collect();
+    let posts: Vec<String> =
+        told.filter_map(|told| told.webhook.as_deref().map(words::host)).collect();
     let loosens: Vec<String> = effective
         .combined
         .decisions
@@ -149,11 +157,15 @@ fn describe(effective: &Effective, name: &str, checksum: &Digest) {
         say("would run on this machine:");
         commands.iter().for_each(|line| say(format!("  `{}`", plain(line, LINE_MAX))));
     }
+    if !posts.is_empty() {
+        say("would post what happens to:");
+        posts.iter().for_each(|host| say(format!("  {}", plain(host, LINE_MAX))));
+    }
     if !loosens.is_empty() {
         say("would loosen:");
         loosens.iter().for_each(|line| say(format!("  {}", plain(line, LINE_MAX))));
     }
-    if commands.is_empty() && loosens.is_empty() {
+    if commands.is_empty() && posts.is_empty() && loosens.is_empty() {
         say("would run nothing and loosen nothing: it needs no trust as it is");
     }
 }

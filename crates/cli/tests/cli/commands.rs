@@ -146,7 +146,7 @@ fn status_shows_where_a_session_stands() {
         0,
         "\
 s1 running
-  definition  acme/coder
+  definition  acme/coder (enforce)
   workspace  WORK
   started  AGO (2001-01-01T00:00:00Z)
   lasted  7 s
@@ -164,6 +164,7 @@ s1 running
     assert_eq!(
         shown,
         json!({"session": "s1", "workspace": world.work(), "modified": null,
+            "on_trial": {"would_deny": 0, "would_ask": 0, "by": {}, "of_last_records": null},
             "definition": {"name": "acme/coder", "checksum": CHECKSUM, "mode": "enforce"},
             "summary": {"phase": "running", "seq": 8, "started": "2001-01-01T00:00:00Z",
                 "elapsed_ms": 7000, "steps": 4, "epoch": 0,

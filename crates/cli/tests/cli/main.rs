@@ -21,6 +21,8 @@ mod explain;
 mod git_state;
 mod init;
 mod layers;
+mod modes;
+mod notify;
 mod parallel_work;
 mod protected_files;
 mod support;

@@ -41,7 +41,12 @@ pub(crate) static RULE: Keys = Keys {
             "none",
             "What passes instead; a command line where the rule looks at those.",
         ),
-        key("mode", Word(MODES), "`enforce`", "`observe` writes down what it would have done."),
+        key(
+            "mode",
+            Word(MODES),
+            "the definition's",
+            "`observe` writes down what it would have done. `modes` has the last word.",
+        ),
         key(
             "examples",
             Map(&EXAMPLES),

@@ -49,7 +49,13 @@ pub(crate) static ROOT: Keys = Keys {
             "mode",
             Word(MODES),
             "`enforce`",
-            "Whether verdicts hold. `observe` decides the same, writes it down and blocks nothing.",
+            "Whether verdicts hold. `observe` decides the same, writes it down and holds up no call; protected files, pauses and a person's word hold all the same.",
+        ),
+        key(
+            "modes",
+            Names(0, "rule or pack", &Word(MODES)),
+            "none",
+            "Modes of single rules and of packs (`pack/git`) by name, over `mode`. What names a rule itself goes before what names its pack.",
         ),
         key(
             "tools",
@@ -101,6 +107,7 @@ pub(crate) static ROOT: Keys = Keys {
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
+        key("notify", Map(&NOTIFY), "", "How a person is told that they are needed."),
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
     later: &[
@@ -118,7 +125,6 @@ pub(crate) static ROOT: Keys = Keys {
         "models",
         "advisor",
         "identity",
-        "notify",
         "prices",
     ],
     needs: &[],
@@ -404,6 +410,42 @@ pub(crate) static FILE_CREATED: Keys = Keys {
     needs: &[Needs::All(&["path"])],
 };
 
+/// What a person can be told of.
+pub(crate) const OCCASIONS: &[&str] = &["ask", "pause", "stop", "done", "guard_broken"];
+
+pub(crate) static NOTIFY: Keys = Keys {
+    id: "notify",
+    of: "`notify`",
+    doc: "A notice is sent after the agent has its answer, by a process of its own. In the definition of a repository, \
+          `command` and `webhook` do nothing until a person says `jackline trust`.",
+    known: &[
+        key(
+            "command",
+            OneOf(&[Text, Nothing]),
+            "none",
+            "A command line that is run with the notice as JSON on its standard input, and `JACKLINE_EVENT`, `JACKLINE_TEXT` and `JACKLINE_SESSION` in its environment. It may take 30 seconds.",
+        ),
+        key(
+            "webhook",
+            OneOf(&[
+                Form("^https?://[^/?#:\\s\"'\\\\][^\\s\"'\\\\]*$", "an address (`https://…`)"),
+                Nothing,
+            ]),
+            "none",
+            "An address that the notice is posted to as JSON, by `curl`.",
+        ),
+        key(
+            "desktop",
+            Flag,
+            "`false`",
+            "Whether the client shows it on the desktop, where it can.",
+        ),
+        key("on", List(0, &Word(OCCASIONS)), "all of them", "What a person is told of."),
+    ],
+    later: &[],
+    needs: &[],
+};
+
 pub(crate) static JOURNAL: Keys = Keys {
     id: "journal",
     of: "`journal`",
@@ -451,5 +493,6 @@ pub(crate) static ALL: &[&Keys] = &[
     &PROVIDER,
     &FILE_CREATED,
     &DEADLINE,
+    &NOTIFY,
     &JOURNAL,
 ];

@@ -20,6 +20,7 @@ pub(super) fn finish(mut parts: Parts, joining: Joining) -> Combined {
     // Sections come before what is said of all tools.
     parts.policies.sort_by_key(|policy| policy.what.section.is_none());
     let mut decisions = lines(&parts, &joining);
+    decisions.extend(joining.named);
     decisions.extend(joining.ignored);
     let definition = definition(parts);
     let problems = problems(&definition);
@@ -52,6 +53,7 @@ fn definition(parts: Parts) -> Definition {
         completion_cap: parts.cap.map_or(default.completion_cap, |cap| cap.what),
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
+        notify: plain(parts.notify),
         journal: Journal {
             redact: parts.redact.what,
             retain_days: parts.retain_days.what,
@@ -179,6 +181,9 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     }
     for provider in &parts.feedback {
         add(Subject::Feedback, words::feedback(&provider.what), provider.by);
+    }
+    for told in &parts.notify {
+        add(Subject::Notify, words::notifier(&told.what), told.by);
     }
     for rule in &parts.rules {
         let mut line = joining.line(Subject::Rule, words::rule(&rule.what), rule.by);

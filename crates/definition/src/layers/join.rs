@@ -1,8 +1,9 @@
 //! Two layers as one.
 
 use jackline_engine::Mode;
-use jackline_engine::definition::{Checker, Limit, Per, Redact, Rule, UnknownTools};
+use jackline_engine::definition::{Checker, Limit, Notifier, Per, Redact, Rule, UnknownTools};
 
+use super::modes;
 use super::parts::{Parts, Said, with_trust};
 use super::{EffectiveLine, Layer, Layered, Standing, Subject};
 use crate::words;
@@ -20,12 +21,14 @@ pub(super) enum How {
 pub(super) struct Joining {
     pub(super) sources: Vec<(Layer, String)>,
     pub(super) ignored: Vec<EffectiveLine>,
+    /// Modes by which a layer tightens another's rules.
+    pub(super) named: Vec<EffectiveLine>,
 }
 
 impl Joining {
     pub(super) fn new(layers: &[Layered]) -> Self {
         let sources = layers.iter().map(|layered| (layered.layer, layered.file.clone()));
-        Self { sources: sources.collect(), ignored: Vec::new() }
+        Self { sources: sources.collect(), ignored: Vec::new(), named: Vec::new() }
     }
 
     /// The layer with a number.
@@ -63,7 +66,7 @@ impl Joining {
     }
 
     /// Writes down that a demand gives way to a trusted repository's.
-    fn replaced(&mut self, subject: Subject, text: String, by: usize, to: usize) {
+    pub(super) fn replaced(&mut self, subject: Subject, text: String, by: usize, to: usize) {
         self.ignore(subject, text, by, to, "says otherwise, and its file is trusted");
     }
 
@@ -95,7 +98,15 @@ impl Joining {
             ),
             protected: union(high.protected, low.protected),
             policies: union_if(high.policies, low.policies, |policy| policy.section.is_none()),
-            rules: self.join_rules(high.rules, low.rules, how),
+            rules: {
+                let mut rules = self.join_rules(high.rules, low.rules, how);
+                if how == How::Override && low.mode.what == Mode::Observe {
+                    modes::follow(&mut rules, &high.modes, low.mode.by);
+                }
+                self.join_modes(&mut rules, &low.modes, how);
+                rules
+            },
+            modes: high.modes.into_iter().chain(low.modes).collect(),
             completion: join_checks(high.completion, low.completion),
             cap: match (high.cap, low.cap) {
                 (Some(high), Some(low)) => Some(self.join_setting(
@@ -123,6 +134,7 @@ impl Joining {
                 |value| format!("feedback_bytes_max: {value}"),
                 "has the smaller one",
             ),
+            notify: join_notifiers(high.notify, low.notify),
             redact: self.join_setting(
                 high.redact,
                 low.redact,
@@ -260,6 +272,18 @@ fn join_checks(mut high: Vec<Said<Checker>>, low: Vec<Said<Checker>>) -> Vec<Sai
         let plain = with_trust(check.what.clone(), false);
         if !high.iter().any(|known| with_trust(known.what.clone(), false) == plain) {
             high.push(check);
+        }
+    }
+    high
+}
+
+/// Everybody who is told. Where both tell in the same way, that is the higher
+/// layer's, which needs no trust.
+fn join_notifiers(mut high: Vec<Said<Notifier>>, low: Vec<Said<Notifier>>) -> Vec<Said<Notifier>> {
+    for told in low {
+        let trusted = Notifier { trusted: true, ..told.what.clone() };
+        if !high.iter().any(|known| known.what == told.what || known.what == trusted) {
+            high.push(told);
         }
     }
     high

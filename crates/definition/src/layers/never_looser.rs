@@ -8,8 +8,8 @@ use jackline_engine::definition::{
 use jackline_engine::{Definition, Kind, Mode};
 use proptest::prelude::*;
 
-use super::combine;
 use super::tests::{command, condition, managed, repository, rule, user};
+use super::{Layered, combine};
 
 const NAMES: [&str; 6] = ["Bash", "Write", "run", "pay", "think", "mcp_x"];
 
@@ -64,6 +64,7 @@ fn a_rule() -> impl Strategy<Value = Rule> {
     (name, prop::sample::select(effects.to_vec()), scope, any::<bool>(), any::<bool>()).prop_map(
         |(name, effect, scope, enforce, always)| Rule {
             scope,
+            origin: if name == "r3" { "pack p" } else { "f" }.to_owned(),
             mode: if enforce { Mode::Enforce } else { Mode::Observe },
             when: always.then(|| condition("true")),
             ..rule(name, effect)
@@ -164,8 +165,7 @@ fn resolves(definition: &Definition, name: &str) -> bool {
 fn assert_no_looser(high: &Definition, combined: &Definition) {
     for rule in &high.rules {
         let kept = combined.rules.iter().find(|kept| kept.name == rule.name).unwrap();
-        let holds = high.mode == Mode::Enforce && rule.mode == Mode::Enforce;
-        assert!(!holds || kept.mode == Mode::Enforce);
+        assert!(rule.mode == Mode::Observe || kept.mode == Mode::Enforce);
         assert_eq!(
             Rule { mode: kept.mode, ..rule.clone() },
             Rule { origin: rule.origin.clone(), ..kept.clone() }
@@ -201,7 +201,7 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
         || high.unknown_tools == UnknownTools::Deny
         || high.shell.opaque > Opaque::Allow
         || high.tools.iter().any(|tool| !tool.idempotent)
-        || high.rules.iter().any(|rule| rule.mode == Mode::Enforce);
+        || !high.feedback.is_empty();
     assert!(!governs || high.mode == Mode::Observe || combined.mode == Mode::Enforce);
     NAMES.iter().for_each(|name| assert_means_the_same(name, high, combined));
 }
@@ -228,11 +228,23 @@ fn assert_means_the_same(name: &str, high: &Definition, combined: &Definition) {
     assert_eq!(kept, Tool { idempotent, ..before.clone() }, "{name}");
 }
 
+/// Modes by name, of rules that are there and of others.
+fn some_modes() -> impl Strategy<Value = Vec<(String, Mode)>> {
+    let name = prop::sample::select(&["r1", "r2", "pack/p"][..]).prop_map(ToOwned::to_owned);
+    let mode = prop::sample::select(&[Mode::Enforce, Mode::Observe][..]);
+    prop::collection::btree_map(name, mode, 0..3).prop_map(|modes| modes.into_iter().collect())
+}
+
 proptest! {
     #[test]
-    fn an_untrusted_repository_never_loosens(high in a_definition(), low in a_definition()) {
+    fn an_untrusted_repository_never_loosens(
+        high in a_definition(),
+        low in a_definition(),
+        modes in some_modes(),
+    ) {
         let alone = combine(vec![user(high)], false).definition;
-        let combined = combine(vec![user(alone.clone()), repository(low)], false);
+        let low = Layered { modes, ..repository(low) };
+        let combined = combine(vec![user(alone.clone()), low], false);
         assert_no_looser(&alone, &combined.definition);
     }
 
@@ -241,10 +253,13 @@ proptest! {
         high in a_definition(),
         person in a_definition(),
         low in a_definition(),
+        modes in (some_modes(), some_modes()),
         trust in any::<bool>(),
     ) {
         let alone = combine(vec![managed(high)], false).definition;
-        let layers = vec![managed(alone.clone()), user(person), repository(low)];
+        let person = Layered { modes: modes.0, ..user(person) };
+        let low = Layered { modes: modes.1, ..repository(low) };
+        let layers = vec![managed(alone.clone()), person, low];
         assert_no_looser(&alone, &combine(layers, trust).definition);
     }
 

@@ -2,8 +2,8 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Opaque, Policy, Redact, Rule,
-    Shell, Tool, UnknownTools,
+    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Notifier, Opaque, Policy, Redact,
+    Rule, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -31,6 +31,8 @@ pub(super) struct Parts {
     pub(super) protected: Vec<Said<String>>,
     pub(super) policies: Vec<Said<Policy>>,
     pub(super) rules: Vec<Said<Rule>>,
+    /// By the name of a rule or a pack.
+    pub(super) modes: Vec<Said<(String, Mode)>>,
     /// All of them must be satisfied.
     pub(super) completion: Vec<Said<Checker>>,
     /// None where there is nothing that it could be the cap of.
@@ -39,6 +41,7 @@ pub(super) struct Parts {
     pub(super) limits: Vec<(&'static str, Option<Said<Limit>>)>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
+    pub(super) notify: Vec<Said<Notifier>>,
     pub(super) redact: Said<Redact>,
     pub(super) retain_days: Said<u32>,
     pub(super) retain_bytes: Said<u64>,
@@ -48,7 +51,7 @@ impl Parts {
     /// Takes the definition of layer number `by` apart. Every field is named
     /// here, so that a new one can't be forgotten between the layers.
     pub(super) fn of(layered: Layered, by: usize, trusted: bool) -> Self {
-        let Layered { layer, file: _, definition } = layered;
+        let Layered { layer, file: _, definition, modes } = layered;
         let governs = governs(&definition);
         let Definition {
             name,
@@ -64,18 +67,13 @@ impl Parts {
             limits,
             feedback,
             feedback_bytes_max,
+            notify,
             journal: Journal { redact, retain_days, retain_bytes },
         } = definition;
         let runs = layer != Layer::Repository || trusted;
         let completion: Vec<_> =
             completion.into_iter().map(|checker| with_trust(checker, runs)).collect();
         let has_cap = !completion.is_empty() || completion_cap != Cap::default();
-        // A rule takes its layer's mode along, so that no other layer can
-        // silence it.
-        let in_mode = |rule: &Rule| {
-            let mode = if mode == Mode::Observe { Mode::Observe } else { rule.mode };
-            Rule { mode, ..rule.clone() }
-        };
         let said_limit = |limit: Option<Limit>| limit.map(|what| Said { what, by });
         Self {
             name: Said { what: (name != Definition::default().name).then_some(name), by },
@@ -87,12 +85,14 @@ impl Parts {
             opaque: Said { what: opaque, by },
             protected: all(protected, by),
             policies: all(policies, by),
-            rules: all(rules.iter().map(in_mode), by),
+            rules: all(rules.iter().cloned(), by),
+            modes: all(modes, by),
             completion: all(completion, by),
             cap: has_cap.then_some(Said { what: completion_cap, by }),
             limits: words::limits(&limits).map(|(key, limit)| (key, said_limit(limit))).into(),
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
+            notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),
             redact: Said { what: redact, by },
             retain_days: Said { what: retain_days, by },
             retain_bytes: Said { what: retain_bytes, by },
@@ -104,18 +104,15 @@ fn all<T>(list: impl IntoIterator<Item = T>, by: usize) -> Vec<Said<T>> {
     list.into_iter().map(|what| Said { what, by }).collect()
 }
 
-/// Whether anything in it holds by the definition's mode. A rule that is
-/// observed is so by a mode of its own; one that holds does only where the
-/// whole definition does.
+/// Whether anything in it holds by the definition's mode; rules have their own.
 fn governs(definition: &Definition) -> bool {
-    let holds = |rule: &Rule| (definition.mode, rule.mode) == (Mode::Enforce, Mode::Enforce);
     !definition.policies.is_empty()
         || definition.completion.is_some()
         || words::limits(&definition.limits).iter().any(|(_, limit)| limit.is_some())
         || definition.unknown_tools == UnknownTools::Deny
         || definition.shell.opaque != Opaque::Allow
         || definition.tools.iter().any(|tool| !tool.idempotent)
-        || definition.rules.iter().any(holds)
+        || !definition.feedback.is_empty()
 }
 
 fn sections(tools: &[Tool], policies: &[Policy]) -> u16 {

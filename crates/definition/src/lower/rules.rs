@@ -31,6 +31,8 @@ const EFFECTS: [(&str, Effect); 4] = [
 /// A rule with where it stands and what shows that it works.
 pub(crate) struct LoweredRule {
     pub(crate) rule: Rule,
+    /// The mode that it has by itself.
+    pub(crate) own_mode: Option<Mode>,
     pub(crate) at: At,
     /// Where it names a tool, if it does.
     pub(crate) tool_at: Option<At>,
@@ -168,13 +170,13 @@ fn rule(node: &Node, tools: &Tools, reader: &mut Reader<'_>) -> Option<LoweredRu
         commands: commands.map_or(Some(Vec::new()), |commands| commands)?,
         when: when.map_or(Some(None), |when| when.map(Some))?,
         effect,
-        mode: mode.unwrap_or(Mode::Enforce),
+        mode: Mode::Enforce,
         message,
         instead: instead.flatten().map(ToOwned::to_owned),
     };
     let tool_at = parts.tool.map(|node| node.at);
     let instead_at = parts.instead.map(|node| node.at);
-    Some(LoweredRule { rule, at: node.at, tool_at, instead_at, examples })
+    Some(LoweredRule { rule, own_mode: mode, at: node.at, tool_at, instead_at, examples })
 }
 
 /// The name of a rule; one of a pack begins with the pack's.
@@ -485,7 +487,7 @@ fn apply(key: &str, numbers: &[usize], rules: &mut Vec<LoweredRule>) {
     if key == "observe" {
         for number in numbers {
             if let Some(lowered) = rules.get_mut(*number) {
-                lowered.rule.mode = Mode::Observe;
+                lowered.own_mode = Some(Mode::Observe);
             }
         }
         return;

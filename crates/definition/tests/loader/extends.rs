@@ -34,6 +34,7 @@ fn loaded(source: &str, files: &[(&str, &str)]) -> Loaded {
     assert!(loaded.is_ok(), "{loaded:?}");
     loaded.unwrap_or(Loaded {
         definition: Definition::default(),
+        modes: vec![],
         extended: vec![],
         warnings: vec![],
     })
@@ -80,7 +81,7 @@ feedback: [ { static: Own., every_n_calls: 3 } ]
 policies:
 journal: { retain_days: 4 }
 ";
-    let Loaded { definition, extended, warnings } = loaded(own, &[("base.yaml", BASE)]);
+    let Loaded { definition, modes: _, extended, warnings } = loaded(own, &[("base.yaml", BASE)]);
     assert_eq!(definition.name, "acme/own");
     assert_eq!(definition.mode, jackline_engine::Mode::Observe);
     let tools: Vec<_> = definition

@@ -3,8 +3,8 @@
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
     Cap, Checker, Dependency, Effect, FeedbackProvider, FileCreated, Journal, Limit, Limits, Need,
-    Opaque, Paths, Per, Policy, PolicyRule, Redact, RequiredFile, Rule, RuleScope, Rules,
-    SequentialDependency, Shell, Speech, Tool, Trigger, UnknownTools,
+    Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule, Redact, RequiredFile, Rule,
+    RuleScope, Rules, SequentialDependency, Shell, Speech, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 use proptest::prelude::*;
@@ -17,6 +17,7 @@ const FULL: &str = "\
 version: 1
 name: acme/coder
 mode: observe
+modes: { all: enforce }
 tools:
   read_file: { kind: read, aliases: [Read, view], path: file, offset: /from, limit: count }
   write_file: { kind: write, path: /a/b }
@@ -71,6 +72,7 @@ feedback:
   - { static: Hello., on_file_created: ./AGENTS.md }
   - { static: New., every_n_calls: 9, on_file_created: { path: b, since: session_start } }
 feedback_bytes_max: 1000
+notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
 
@@ -167,6 +169,13 @@ fn full() -> Definition {
         },
         feedback: feedback(),
         feedback_bytes_max: 1000,
+        notify: vec![Notifier {
+            command: Some("tell-me".to_owned()),
+            webhook: Some("https://hooks.example.com/x".to_owned()),
+            desktop: true,
+            on: vec![Occasion::Ask, Occasion::GuardBroken],
+            trusted: true,
+        }],
         journal: Journal { redact: Redact::Off, retain_days: 7, retain_bytes: 1_000_000 },
     }
 }
@@ -183,19 +192,18 @@ fn rules() -> Vec<Rule> {
         commands: vec![],
         when: None,
         effect,
-        mode: Mode::Enforce,
+        mode: Mode::Observe,
         message: message.to_owned(),
         instead: None,
     };
     vec![
         Rule {
             commands: texts(&["git push", "git remote add"]),
-            mode: Mode::Observe,
             instead: Some("git fetch origin".to_owned()),
             ..rule("no/push", RuleScope::Kind(Kind::Exec), Effect::Deny, "Not today.")
         },
         rule("copies", RuleScope::Tool("copy".to_owned()), Effect::Ask, "Really?"),
-        rule("all", RuleScope::Any, Effect::Warn, "Oh."),
+        Rule { mode: Mode::Enforce, ..rule("all", RuleScope::Any, Effect::Warn, "Oh.") },
     ]
 }
 
@@ -265,7 +273,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "2c723bd97b15ca2b510b1d89273eeff4cf1f7a03c10cf918b8cdd3e1615e0db5"
+        "ed13b937fcecfb80bfb43c132c459301b8e5f747ed00767af907332f017de0b2"
     );
 }
 
@@ -341,7 +349,6 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
         "models",
         "advisor",
         "identity",
-        "notify",
         "prices",
     ] {
         assert_eq!(complaints(&format!("version: 1\n{key}: {{}}\n")), later(key, 2, 1));
@@ -368,7 +375,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
         ("loop: {}", "f:1:1: unknown key `loop` in the definition; did you mean `loops`?"),
         (
             "zzzzzz: 1",
-            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `feedback`, `feedback_bytes_max`, `deadline`, `journal`",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
         ),
         (
             "tools: { t: { knd: read } }",
@@ -585,8 +592,8 @@ fn a_file_that_is_no_text_is_refused_where_it_goes_wrong() {
         (b"\xfe\xff", "f:1:1: invalid UTF-8"),
         (b"mode: obs\0erve", "f:1:10: the file holds a NUL"),
         (
-            b"\xef\xbb\xbfmodes: 1",
-            "f:1:1: unknown key `modes` in the definition; did you mean `mode`?",
+            b"\xef\xbb\xbfmoode: 1",
+            "f:1:1: unknown key `moode` in the definition; did you mean `mode`?",
         ),
         (b"\xef\xbb\xbfname: a\0b", "f:1:8: the file holds a NUL"),
     ];

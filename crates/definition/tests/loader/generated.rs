@@ -7,7 +7,7 @@ use jackline_definition::{Diagnostics, reference, schema, yaml};
 
 use crate::fits;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -54,7 +54,7 @@ fn the_schema_accepts_the_definitions_of_the_scenarios() {
     assert!(count > 50, "{count} definitions");
 }
 
-fn yaml_files(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn yaml_files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -6,6 +6,8 @@ mod extends;
 mod file;
 mod generated;
 mod idle;
+mod modes;
+mod notify;
 mod rules;
 mod size;
 

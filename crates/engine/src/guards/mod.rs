@@ -130,12 +130,12 @@ impl Answers {
 
     /// Adds an objection that holds unless the definition only observes.
     pub(crate) fn object(&mut self, objection: Objection<'_>) {
-        self.object_as(objection, Mode::Enforce);
+        self.object_as(objection, self.mode);
     }
 
-    /// The same, for what may be on trial by itself.
+    /// The same, for what has a mode of its own.
     pub(crate) fn object_as(&mut self, objection: Objection<'_>, mode: Mode) {
-        self.push(objection, (self.mode, mode) == (Mode::Enforce, Mode::Enforce));
+        self.push(objection, mode == Mode::Enforce);
     }
 
     /// Adds an objection that holds in every mode: it is about the session

@@ -47,7 +47,7 @@ pub struct Rule {
     pub when: Option<Expr>,
     /// What it does.
     pub effect: Effect,
-    /// Whether it holds.
+    /// Whether it holds, whatever the mode of the definition is.
     pub mode: Mode,
     /// What the agent is told.
     pub message: String,
