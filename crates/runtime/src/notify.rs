@@ -13,14 +13,14 @@ use std::process::{Child, Command, Stdio};
 
 use jackline_engine::definition::{Notifier, Occasion};
 use jackline_engine::{
-    Completion, Decision, Definition, Digest, Event, EventKind, SessionId, Timestamp, Verdict,
-    Violation,
+    Completion, Decision, Definition, Event, EventKind, SessionId, Timestamp, Verdict, Violation,
 };
 use serde::{Deserialize, Serialize};
 
 pub use deliver::deliver;
 pub(crate) use deliver::take_undelivered;
 
+use crate::asks::ask_code;
 use crate::redact::redact_text;
 
 /// How many notices wait to be sent; further ones are counted.
@@ -268,17 +268,4 @@ fn short(text: &str, chars: usize) -> String {
         cut.push('…');
     }
     cut
-}
-
-/// The code by which a person answers what they were asked in a record.
-///
-/// To be replaced by the crate's own as soon as that is there.
-fn ask_code(session: &SessionId, seq: u64) -> String {
-    const LETTERS: [char; 32] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h',
-        'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v', 'w', 'x', 'y', 'z',
-    ];
-    let digest = Digest::of(format!("{session}\n{seq}").as_bytes());
-    let letter = |byte: &u8| LETTERS.get(usize::from(byte % 32)).copied().unwrap_or('0');
-    format!("jl-{}", digest.as_bytes().iter().take(6).map(letter).collect::<String>())
 }

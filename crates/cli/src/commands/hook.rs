@@ -83,7 +83,7 @@ fn start(args: &HookArgs, surroundings: &Surroundings) -> Result<Runtime, String
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
     let mut runtime = Runtime::new(Box::new(store), definitions, surroundings.workspace().clone());
     if let Ok(jackline) = std::env::current_exe() {
-        runtime = runtime.with_verifier(jackline);
+        runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }
     Ok(runtime)
 }

@@ -32,13 +32,6 @@ use crate::args::SessionsArgs;
 use crate::exit::Exit;
 use crate::terminal::{fail, here, sessions};
 
-/// Refuses a control that opens something where an agent is the one who asks.
-/// Every such command begins with this.
-#[expect(clippy::unnecessary_wraps, reason = "nobody is known to be an agent yet")]
-fn refuse_to_agents(_command: &str) -> Result<(), Exit> {
-    Ok(())
-}
-
 /// The session a person means.
 fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {
     sessions.select(name, &here()).map_err(|error| match error {

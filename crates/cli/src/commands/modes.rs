@@ -16,7 +16,7 @@ use jackline_runtime::{
 };
 
 use super::check::refuse;
-use super::refuse_to_agents;
+use super::person::may_open;
 use crate::args::ModesArgs;
 use crate::exit::Exit;
 use crate::terminal::{
@@ -38,7 +38,7 @@ pub(crate) fn enforce(args: &ModesArgs) -> Exit {
 
 /// What lets the agent do more is for people.
 pub(crate) fn observe(args: &ModesArgs) -> Exit {
-    match refuse_to_agents("observe") {
+    match may_open("observe") {
         Ok(()) => run(args, Mode::Observe),
         Err(exit) => exit,
     }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jackline_engine::{
     ActorId, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
 };
-use jackline_runtime::{Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
+use jackline_runtime::{Notice, Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
 
 use super::answer::{Reply, Words, broken, end_run, render};
 use super::codes::{self, Said};
@@ -16,6 +16,9 @@ use super::usage::{Usage, last_usage};
 
 /// How a person passes a guard that is broken.
 const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a while with `jackline off --for 30m --why …`";
+
+/// How much of a notification is shown.
+const NOTIFICATION_MAX: usize = 200;
 
 /// An answer, and what is left to do once it is out.
 pub struct Answered {
@@ -182,6 +185,7 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
     }
     let (verdict, outcome) = ask(runtime, event);
     words.person.extend(runtime.take_warnings());
+    words.terminal = notification(&runtime.take_notices());
     match outcome {
         Outcome::Decided => {}
         Outcome::Passed => return (Reply::silence(), outcome),
@@ -198,6 +202,15 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
         words.person.push(how_to_grant(&verdict, &ask_code(&session, seq)));
     }
     (render(hook, &verdict, asking, words), outcome)
+}
+
+/// What the person's terminal shows on their desktop: one line, of which the
+/// client takes nothing that acts on the terminal.
+fn notification(notices: &[Notice]) -> Option<String> {
+    let text: Vec<&str> = notices.iter().map(|notice| notice.text.as_str()).collect();
+    let line: String =
+        text.join("; ").chars().filter(|c| !c.is_control()).take(NOTIFICATION_MAX).collect();
+    (!line.is_empty()).then(|| format!("\u{1b}]9;jackline: {line}\u{7}"))
 }
 
 /// What the model's last answer cost. Told twice it counts once, by its message;
