@@ -313,7 +313,7 @@ fn render_context(answers: &Answers, mode: Mode) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Dependency, Need, Policy, SequentialDependency};
+    use crate::definition::{Dependency, Need, Opaque, Policy, SequentialDependency, Shell};
     use crate::digest::Digest;
     use crate::facts::Now;
     use crate::time::Timestamp;
@@ -326,6 +326,7 @@ mod tests {
         let rule = PolicyRule::SequentialDependency(rule);
         Arc::new(Definition {
             policies: Vec::from([Policy { section: None, rule }]),
+            shell: Shell { opaque: Opaque::Ask },
             ..Definition::default()
         })
     }
@@ -340,6 +341,9 @@ mod tests {
             r#"{"event":"tool_finished","call":"c1","status":"ok"}"#,
             r#"{"event":"tool_proposed","actor":"sub","call":"c2","tool":"edit","args":{"a":1}}"#,
             r#"{"event":"tool_proposed","call":"c3","tool":"deploy","args":{}}"#,
+            r#"{"event":"tool_proposed","call":"c4","tool":"Bash","args":{"command":"eval $X"}}"#,
+            r#"{"event":"control","action":"refuse","ask":7}"#,
+            r#"{"event":"tool_proposed","call":"c5","tool":"Bash","args":{"command":"eval $Y"}}"#,
             r#"{"event":"usage_reported","request":"r","input":1,"output":2}"#,
             r#"{"event":"attempt_started","attempt":"a1"}"#,
             r#"{"event":"control","action":"pause","by":"dana","why":"lunch"}"#,
@@ -363,6 +367,8 @@ mod tests {
     #[test]
     fn a_restored_session_is_the_same() {
         let session = busy();
+        let summary = session.summary();
+        assert_eq!((summary.waiting.len(), summary.constraints.len()), (1, 1));
         let restored = Session::restore(definition(), Arc::default(), &session.snapshot()).unwrap();
         assert_eq!(restored.state, session.state);
     }
@@ -373,7 +379,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (2, "d2fecdb350541330eecf4fd2090cc6a78f59029387f69015178558ad7e5b349a")
+            (2, "f681708efea4d54aed71a06f783ad9499f64df55da600827327e5b200da147c9")
         );
     }
 

@@ -11,8 +11,8 @@ use jackline_engine::definition::{Checker, Limit, Limits, Per, Policy, PolicyRul
 use jackline_engine::json::parse_strict;
 use jackline_engine::wire::parse_recorded;
 use jackline_engine::{
-    Decision, Definition, Event, Facts, Mode, QUERIES_MAX, ROUNDS_MAX, Record, STATE_BYTES_MAX,
-    Session, Verdict,
+    Decision, Definition, Event, Facts, Mode, OffFact, QUERIES_MAX, ROUNDS_MAX, Record,
+    STATE_BYTES_MAX, Session, Verdict,
 };
 
 use crate::in_time;
@@ -107,6 +107,7 @@ fn play(definition: &Arc<Definition>, moves: &[Move]) -> Played {
         session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
         if number % LOOK_EVERY == 0 {
             check_size(&session);
+            check_off(&session, &event, &facts);
         }
         records.push((event, facts, verdict));
     }
@@ -136,6 +137,21 @@ fn check_verdict(verdict: &Verdict, seq: u64, event: &Event) {
     for violation in &verdict.violations {
         assert!(!violation.message.is_empty(), "{violation:?} says nothing");
     }
+}
+
+/// While a person has switched the guard off, nothing holds.
+fn check_off(session: &Session, event: &Event, facts: &Facts) {
+    let (by, why) = (String::new(), String::new());
+    let off = OffFact { until: facts.now.wall.plus_ms(1), by, why };
+    let facts = Facts { off: Some(off), ..facts.clone() };
+    if !facts.is_off() {
+        // At the end of all time nothing lasts any longer.
+        return;
+    }
+    let verdict = session.decide(event, &facts);
+    assert!(verdict.lets_run(), "{verdict:?} to {event:?} while the guard is off");
+    assert!(verdict.violations.iter().all(|violation| !violation.enforced), "{verdict:?}");
+    assert!(session.gives_back(event, &facts).is_empty(), "given back while the guard is off");
 }
 
 fn check_size(session: &Session) -> Vec<u8> {

@@ -58,6 +58,9 @@ const HOSTS: [&str; 4] = ["sshd", "tmux", "SCREEN", "screen"];
 /// How many processes are followed upwards.
 const DEPTH_MAX: usize = 64;
 
+/// How often it is looked again for who is above.
+const RETRIES_MAX: usize = 16;
+
 /// How many processes of the machine are looked at for an agent.
 const PROCESSES_MAX: usize = 32_768;
 
@@ -155,8 +158,21 @@ impl Processes {
         recognised.or_else(|| self.left_behind(&chain))
     }
 
-    /// A process and those above it, up to the first of all.
+    /// A process and those above it, up to the first of all. One that ends while
+    /// it is looked at leaves its children to another, so that is seen again.
     fn chain(&self, own: u32) -> Vec<Process> {
+        let mut chain = self.chain_once(own);
+        for _ in 0..RETRIES_MAX {
+            let gone = |last: &Process| last.parent > 1 && self.process(last.parent).is_none();
+            if !chain.last().is_some_and(gone) {
+                break;
+            }
+            chain = self.chain_once(own);
+        }
+        chain
+    }
+
+    fn chain_once(&self, own: u32) -> Vec<Process> {
         let mut chain: Vec<Process> = Vec::new();
         let mut next = own;
         while chain.len() < DEPTH_MAX && next > 1 && chain.iter().all(|known| known.pid != next) {

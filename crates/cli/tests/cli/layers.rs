@@ -6,7 +6,7 @@ use std::process::Command;
 use jackline_engine::{DefinitionFact, Digest};
 use serde_json::{Value, json};
 
-use crate::support::{JACKLINE, Run, World, feed};
+use crate::support::{Run, World, feed};
 
 const WISH: &str = "mode: observe\nlimits: { steps: 9 }\n";
 
@@ -35,7 +35,7 @@ impl Person {
     }
 
     fn command(&self) -> Command {
-        let mut command = self.world.command(JACKLINE);
+        let mut command = self.world.person();
         command.env("XDG_CONFIG_HOME", self.world.root().join("config")).env("USER", "dana");
         command
     }

@@ -139,6 +139,7 @@ impl Move {
                 by: self.word(),
                 why: self.flag().then(|| "\u{10ffff}".repeat(usize::from(self.what) * 4)),
                 call: self.call(),
+                ask: self.flag().then(|| u64::from(self.what)),
                 seconds: self.flag().then(|| self.count()),
                 constraint: self.word(),
             },
