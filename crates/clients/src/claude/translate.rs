@@ -16,6 +16,9 @@ const HARNESS: [&str; 3] = ["<task-notification>", "<system-reminder>", "<teamma
 /// Stands in for the id of a call that has none.
 const NO_CALL: &str = "-";
 
+/// Stands in for the id of a sub-agent that has none.
+const NO_AGENT: &str = "subagent";
+
 /// Modes of the client in which it asks a person.
 const ASKING_MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
 
@@ -57,7 +60,11 @@ pub fn translate(
     let hook = payload.hook;
     let transcript = payload.text("transcript_path").map(PathBuf::from);
     let session = session(&mut payload, transcript.as_ref())?;
-    let actor = payload.text("agent_id");
+    let actor = payload.text("agent_id").or_else(|| {
+        // Not the agent itself: its own stop would end the turn.
+        let of_subagent = matches!(hook, Hook::SubagentStart | Hook::SubagentStop);
+        of_subagent.then(|| NO_AGENT.to_owned())
+    });
     let is_main = actor.is_none();
     let mode = payload.text("permission_mode");
     let mut event = Map::new();
