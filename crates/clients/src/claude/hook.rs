@@ -160,7 +160,10 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
     let (verdict, outcome) = ask(runtime, event);
     let mut words = Words { person: runtime.take_warnings(), terminal: None };
     if outcome != Outcome::Decided {
-        let text = verdict.context.unwrap_or_else(|| broken_text("it gives no reason"));
+        let text = match verdict.context {
+            Some(text) => format!("jackline: {text}\n-> {WAY_OUT}"),
+            None => broken_text("it gives no reason"),
+        };
         return (broken(hook, stop_blocked, &text), outcome);
     }
     if hook == Hook::PreToolUse
