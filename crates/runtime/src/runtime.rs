@@ -172,9 +172,6 @@ impl Runtime {
     /// next record. Says whether the agent has stopped meanwhile, and no gate looked.
     pub fn recall(&mut self, session: &SessionId) -> bool {
         self.left = Left::read(&spool::places(), session);
-        for note in std::mem::take(&mut self.left.notes) {
-            self.note(note);
-        }
         self.left.stopped
     }
 
@@ -341,9 +338,10 @@ impl Runtime {
             // Kept with the others, so that it outlasts an append that fails.
             self.notes.insert(0, Note::Repaired { bytes });
         }
-        let dropped =
-            (self.notes_dropped > 0).then_some(Note::Dropped { count: self.notes_dropped });
-        let notes: Vec<Note> = self.notes.iter().cloned().chain(dropped).collect();
+        let count = self.notes_dropped + self.left.more;
+        let dropped = (count > 0).then_some(Note::Dropped { count });
+        let notes: Vec<Note> =
+            self.left.notes.iter().chain(&self.notes).cloned().chain(dropped).collect();
         let mut bodies: Vec<Body> = live.opening.iter().map(Body::opened).collect();
         bodies.push(Body::event(seq, event, facts, json, &notes, after.as_deref()));
         let head = live.log.append(&bodies)?;
