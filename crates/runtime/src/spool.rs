@@ -92,7 +92,7 @@ impl Left {
     pub(crate) fn remove(&mut self) {
         for (path, bytes) in std::mem::take(self).files {
             if path.metadata().is_ok_and(|found| found.len() == bytes) {
-                let _ = fs::remove_file(path);
+                remove(&path);
             }
         }
     }
@@ -123,16 +123,24 @@ impl Place {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         make_directory(&self.directory)?;
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(self.directory.join(name))?;
-        if file.metadata()?.len() + text.len() as u64 <= bytes_max {
-            file.write_all(text.as_bytes())?;
+        let path = self.directory.join(name);
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        let bytes = file.metadata()?.len();
+        if bytes + text.len() as u64 > bytes_max {
+            return Ok(());
         }
-        Ok(())
+        let written = file.write_all(text.as_bytes());
+        if written.is_err() && bytes == 0 {
+            remove(&path);
+        }
+        written
     }
+}
+
+/// Removes a file, and its directory with the last one.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+    let _ = path.parent().map(fs::remove_dir);
 }
 
 fn make_directory(directory: &Path) -> io::Result<()> {

@@ -158,7 +158,8 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
         let _ = ask(runtime, unanswered_stop(&session));
     }
     let (verdict, outcome) = ask(runtime, event);
-    let mut words = Words { person: runtime.take_warnings(), terminal: None };
+    let warnings = runtime.take_warnings().into_iter().map(|it| format!("jackline: {it}"));
+    let mut words = Words { person: warnings.collect(), terminal: None };
     if outcome != Outcome::Decided {
         let text = match verdict.context {
             Some(text) => format!("jackline: {text}\n-> {WAY_OUT}"),
