@@ -93,6 +93,8 @@ pub struct Runtime {
     warnings: Vec<String>,
     /// What to tidy up once the answer is out.
     untidy: Option<Retention>,
+    /// Where is kept what could not be written down.
+    spool: Vec<spool::Place>,
     /// What earlier processes could not write down.
     left: Left,
 }
@@ -112,6 +114,7 @@ impl Runtime {
             notes_dropped: 0,
             warnings: Vec::new(),
             untidy: None,
+            spool: Vec::new(),
             left: Left::default(),
         }
     }
@@ -135,6 +138,13 @@ impl Runtime {
     #[must_use]
     pub fn with_deadline(mut self, deadline: Option<Timestamp>) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Keeps faults for the next process, where every event is one of its own.
+    #[must_use]
+    pub fn with_spool(mut self) -> Self {
+        self.spool = spool::places();
         self
     }
 
@@ -171,7 +181,7 @@ impl Runtime {
     /// Takes up what an earlier process could not write down; it goes into the
     /// next record. Says whether the agent has stopped meanwhile, and no gate looked.
     pub fn recall(&mut self, session: &SessionId) -> bool {
-        self.left = Left::read(&spool::places(), session);
+        self.left = Left::read(&self.spool, session);
         self.left.stopped
     }
 
@@ -179,7 +189,7 @@ impl Runtime {
     /// written down is kept for the next one.
     pub fn leave(&mut self, session: &SessionId, stopped: bool) {
         let notes = std::mem::take(&mut self.notes);
-        spool::keep(&spool::places(), Some(session), notes, stopped);
+        spool::keep(&self.spool, Some(session), notes, stopped);
     }
 
     /// Whether a session may go on, as far as anything is known of it.

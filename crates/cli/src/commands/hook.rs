@@ -82,7 +82,8 @@ fn start(args: &HookArgs, surroundings: &Surroundings) -> Result<Runtime, String
     let home = state_home().map_err(|error| error.to_string())?;
     let store = FileStore::new(home, boot_number());
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
-    let mut runtime = Runtime::new(Box::new(store), definitions, surroundings.workspace().clone());
+    let workspace = surroundings.workspace().clone();
+    let mut runtime = Runtime::new(Box::new(store), definitions, workspace).with_spool();
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline);
     }

@@ -8,7 +8,7 @@ use jackline_runtime::{Outcome, Runtime, Standing, ask_code, keep_fault};
 use super::answer::{Reply, Words, broken, end_run, render};
 use super::payload::{Hook, Payload};
 use super::surroundings::Surroundings;
-use super::translate::{Asking, Translated, translate};
+use super::translate::{Asking, Translated, session_of, translate};
 
 /// How a person passes a guard that is broken.
 const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a while with `jackline off --for 30m --why …`";
@@ -67,7 +67,7 @@ impl Heard {
     const NOTHING: Self = Self { hook: None, stop_blocked: false, session: None };
 
     fn of(payload: &Payload) -> Self {
-        let session = payload.peek("session_id").and_then(|id| SessionId::parse(id).ok());
+        let session = session_of(payload);
         let stop_blocked = payload.flag("stop_hook_active");
         Self { hook: Some(payload.hook), stop_blocked, session }
     }

@@ -1,6 +1,6 @@
 //! From the client's words to events.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jackline_engine::wire::parse_event;
 use jackline_engine::{Arguments, CallId, Called, Event, EventKind, SessionId, ToolName, observe};
@@ -58,8 +58,9 @@ pub fn translate(
     surroundings: &Surroundings,
 ) -> Result<Translated, PayloadError> {
     let hook = payload.hook;
+    let session = session_of(&payload).ok_or(PayloadError::Missing("session_id"))?;
+    payload.text("session_id");
     let transcript = payload.text("transcript_path").map(PathBuf::from);
-    let session = session(&mut payload, transcript.as_ref())?;
     let actor = payload.text("agent_id").or_else(|| {
         // Not the agent itself: its own stop would end the turn.
         let of_subagent = matches!(hook, Hook::SubagentStart | Hook::SubagentStop);
@@ -94,13 +95,10 @@ pub fn translate(
 }
 
 /// The session, by its id or by the file that the client keeps of it.
-fn session(payload: &mut Payload, transcript: Option<&PathBuf>) -> Result<SessionId, PayloadError> {
-    let named = payload.text("session_id");
-    let file = || Some(transcript?.file_stem()?.to_str()?.to_owned());
-    named
-        .or_else(file)
-        .and_then(|id| SessionId::parse(id).ok())
-        .ok_or(PayloadError::Missing("session_id"))
+pub(crate) fn session_of(payload: &Payload) -> Option<SessionId> {
+    let text = |field: &str| payload.peek(field).filter(|text| !text.is_empty());
+    let file = || Path::new(text("transcript_path")?).file_stem()?.to_str();
+    SessionId::parse(text("session_id").or_else(file)?).ok()
 }
 
 /// Puts the fields of an event together and gives its name.
