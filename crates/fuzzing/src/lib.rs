@@ -46,7 +46,7 @@ pub const TARGETS: [Target; 6] = [
     Target { name: "expression", check: expression, input_bytes_max: 1024 },
     Target { name: "wire", check: wire, input_bytes_max: 4096 },
     Target { name: "session", check: session, input_bytes_max: 120 },
-    Target { name: "hook", check: hook, input_bytes_max: 2048 },
+    Target { name: "hook", check: hook, input_bytes_max: 1024 },
 ];
 
 /// The longest that one input may take, in a build without optimisation and on

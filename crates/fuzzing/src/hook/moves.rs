@@ -9,7 +9,7 @@ pub(super) const SESSION: &str = "s";
 pub(super) const DENIED: &str = r#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git push"},"tool_use_id":"denied"}"#;
 
 /// How many payloads one input may bring.
-const PAYLOADS_MAX: usize = 24;
+const PAYLOADS_MAX: usize = 8;
 
 const EVENTS: [&str; 15] = [
     "PreToolUse",
