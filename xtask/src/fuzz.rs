@@ -24,7 +24,7 @@ struct Target {
     options: &'static [&'static str],
 }
 
-const TARGETS: [Target; 5] = [
+const TARGETS: [Target; 6] = [
     Target {
         name: "shell",
         input_bytes_max: 4096,
@@ -60,6 +60,7 @@ const TARGETS: [Target; 5] = [
         compares: false,
         options: &["-entropic=0"],
     },
+    Target { name: "hook", input_bytes_max: 2048, sanitizer: "none", compares: true, options: &[] },
 ];
 
 /// What a run says at its end.

@@ -32,7 +32,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("clients", &["engine", "journal", "model", "runtime"]),
     ("cli", &["clients", "definition", "engine", "journal", "model", "runtime"]),
     ("conformance", &["definition", "engine"]),
-    ("fuzzing", &["clients", "definition", "engine", "shell"]),
+    ("fuzzing", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
     ("bench", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
 ];
 

@@ -13,6 +13,7 @@
 mod cedar;
 mod corpus;
 mod engine;
+mod hook;
 mod mix;
 mod process;
 mod replay;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         }
         if is_wanted("process") {
             process::run(&jackline, &mut report)?;
+            hook::run(&jackline, &mut report)?;
         }
         if is_wanted("replay") {
             replay::run(&mut report)?;

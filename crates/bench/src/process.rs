@@ -14,14 +14,14 @@ use nix::sys::resource::{UsageWho, getrusage};
 use crate::report::{Report, median};
 use crate::{Failure, mix};
 
-const BLOCKS: usize = 30;
-const BLOCK: usize = 25;
+pub(crate) const BLOCKS: usize = 30;
+pub(crate) const BLOCK: usize = 25;
 const ROUNDS: usize = 60;
 const AT_ONCE: usize = 8;
 
 pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
-    let bench = Bench::new(jackline, place.path())?;
+    let bench = Bench::new(jackline, place.path(), include_str!("../definition.yaml"))?;
     bench.grow("short", 10)?;
     bench.grow("long", 100_000)?;
 
@@ -49,22 +49,26 @@ pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
     bench.at_once(report)
 }
 
-struct Bench {
-    jackline: PathBuf,
-    home: PathBuf,
+pub(crate) struct Bench {
+    pub(crate) jackline: PathBuf,
+    pub(crate) home: PathBuf,
+    pub(crate) workspace: PathBuf,
     definition: PathBuf,
     /// Where the events of the processes are, each in a file of its own.
     inputs: PathBuf,
 }
 
 impl Bench {
-    fn new(jackline: &Path, place: &Path) -> Result<Self, Failure> {
-        let definition = place.join("jackline.yaml");
-        fs::write(&definition, include_str!("../definition.yaml"))?;
+    pub(crate) fn new(jackline: &Path, place: &Path, source: &str) -> Result<Self, Failure> {
+        let workspace = place.join("work");
+        let definition = workspace.join("jackline.yaml");
+        fs::create_dir(&workspace)?;
+        fs::write(&definition, source)?;
         fs::create_dir(place.join("inputs"))?;
         Ok(Self {
             jackline: jackline.canonicalize()?,
             home: place.join("home"),
+            workspace,
             definition,
             inputs: place.join("inputs"),
         })
@@ -72,13 +76,13 @@ impl Bench {
 
     /// Makes a session of some events. The sync is what takes long, so it is
     /// grown in memory where the machine has such a place, and then moved.
-    fn grow(&self, session: &str, events: usize) -> Result<(), Failure> {
+    pub(crate) fn grow(&self, session: &str, events: usize) -> Result<(), Failure> {
         let memory = Path::new("/dev/shm");
         let quick =
             if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? };
         let store = FileStore::new(quick.path(), jackline_runtime::boot_number());
         let definitions = Definitions::new(Some(self.definition.clone()), Some(&store));
-        let mut runtime = Runtime::new(Box::new(store), definitions, self.home.clone());
+        let mut runtime = Runtime::new(Box::new(store), definitions, self.workspace.clone());
         let id = SessionId::parse(session)?;
         for line in mix::lines(events, session)?.iter().take(events) {
             // Results of full size would only fill the disk.
@@ -90,7 +94,7 @@ impl Bench {
         copy(quick.path(), &self.home)
     }
 
-    fn idle(&self) -> Result<(), Failure> {
+    pub(crate) fn idle(&self) -> Result<(), Failure> {
         let input = self.event("short")?;
         let status = Command::new("/bin/true").stdin(input).stdout(Stdio::null()).status()?;
         if status.success() { Ok(()) } else { Err("/bin/true failed".into()) }
@@ -107,15 +111,20 @@ impl Bench {
         Ok(command)
     }
 
-    /// A file with one event that no other process reads.
     fn event(&self, session: &str) -> Result<File, Failure> {
+        self.input(|number| {
+            format!(
+                "{{\"session\":\"{session}\",\"event\":\"tool_proposed\",\"call\":\"{number}\",\
+                 \"tool\":\"Bash\",\"args\":{{\"command\":\"cargo test --workspace\"}}}}\n",
+            )
+        })
+    }
+
+    /// A file with one event that no other process reads.
+    pub(crate) fn input(&self, event: impl Fn(usize) -> String) -> Result<File, Failure> {
         let number = next();
-        let event = format!(
-            "{{\"session\":\"{session}\",\"event\":\"tool_proposed\",\"call\":\"{number}\",\
-             \"tool\":\"Bash\",\"args\":{{\"command\":\"cargo test --workspace\"}}}}\n",
-        );
         let path = self.inputs.join(format!("{}.jsonl", number % (2 * AT_ONCE)));
-        fs::write(&path, event)?;
+        fs::write(&path, event(number))?;
         Ok(File::open(path)?)
     }
 
@@ -125,7 +134,7 @@ impl Bench {
     }
 
     /// Seconds of processor time of a child, as the mean of a block.
-    fn cpu(run: &mut dyn FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
+    pub(crate) fn cpu(run: &mut dyn FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
         let before = children()?;
         for _ in 0..BLOCK {
             run()?;

@@ -14,6 +14,7 @@
 
 mod definition;
 mod expression;
+mod hook;
 mod session;
 mod shell;
 mod wire;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 
 pub use definition::definition;
 pub use expression::expression;
+pub use hook::hook;
 pub use session::session;
 pub use shell::shell;
 pub use wire::wire;
@@ -38,12 +40,13 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target { name: "shell", check: shell, input_bytes_max: 4096 },
     Target { name: "definition", check: definition, input_bytes_max: 8192 },
     Target { name: "expression", check: expression, input_bytes_max: 1024 },
     Target { name: "wire", check: wire, input_bytes_max: 4096 },
     Target { name: "session", check: session, input_bytes_max: 120 },
+    Target { name: "hook", check: hook, input_bytes_max: 1024 },
 ];
 
 /// The longest that one input may take, in a build without optimisation and on

@@ -43,6 +43,15 @@ pub fn state_home() -> Result<PathBuf, HomeError> {
     Err(HomeError::Unknown)
 }
 
+/// Where a person's programs leave small things until the machine is started
+/// again, in case the state home takes nothing: the best place first.
+pub(crate) fn runtime_directories() -> Vec<PathBuf> {
+    let session = variable_path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
+    let own = format!("jackline-{}", rustix::process::getuid().as_raw());
+    let shared = ["/dev/shm", "/tmp"].map(|everybody| Path::new(everybody).join(&own));
+    session.map(|path| path.join("jackline")).into_iter().chain(shared).collect()
+}
+
 /// The definitions of a machine and its person, above every repository's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerFiles {

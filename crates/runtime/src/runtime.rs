@@ -97,6 +97,8 @@ pub struct Runtime {
     warnings: Vec<String>,
     /// What to tidy up once the answer is out.
     untidy: Option<Retention>,
+    /// Where is kept what could not be written down.
+    spool: Vec<spool::Place>,
     /// What earlier processes could not write down.
     left: Left,
 }
@@ -118,6 +120,7 @@ impl Runtime {
             notes_dropped: 0,
             warnings: Vec::new(),
             untidy: None,
+            spool: Vec::new(),
             left: Left::default(),
         }
     }
@@ -149,6 +152,13 @@ impl Runtime {
     #[must_use]
     pub fn with_deadline(mut self, deadline: Option<Timestamp>) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Keeps faults for the next process, where every event is one of its own.
+    #[must_use]
+    pub fn with_spool(mut self) -> Self {
+        self.spool = spool::places();
         self
     }
 
@@ -196,10 +206,7 @@ impl Runtime {
     /// Takes up what an earlier process could not write down; it goes into the
     /// next record. Says whether the agent has stopped meanwhile, and no gate looked.
     pub fn recall(&mut self, session: &SessionId) -> bool {
-        self.left = Left::read(&spool::places(), session);
-        for note in std::mem::take(&mut self.left.notes) {
-            self.note(note);
-        }
+        self.left = Left::read(&self.spool, session);
         self.left.stopped
     }
 
@@ -207,7 +214,7 @@ impl Runtime {
     /// written down is kept for the next one.
     pub fn leave(&mut self, session: &SessionId, stopped: bool) {
         let notes = std::mem::take(&mut self.notes);
-        spool::keep(&spool::places(), Some(session), notes, stopped);
+        spool::keep(&self.spool, Some(session), notes, stopped);
     }
 
     /// Whether a session may go on, as far as anything is known of it.
@@ -403,9 +410,10 @@ impl Runtime {
             // Kept with the others, so that it outlasts an append that fails.
             self.notes.insert(0, Note::Repaired { bytes });
         }
-        let dropped =
-            (self.notes_dropped > 0).then_some(Note::Dropped { count: self.notes_dropped });
-        let notes: Vec<Note> = self.notes.iter().cloned().chain(dropped).collect();
+        let count = self.notes_dropped + self.left.more;
+        let dropped = (count > 0).then_some(Note::Dropped { count });
+        let notes: Vec<Note> =
+            self.left.notes.iter().chain(&self.notes).cloned().chain(dropped).collect();
         let mut bodies: Vec<Body> = live.opening.iter().map(Body::opened).collect();
         bodies.push(Body::event(seq, event, facts, json, &notes, after.as_deref()));
         let head = live.log.append(&bodies)?;

@@ -26,6 +26,9 @@ const SEAL: &str = "jackline:1:";
 /// What every client takes for a refusal.
 const LAST_RESORT: u8 = 2;
 
+/// Said where the answer can't be printed.
+const UNHEARD: &str = "jackline, the guard, is broken, not the call: its answer can't be printed\n";
+
 /// The stack of the thread that watches the time.
 const WATCH_STACK_BYTES: usize = 64 << 10;
 
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &HookArgs) -> ExitCode {
         }
         Err(why) => claude::unreadable(&surroundings, &why),
     };
-    if !watch.speaks() {
+    while !watch.speaks() {
         // The other thread has spoken, and ends the process.
         std::thread::sleep(Duration::from_mins(1));
     }
@@ -81,7 +84,8 @@ fn start(args: &HookArgs, surroundings: &Surroundings) -> Result<Runtime, String
     let home = state_home().map_err(|error| error.to_string())?;
     let store = FileStore::new(home, boot_number());
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
-    let mut runtime = Runtime::new(Box::new(store), definitions, surroundings.workspace().clone());
+    let workspace = surroundings.workspace().clone();
+    let mut runtime = Runtime::new(Box::new(store), definitions, workspace).with_spool();
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }
@@ -94,13 +98,17 @@ fn say(answered: Answered, sealed: bool) -> u8 {
     let exit = *exit;
     let seal = if sealed && exit == 0 { SEAL } else { "" };
     let mut output = io::stdout().lock();
-    let printed = output
-        .write_all(format!("{seal}{stdout}").as_bytes())
-        .and_then(|()| output.flush())
-        .and_then(|()| io::stderr().lock().write_all(stderr.as_bytes()));
-    answered.finish();
+    let printed =
+        output.write_all(format!("{seal}{stdout}").as_bytes()).and_then(|()| output.flush());
     // Who has not heard the answer must not take the silence for one.
-    if printed.is_err() { LAST_RESORT } else { exit }
+    let (stderr, exit) = match printed {
+        Ok(()) => (stderr.as_str(), exit),
+        Err(_) => (UNHEARD, LAST_RESORT),
+    };
+    // The exit status says it too, where this can't be heard either.
+    let _ = io::stderr().lock().write_all(stderr.as_bytes());
+    answered.finish();
+    exit
 }
 
 /// What the two threads know of each other.

@@ -11,7 +11,7 @@ use super::answer::{Reply, Words, broken, end_run, render};
 use super::codes::{self, Said};
 use super::payload::{Hook, Payload};
 use super::surroundings::Surroundings;
-use super::translate::{Asking, Translated, translate};
+use super::translate::{Asking, Translated, session_of, translate};
 use super::usage::{Usage, last_usage};
 
 /// How a person passes a guard that is broken.
@@ -76,7 +76,7 @@ impl Heard {
     const NOTHING: Self = Self { hook: None, stop_blocked: false, session: None };
 
     fn of(payload: &Payload) -> Self {
-        let session = payload.peek("session_id").and_then(|id| SessionId::parse(id).ok());
+        let session = session_of(payload);
         let stop_blocked = payload.flag("stop_hook_active");
         Self { hook: Some(payload.hook), stop_blocked, session }
     }
@@ -184,13 +184,16 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
         None => {}
     }
     let (verdict, outcome) = ask(runtime, event);
-    words.person.extend(runtime.take_warnings());
+    words.person.extend(runtime.take_warnings().into_iter().map(|it| format!("jackline: {it}")));
     words.terminal = notification(&runtime.take_notices());
     match outcome {
         Outcome::Decided => {}
         Outcome::Passed => return (Reply::silence(), outcome),
         Outcome::Refused | Outcome::Broken => {
-            let text = verdict.context.unwrap_or_else(|| broken_text("it gives no reason"));
+            let text = match verdict.context {
+                Some(text) => format!("jackline: {text}"),
+                None => broken_text("it gives no reason"),
+            };
             return (broken(hook, stop_blocked, &text), outcome);
         }
     }

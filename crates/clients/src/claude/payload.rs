@@ -13,6 +13,12 @@ const ODD_BYTES_MAX: usize = 512;
 /// How many unknown fields are written down.
 const ODD_MAX: usize = 16;
 
+/// A character by its number, as JSON writes it.
+const ESCAPE_BYTES: usize = 6;
+
+/// What stands for a character that nobody can know.
+const REPLACEMENT: &[u8; ESCAPE_BYTES] = br"\ufffd";
+
 /// Fields that are known and mean nothing to a decision.
 const PASSED_OVER: [&str; 15] = [
     "prompt_id",
@@ -134,7 +140,9 @@ pub struct Payload {
 impl Payload {
     /// Reads a payload.
     pub fn parse(bytes: &[u8]) -> Result<Self, PayloadError> {
-        let value = parse_strict(bytes).map_err(|error| PayloadError::Json(error.to_string()))?;
+        let value = parse_strict(bytes)
+            .or_else(|error| mend(bytes).map_or(Err(error), |mended| parse_strict(&mended)))
+            .map_err(|error| PayloadError::Json(brief(&error.to_string())))?;
         let Value::Object(mut map) = value else { return Err(PayloadError::NotAnObject) };
         let Some(Value::String(name)) = map.remove("hook_event_name") else {
             return Err(PayloadError::Missing("hook_event_name"));
@@ -207,6 +215,51 @@ impl Payload {
     }
 }
 
+/// The client cuts texts between the halves of a character, and sends one half.
+/// What it runs then has a replacement character there, and so has this; none
+/// where nothing is to be mended.
+fn mend(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut mended = bytes.to_vec();
+    let (mut at, mut is_mended) = (0, false);
+    while let Some(next) = mended.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\\')) {
+        at += next;
+        let half = |at: usize| surrogate(bytes.get(at..)?);
+        at += match half(at) {
+            Some(Half::High) if half(at + ESCAPE_BYTES) == Some(Half::Low) => 2 * ESCAPE_BYTES,
+            Some(_) => {
+                mended.get_mut(at..at + ESCAPE_BYTES)?.copy_from_slice(REPLACEMENT);
+                is_mended = true;
+                ESCAPE_BYTES
+            }
+            // The letter after a backslash never begins an escape.
+            None => 2,
+        };
+    }
+    is_mended.then_some(mended)
+}
+
+/// Half of a character that takes two.
+#[derive(PartialEq, Eq)]
+enum Half {
+    High,
+    Low,
+}
+
+fn surrogate(escape: &[u8]) -> Option<Half> {
+    let digits = escape.strip_prefix(br"\u")?.get(..4)?;
+    let number = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    match number {
+        0xd800..=0xdbff => Some(Half::High),
+        0xdc00..=0xdfff => Some(Half::Low),
+        _ => None,
+    }
+}
+
+/// What is wrong, short and printable: it may quote what the client sent.
+fn brief(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(200).collect()
+}
+
 fn shorten(name: &str) -> String {
     name.chars().take(64).collect()
 }
@@ -246,6 +299,34 @@ mod tests {
         assert_eq!(payload.into_meta(None), json!({"odd": {"hook_event_name": "Tomorrow"}}));
         assert!(matches!(Payload::parse(b"{not json"), Err(PayloadError::Json(_))));
         assert_eq!(Payload::parse(b"[]"), Err(PayloadError::NotAnObject));
+    }
+
+    #[test]
+    fn half_a_character_is_no_reason_not_to_listen() {
+        let prompt = |text: &str| {
+            let text = format!(r#"{{"hook_event_name":"Stop","prompt":"{text}"}}"#);
+            Payload::parse(text.as_bytes()).map(|mut payload| payload.text("prompt").unwrap())
+        };
+        for (text, expected) in [
+            (r"a\ud83d", "a\u{fffd}"),
+            (r"\uDE00b", "\u{fffd}b"),
+            (r"\ud83d\ud83d\ude00", "\u{fffd}\u{1f600}"),
+            (r"\ud83d\n\\\ude00", "\u{fffd}\n\\\u{fffd}"),
+            (r"\\ud83d \ud83d\ude00", "\\ud83d \u{1f600}"),
+        ] {
+            assert_eq!(prompt(text).as_deref(), Ok(expected), "{text}");
+        }
+        for text in [r"\ud83", r"\ud83\ud83d", r"\ud83d\x", "\\"] {
+            assert!(matches!(prompt(text), Err(PayloadError::Json(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_a_few_printable_words() {
+        let key = format!("{}\\u0007", "k".repeat(10_000));
+        let text = format!(r#"{{"{key}":1,"{key}":2}}"#);
+        let error = Payload::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.len() < 300 && !error.contains(char::is_control), "{error:?}");
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub(crate) fn returned(tool: &str, response: Value, event: &mut Map<String, Valu
         }
         return;
     };
-    if let Some(seen) = seen(&response) {
+    // Whatever others call `file` is nothing that the client has shown.
+    if tool == "Read"
+        && let Some(seen) = seen(&response)
+    {
         set("seen", json!([seen]));
     }
     if is_background(&response) {
@@ -128,6 +131,8 @@ mod tests {
         let event = finished("Read", json!({"type": "text", "file": file}));
         let seen = json!([{"path": "/w/a", "from": 1, "to": 500, "of": 900}]);
         assert_eq!(event, json!({"seen": seen, "result": "x\n"}));
+        let file = json!({"filePath": "/w/a", "numLines": 9, "startLine": 1});
+        assert_eq!(finished("mcp__x__y", json!({"file": file})).get("seen"), None);
     }
 
     #[test]

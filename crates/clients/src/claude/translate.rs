@@ -1,6 +1,6 @@
 //! From the client's words to events.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jackline_engine::wire::{WireError, parse_event};
 use jackline_engine::{
@@ -19,6 +19,9 @@ const HARNESS: [&str; 3] = ["<task-notification>", "<system-reminder>", "<teamma
 
 /// Stands in for the id of a call that has none.
 const NO_CALL: &str = "-";
+
+/// Stands in for the id of a sub-agent that has none.
+const NO_AGENT: &str = "subagent";
 
 /// Modes of the client in which it asks a person.
 const ASKING_MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
@@ -59,9 +62,14 @@ pub fn translate(
     surroundings: &Surroundings,
 ) -> Result<Translated, PayloadError> {
     let hook = payload.hook;
+    let session = session_of(&payload).ok_or(PayloadError::Missing("session_id"))?;
+    payload.text("session_id");
     let transcript = payload.text("transcript_path").map(PathBuf::from);
-    let session = session(&mut payload, transcript.as_ref())?;
-    let sub_agent = payload.text("agent_id");
+    let sub_agent = payload.text("agent_id").or_else(|| {
+        // Not the agent itself: its own stop would end the turn.
+        let of_subagent = matches!(hook, Hook::SubagentStart | Hook::SubagentStop);
+        of_subagent.then(|| NO_AGENT.to_owned())
+    });
     let costs = costs(&payload, transcript, sub_agent.as_deref());
     let is_main = sub_agent.is_none();
     let mode = payload.text("permission_mode");
@@ -118,13 +126,10 @@ fn costs(
 }
 
 /// The session, by its id or by the file that the client keeps of it.
-fn session(payload: &mut Payload, transcript: Option<&PathBuf>) -> Result<SessionId, PayloadError> {
-    let named = payload.text("session_id");
-    let file = || Some(transcript?.file_stem()?.to_str()?.to_owned());
-    named
-        .or_else(file)
-        .and_then(|id| SessionId::parse(id).ok())
-        .ok_or(PayloadError::Missing("session_id"))
+pub(crate) fn session_of(payload: &Payload) -> Option<SessionId> {
+    let text = |field: &str| payload.peek(field).filter(|text| !text.is_empty());
+    let file = || Path::new(text("transcript_path")?).file_stem()?.to_str();
+    SessionId::parse(text("session_id").or_else(file)?).ok()
 }
 
 /// Puts the fields of an event together and gives its name.

@@ -84,6 +84,11 @@ fn every_session_is_answered_and_restored() {
 }
 
 #[test]
+fn no_payload_of_a_client_opens_a_gate() {
+    run("hook", 1_000);
+}
+
+#[test]
 fn every_target_is_built_by_the_fuzzer() {
     let manifest = fs::read_to_string(fuzz().join("Cargo.toml")).unwrap();
     for target in TARGETS {
