@@ -13,7 +13,7 @@ use jackline_engine::definition::{
 use jackline_engine::{Definition, Mode, canonical};
 
 use modes::NamedMode;
-pub(crate) use rules::{Example, Given, LoweredRule, Run};
+pub(crate) use rules::{Example, Given, LoweredRule, Run, is_of_pack};
 pub(crate) use tools::Tools;
 
 use crate::diagnostic::{At, Diagnostics};

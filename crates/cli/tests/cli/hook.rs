@@ -11,6 +11,10 @@ use crate::hook_support::{
 };
 use crate::support::{JACKLINE, World, feed};
 
+/// What an agent is told besides, where it has to wait for a person.
+const WAITS: &str = "\n-> a person was told how to let exactly this call pass; go on with \
+                     something else, or end the turn and say what waits";
+
 #[test]
 fn no_objection_is_silence_on_every_event() {
     let world = World::new(RULES);
@@ -99,7 +103,7 @@ fn a_question_goes_to_the_person_at_the_client_or_is_a_denial() {
     ];
     for (number, (entry, beyond)) in nobody.into_iter().enumerate() {
         let said = ask(10 + number, entry, beyond.clone());
-        let mut expected = deny(why);
+        let mut expected = deny(&format!("{why}{WAITS}"));
         let message = said["systemMessage"].as_str().unwrap();
         assert!(message.starts_with(&format!("jackline: this call waits for you: {why}\n")));
         merge(&mut expected, json!({ "systemMessage": message }));

@@ -463,7 +463,8 @@ pub(crate) fn switch(
     idle
 }
 
-fn is_of_pack(lowered: &LoweredRule, reader: &Reader<'_>) -> bool {
+/// Whether a rule came with the product.
+pub(crate) fn is_of_pack(lowered: &LoweredRule, reader: &Reader<'_>) -> bool {
     matches!(reader.origin(lowered.at), Origin::Pack(_))
 }
 
