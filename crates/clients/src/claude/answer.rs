@@ -111,7 +111,7 @@ pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words
     if hook == Hook::SessionStart && enforced && verdict.decision >= Decision::Deny {
         // Nothing can be refused here, and the person should know: the session
         // is over, or belongs to another directory.
-        person.extend(context.map(|context| format!("jackline: {context}")));
+        person.extend(verdict.context.as_ref().map(|context| format!("jackline: {context}")));
     }
     if matches!(hook, Hook::Stop) && !map.contains_key("decision") {
         person.extend(not_done(verdict.completion.as_ref()));
