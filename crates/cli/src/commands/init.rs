@@ -127,6 +127,9 @@ fn follow(plan: &Plan, wish: &Wish, args: &InitArgs) -> Result<Exit, InstallErro
         }
     }
     let written = carry_out(plan, &wish.state_home)?;
+    if !args.json {
+        show_written(&written);
+    }
     let send = |found| Canary::send(found, plan, wish, args);
     let canaries = plan.found.iter().map(send).collect::<Result<Vec<Canary>, InstallError>>()?;
     let end = if args.uninstall { End::Uninstalled } else { End::Installed };
@@ -188,6 +191,15 @@ fn lines(change: &Change) -> Vec<String> {
     diff(&text(&change.before), &text(&change.after)).into_iter().map(line).collect()
 }
 
+/// What was done.
+fn show_written(written: &[Written]) {
+    for done in written {
+        let verb = if done.removed { "removed" } else { "wrote" };
+        let kept = done.backup.as_deref().map(|backup| format!("  before: {}", name(backup)));
+        say(format!("{verb} {}{}", name(&done.path), dim(kept.unwrap_or_default())));
+    }
+}
+
 /// Says how it ended, and what is next.
 fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries: &[Canary]) {
     if args.json {
@@ -199,11 +211,6 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
         End::NothingToDo => say("nothing to do: the guard is installed"),
         End::DryRun => say("nothing was written"),
         End::Installed | End::Uninstalled => {}
-    }
-    for done in written {
-        let verb = if done.removed { "removed" } else { "wrote" };
-        let kept = done.backup.as_deref().map(|backup| format!("  before: {}", name(backup)));
-        say(format!("{verb} {}{}", name(&done.path), dim(kept.unwrap_or_default())));
     }
     for (found, canary) in plan.found.iter().zip(canaries) {
         canary.show(found);

@@ -79,7 +79,13 @@ fn an_installation_ends_with_the_canary_guards_and_is_given_back() {
     // A rule that a newcomer writes below what `init` wrote.
     let definition = world.scratch.read("jackline.yaml").unwrap();
     let definition = definition.replace("\nmode: observe\n", "\n");
-    let rule = "rules:\n  - name: canary\n    command: touch canary\n    deny: Let it sing.\n";
+    let rule = "rules:
+  - name: canary
+    command: touch
+    when: 'argv.exists(a, a == \"canary\")'
+    deny: Let it sing.
+    examples: { deny: [touch canary], allow: [touch witness] }
+";
     world.scratch.write("jackline.yaml", &format!("{definition}{rule}")).unwrap();
     let seen = world.play_installed(Script::new([bash("touch canary"), bash("touch witness")]));
     assert!(!world.scratch.has("canary") && world.scratch.has("witness"), "{}", story(&seen));

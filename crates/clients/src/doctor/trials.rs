@@ -79,12 +79,10 @@ pub(super) fn canary(doctor: &Doctor<'_>) -> Result<CanaryReport, LiveError> {
     let scratch = scratch()?;
     let script = Script::new([main.touch(CANARY), main.touch("witness"), Step::say("done")]);
     let seen = doctor.run(&scratch, script)?.play()?;
-    let worst = judge_denied(main, &scratch, &seen).into_iter().max_by_key(|line| line.standing);
-    let (standing, detail) = match worst {
-        Some(line) => (line.standing, line.detail),
-        None => (Standing::Unproven, seen.summary()),
-    };
-    Ok(CanaryReport { standing, detail, ms: seen.ms })
+    // Where both are as bad, that it ran is worse than that nobody was told.
+    let [ran, told] = judge_denied(main, &scratch, &seen);
+    let worst = if told.standing > ran.standing { told } else { ran };
+    Ok(CanaryReport { standing: worst.standing, detail: worst.detail, ms: seen.ms })
 }
 
 fn judge_denied(actor: Actor, scratch: &Scratch, seen: &Seen) -> [Line; 2] {

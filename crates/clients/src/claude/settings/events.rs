@@ -181,11 +181,10 @@ impl fmt::Display for Version {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
     use std::process::{Command, Output};
 
     use super::*;
+    use crate::live::Scratch;
 
     fn events(version: Version) -> Vec<&'static str> {
         hooks_for(version, "jackline").iter().map(|hook| hook.event).collect()
@@ -244,17 +243,9 @@ mod tests {
 
     /// What the gate's line does with a guard that is this script.
     fn gate(script: &str) -> Output {
-        let directory = tempfile::tempdir().unwrap();
-        let guard = directory.path().join("it's a jackline");
+        let scratch = Scratch::new().unwrap();
         let text = format!("#!/bin/sh\n{script}\n");
-        // Another process writes it, so that none of this one holds it open.
-        let write = Command::new("sh")
-            .args(["-c", r#"printf %s "$1" > "$0""#])
-            .arg(&guard)
-            .arg(text)
-            .status();
-        assert!(write.unwrap().success());
-        fs::set_permissions(&guard, fs::Permissions::from_mode(0o755)).unwrap();
+        let guard = scratch.write_program("it's a jackline", &text).unwrap();
         let line = sealed_line(&shell_word(guard.to_str().unwrap()));
         Command::new("sh").args(["-c", &line]).output().unwrap()
     }
