@@ -4,7 +4,7 @@ use jackline_clients::claude::settings::{PINNED, Version, hooks_for, shell_word}
 use jackline_clients::live::Scratch;
 use jackline_model::scripted::Script;
 
-use crate::world::{JACKLINE, World, bash, client, story};
+use crate::world::{JACKLINE, World, bash, client, hooks, story};
 
 const SETTINGS: &str = ".claude/settings.json";
 
@@ -97,6 +97,21 @@ fn an_installation_ends_with_the_canary_guards_and_is_given_back() {
     assert_eq!(code, Some(0), "{text}");
     assert!(!text.contains("canary:"), "{text}");
     assert_eq!(world.scratch.read(SETTINGS).as_deref(), Some(before));
+}
+
+/// Why `init` warns of comments and `doctor` calls them open: for their sake the
+/// client ignores the whole file, and says nothing.
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn the_client_ignores_hooks_in_a_file_with_a_comment() {
+    let shut = World::new("rules: [");
+    shut.scratch.install(&hooks(JACKLINE)).unwrap();
+    let seen = shut.play_installed(Script::new([bash("touch canary")]));
+    assert!(!shut.scratch.has("canary"), "{}", story(&seen));
+    let text = shut.scratch.read(SETTINGS).unwrap();
+    shut.scratch.write(SETTINGS, &format!("// mine\n{text}")).unwrap();
+    let seen = shut.play_installed(Script::new([bash("touch canary")]));
+    assert!(shut.scratch.has("canary"), "it reads comments now: {}", story(&seen));
 }
 
 #[test]
