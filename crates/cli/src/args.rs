@@ -155,9 +155,10 @@ impl HookArgs {
 #[derive(Args)]
 #[command(
     after_help = "Shows what would change and asks before it writes. Your own hooks, comments and \
-formatting stay; what a file was before is kept in backups/ of the state home.\n\n\
-Exit codes: 0 done, or nothing to do; 1 not done, or the hooks will not run; 2 usage or bad input; \
-3 the guard itself is broken."
+formatting stay; what a file was before is kept in backups/ of the state home. At the end the client \
+itself tries a call that must not run, as `jackline doctor` does.\n\n\
+Exit codes: 0 done, or nothing to do; 1 not done, or the hooks will not run, or the guard was not seen \
+to hold; 2 usage or bad input; 3 the guard itself is broken."
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct InitArgs {
@@ -179,6 +180,9 @@ pub(crate) struct InitArgs {
     /// Write without being asked
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Do not let the client try afterwards whether a denied call runs; it takes a few seconds
+    #[arg(long)]
+    pub(crate) no_canary: bool,
     /// The client's program, where it is not found by its name
     #[arg(long, value_name = "PATH")]
     pub(crate) client_program: Option<PathBuf>,

@@ -143,6 +143,11 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
+/// A thousandth of a number, with one decimal.
+pub(crate) fn thousandth(number: u64) -> String {
+    format!("{}.{}", number / 1000, number % 1000 / 100)
+}
+
 /// Rows in columns. The widths ignore styles.
 pub(crate) fn table(rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

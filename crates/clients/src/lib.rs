@@ -7,3 +7,4 @@ pub mod claude;
 pub mod doctor;
 pub mod install;
 pub mod live;
+mod program;

@@ -1,5 +1,6 @@
 //! The one place that reads the environment: where state and definitions live.
 
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -90,9 +91,14 @@ pub fn person() -> String {
     named.map_or_else(|| "somebody".to_owned(), |name| name.display().to_string())
 }
 
+/// The directories in which programs are found by their name.
+pub fn search_path() -> Option<OsString> {
+    variable_path("PATH").map(PathBuf::into_os_string)
+}
+
 /// Where a program is that is started by its name alone.
 pub fn find_program(name: &str) -> Option<PathBuf> {
-    let directories = variable_path("PATH")?;
+    let directories = search_path()?;
     let runs = |path: &PathBuf| {
         std::fs::metadata(path)
             .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

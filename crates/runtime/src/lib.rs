@@ -43,7 +43,9 @@ pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
-pub use home::{HomeError, LayerFiles, claude_home, find_program, home, person, state_home};
+pub use home::{
+    HomeError, LayerFiles, claude_home, find_program, home, person, search_path, state_home,
+};
 pub use inspect::inspect;
 pub use live::Saved;
 pub use notify::{Notice, deliver};

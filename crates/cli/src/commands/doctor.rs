@@ -1,14 +1,16 @@
 //! `jackline doctor CLIENT`: whether the guard holds, tried out on the client itself.
 
+use std::io;
+
 use anstyle::{AnsiColor, Style};
-use jackline_clients::doctor::{Actor, Doctor, Latency, Line, Places, Report, Standing, inspect};
+use jackline_clients::doctor::{Actor, Doctor, Latency, Line, Report, Standing, inspect};
+use jackline_clients::install::{Client, program_word, settings_files};
 use jackline_clients::live::{Installed, LiveError};
-use jackline_runtime::find_file;
 use serde_json::json;
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
-use crate::terminal::{dim, fail, here, note, plain, say, say_json, styled, table};
+use crate::terminal::{dim, fail, here, note, plain, say, say_json, styled, table, thousandth};
 
 /// How much is shown of what was seen.
 const DETAIL_MAX: usize = 400;
@@ -36,15 +38,15 @@ pub(crate) fn run(args: &DoctorArgs) -> Exit {
 
 fn examine(args: &DoctorArgs) -> Result<(Installed, Report), LiveError> {
     let client = Installed::find(args.client_program.as_deref())?;
-    let jackline = std::env::current_exe()
-        .map_err(|source| LiveError::Start { program: "jackline".into(), source })?;
+    let start = |source| LiveError::Start { program: "jackline".into(), source };
+    let jackline = std::env::current_exe().map_err(start)?;
+    let jackline = program_word(&jackline).map_err(|error| start(io::Error::other(error)))?;
     let name = client.program.display();
     note(dim(format!("Claude Code {}, {name}", client.version)));
     let doctor = Doctor { client: &client, jackline: &jackline };
     let mut report = doctor.examine(|what| note(dim(format!("trying: {what}"))))?;
-    let file = find_file(&here());
-    let workspace = file.and_then(|file| Some(file.parent()?.to_owned())).unwrap_or_else(here);
-    report.lines.extend(inspect(&Places::of_machine(workspace), env!("CARGO_PKG_VERSION")));
+    let files = settings_files(&here(), Client::Claude);
+    report.lines.extend(inspect(&files, client.version, env!("CARGO_PKG_VERSION")));
     Ok((client, report))
 }
 
@@ -59,7 +61,7 @@ fn show(report: &Report) {
     }
     table(&rows);
     if let Some(Latency { calls, p50_micros, p99_micros }) = report.latency {
-        let (p50, p99) = (millis(p50_micros), millis(p99_micros));
+        let (p50, p99) = (thousandth(p50_micros), thousandth(p99_micros));
         say(format!("a hook takes {p50} ms, at most {p99} ms (p50 and p99 of {calls} calls)"));
     }
     let doubtful = |line: &&Line| line.standing != Standing::Closed;
@@ -68,11 +70,6 @@ fn show(report: &Report) {
         let (name, who) = (line.name, line.actor.name());
         say(format!("{standing}: {name} ({who}): {}", plain(&line.detail, DETAIL_MAX)));
     }
-}
-
-/// Milliseconds with one decimal.
-fn millis(micros: u64) -> String {
-    format!("{}.{}", micros / 1000, micros % 1000 / 100)
 }
 
 fn style_of(standing: Standing) -> Style {
@@ -101,7 +98,7 @@ fn as_json(client: &Installed, report: &Report) -> serde_json::Value {
         })
     });
     json!({
-        "client": "claude", "version": client.version, "program": client.program,
+        "client": "claude", "version": client.version.to_string(), "program": client.program,
         "standing": report.standing().name(), "lines": lines, "latency": latency,
     })
 }

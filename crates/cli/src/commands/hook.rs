@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use jackline_clients::claude::settings::SEAL;
 use jackline_clients::claude::{self, Answered, Heard, Reply, Surroundings};
 use jackline_journal::FileStore;
 use jackline_runtime::{Definitions, Runtime, boot_number, state_home};
@@ -19,9 +20,6 @@ use crate::args::HookArgs;
 
 /// The longest payload that is read.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
-
-/// Before the answer of one who was believed; see the installer's command line.
-const SEAL: &str = "jackline:1:";
 
 /// What every client takes for a refusal.
 const LAST_RESORT: u8 = 2;

@@ -1,17 +1,20 @@
 //! `jackline init`: puts the guard into the settings of agent clients, and
 //! takes it out again.
 
+mod canary;
+
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use anstyle::AnsiColor;
 use jackline_clients::install::{
-    Canary, CanaryOutcome, Change, Client, DiffLine, FoundClient, InstallError, Plan, Purpose,
-    Scope, Wish, Written, carry_out, diff, plan, plan_removal,
+    Change, Client, DiffLine, InstallError, Plan, Purpose, Scope, Wish, Written, carry_out, diff,
+    plan, plan_removal,
 };
 use jackline_runtime::state_home;
 use serde_json::{Value, json};
 
+use self::canary::Canary;
 use crate::args::InitArgs;
 use crate::exit::Exit;
 use crate::terminal::{ask, bold, dim, fail, here, plain, say, say_json, styled, warn};
@@ -21,19 +24,6 @@ const LINE_MAX: usize = 2000;
 
 /// How often a plan is made again because somebody else wrote first.
 const TRIES_MAX: usize = 5;
-
-/// Where nobody can try whether the guard guards.
-struct NoCanary;
-
-impl Canary for NoCanary {
-    fn prove(&self, client: &FoundClient, _project: &Path) -> CanaryOutcome {
-        let why = match client.program {
-            Some(_) => format!("`jackline doctor {}` tries it", client.client.name()),
-            None => format!("the program `{}` was not found", client.client.name()),
-        };
-        CanaryOutcome::NotRun { why }
-    }
-}
 
 /// How it ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -137,12 +127,14 @@ fn follow(plan: &Plan, wish: &Wish, args: &InitArgs) -> Result<Exit, InstallErro
         }
     }
     let written = carry_out(plan, &wish.state_home)?;
-    let canaries: Vec<CanaryOutcome> =
-        plan.found.iter().map(|found| NoCanary.prove(found, &plan.project)).collect();
+    if !args.json {
+        show_written(&written);
+    }
+    let send = |found| Canary::send(found, plan, wish, args);
+    let canaries = plan.found.iter().map(send).collect::<Result<Vec<Canary>, InstallError>>()?;
     let end = if args.uninstall { End::Uninstalled } else { End::Installed };
     finish(plan, args, end, &written, &canaries);
-    let is_open = |canary: &CanaryOutcome| matches!(canary, CanaryOutcome::Open { .. });
-    Ok(if canaries.iter().any(is_open) { Exit::No } else { silent })
+    Ok(if canaries.iter().any(Canary::is_alarm) { Exit::No } else { silent })
 }
 
 /// What was found, and what would change.
@@ -199,8 +191,17 @@ fn lines(change: &Change) -> Vec<String> {
     diff(&text(&change.before), &text(&change.after)).into_iter().map(line).collect()
 }
 
+/// What was done.
+fn show_written(written: &[Written]) {
+    for done in written {
+        let verb = if done.removed { "removed" } else { "wrote" };
+        let kept = done.backup.as_deref().map(|backup| format!("  before: {}", name(backup)));
+        say(format!("{verb} {}{}", name(&done.path), dim(kept.unwrap_or_default())));
+    }
+}
+
 /// Says how it ended, and what is next.
-fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries: &[CanaryOutcome]) {
+fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries: &[Canary]) {
     if args.json {
         say_json(summary(plan, end, written, canaries));
         return;
@@ -211,22 +212,8 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
         End::DryRun => say("nothing was written"),
         End::Installed | End::Uninstalled => {}
     }
-    for done in written {
-        let verb = if done.removed { "removed" } else { "wrote" };
-        let kept = done.backup.as_deref().map(|backup| format!("  before: {}", name(backup)));
-        say(format!("{verb} {}{}", name(&done.path), dim(kept.unwrap_or_default())));
-    }
     for (found, canary) in plan.found.iter().zip(canaries) {
-        let who = found.client.title();
-        match canary {
-            CanaryOutcome::Refused { detail } => {
-                say(format!("canary: {who} was refused: {detail}"));
-            }
-            CanaryOutcome::Open { detail } => {
-                warn(format!("canary: {who} is NOT guarded: {detail}"));
-            }
-            CanaryOutcome::NotRun { why } => say(format!("canary: not run: {why}")),
-        }
+        canary.show(found);
     }
     if end == End::Installed {
         next(plan);
@@ -242,7 +229,7 @@ fn next(plan: &Plan) {
 }
 
 /// The same for programs.
-fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[CanaryOutcome]) -> Value {
+fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[Canary]) -> Value {
     let clients = plan.found.iter().map(|found| {
         json!({
             "client": found.client.name(),
@@ -267,14 +254,7 @@ fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[CanaryOutcome
             "backup": done.and_then(|done| done.backup.as_ref()),
         })
     });
-    let canaries = plan.found.iter().zip(canaries).map(|(found, canary)| {
-        let (result, detail) = match canary {
-            CanaryOutcome::Refused { detail } => ("refused", detail),
-            CanaryOutcome::Open { detail } => ("open", detail),
-            CanaryOutcome::NotRun { why } => ("not_run", why),
-        };
-        json!({ "client": found.client.name(), "result": result, "detail": detail })
-    });
+    let canaries = plan.found.iter().zip(canaries).map(|(found, canary)| canary.summary(found));
     json!({
         "outcome": end.word(),
         "project": plan.project,

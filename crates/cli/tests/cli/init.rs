@@ -222,7 +222,7 @@ fn an_older_installation_is_brought_up_to_date_and_still_given_back() {
     let text = "{ \"a\": 1 }";
     let project = Project::with_settings(text);
     let old = project.client("echo 2.0.50");
-    let program = ["--client-program", old.to_str().unwrap()];
+    let program = ["--no-canary", "--client-program", old.to_str().unwrap()];
     let run = project.init(&[&["claude", "--yes"], &program[..]].concat());
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.contains("2.0.50 lets calls through"), "{}", run.stderr);

@@ -1,10 +1,9 @@
 //! Whatever happens to the guard, a call that must not run does not run: for the
 //! agent itself and for a sub-agent in the background.
 
-use std::path::Path;
-
+use jackline_clients::claude::settings::{PINNED, shell_word};
 use jackline_clients::doctor::Fault;
-use jackline_clients::live::{Guard, Seen};
+use jackline_clients::live::Seen;
 
 use crate::world::{ACTORS, JACKLINE, World, script_of_both, story};
 
@@ -62,12 +61,8 @@ fn what_a_person_is_asked_about_does_not_run_unasked() {
 
 fn check_fault(fault: Fault, witnesses: &[&str], words: &[&str]) {
     let world = World::new(DENY);
-    let program = fault.write(&world.scratch, Path::new(JACKLINE), "canary").unwrap();
-    let mut guard = Guard::of(&program);
-    if fault == Fault::Hung {
-        guard.timeout_seconds = 2;
-    }
-    let seen = world.play_guarded(guard, script_of_both());
+    let guard = fault.hooks(PINNED, &world.scratch, &shell_word(JACKLINE), "canary").unwrap();
+    let seen = world.play_guarded(&guard, script_of_both());
     check(&world, &seen, witnesses, words);
 }
 
@@ -95,10 +90,10 @@ fn a_guard_that_prints_garbage_lets_nothing_run() {
 fn a_guard_that_is_missing_lets_nothing_run() {
     let world = World::new(DENY);
     let guard = world.wrapped(r#""Agent""#, "gone=1");
-    let text = std::fs::read_to_string(world.scratch.root().join("guard")).unwrap();
+    let text = std::fs::read_to_string(world.scratch.root().join("jackline-wrapped")).unwrap();
     let text = format!("{text}[ -z \"$gone\" ] || rm -f -- \"$0\"\n");
-    world.scratch.write_program("guard", &text).unwrap();
-    let seen = world.play_guarded(guard, script_of_both());
+    world.scratch.write_program("jackline-wrapped", &text).unwrap();
+    let seen = world.play_guarded(&guard, script_of_both());
     check(&world, &seen, &["witness-main"], &["jackline, the guard", "jackline off"]);
     assert!(!world.scratch.has("witness-sub"));
 }
@@ -109,7 +104,7 @@ fn a_guard_that_is_missing_lets_nothing_run() {
 fn a_read_only_state_home_lets_nothing_run() {
     let world = World::new(DENY);
     let guard = world.wrapped("canary", "export JACKLINE_HOME=/sys/kernel/jackline-home");
-    let seen = world.play_guarded(guard, script_of_both());
+    let seen = world.play_guarded(&guard, script_of_both());
     check(&world, &seen, &BOTH, &["the guard is broken, not the call"]);
     world.prove();
 }
@@ -120,7 +115,7 @@ fn a_full_disk_lets_nothing_run() {
     let world = World::new(DENY);
     // No file may grow, which to a program looks like a disk without room.
     let guard = world.wrapped("canary", "trap '' XFSZ; ulimit -f 0");
-    let seen = world.play_guarded(guard, script_of_both());
+    let seen = world.play_guarded(&guard, script_of_both());
     check(&world, &seen, &BOTH, &["the guard is broken, not the call"]);
     world.prove();
 }
@@ -134,7 +129,7 @@ fn a_broken_definition_lets_nothing_run() {
     let root = world.scratch.root().display();
     let first =
         format!("export JACKLINE_HOME='{root}/other'; set -- \"$@\" -d '{root}/broken.yaml'");
-    let seen = world.play_guarded(world.wrapped("canary", &first), script_of_both());
+    let seen = world.play_guarded(&world.wrapped("canary", &first), script_of_both());
     check(&world, &seen, &BOTH, &["the guard is broken, not the call", "broken.yaml"]);
     world.prove();
 }
@@ -146,7 +141,7 @@ fn a_definition_that_breaks_later_stays_in_force_as_it_was() {
     let world = World::new(DENY);
     let file = world.scratch.work().join("jackline.yaml");
     let first = format!("echo 'rules: [' > '{}'", file.display());
-    let seen = world.play_guarded(world.wrapped("UserPromptSubmit", &first), script_of_both());
+    let seen = world.play_guarded(&world.wrapped("UserPromptSubmit", &first), script_of_both());
     assert_eq!(world.scratch.read("jackline.yaml").as_deref(), Some("rules: [\n"));
     check(&world, &seen, &BOTH, &["No canary may be touched."]);
     world.prove();

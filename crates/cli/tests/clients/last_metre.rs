@@ -1,13 +1,11 @@
 //! What a person would see: a denial with its reason, a file that stays as it was,
 //! a stop that waits for its report.
 
-use std::path::Path;
-
-use jackline_clients::live::{Guard, Run};
+use jackline_clients::live::Run;
 use jackline_model::scripted::{Script, Step};
 use serde_json::json;
 
-use crate::world::{JACKLINE, World, bash, client, story};
+use crate::world::{JACKLINE, World, bash, client, hooks, story};
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
@@ -105,8 +103,8 @@ fn no_objection_is_no_approval() {
         Step::call("Write", json!({ "file_path": file, "content": "x" })),
     ]);
     let client = client();
-    let guard = Guard::of(Path::new(JACKLINE));
-    let mut run = Run::new(&client, &world.scratch, guard, script);
+    world.scratch.install(&hooks(JACKLINE)).unwrap();
+    let mut run = Run::new(&client, &world.scratch, script);
     run.allowed_tools = "Read";
     let seen = run.play().unwrap();
     assert!(

@@ -7,5 +7,6 @@
 
 mod doctor;
 mod fault_matrix;
+mod init;
 mod last_metre;
 mod world;

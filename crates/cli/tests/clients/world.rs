@@ -1,9 +1,10 @@
 //! A scratch workspace with a definition, the client in it, and what it left behind.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use jackline_clients::live::{Guard, Run, SUBAGENT, Scratch, Seen, subagent};
+use jackline_clients::claude::settings::{Hook, PINNED, hooks_for, shell_word};
+use jackline_clients::live::{Run, SUBAGENT, Scratch, Seen, subagent};
 use jackline_model::scripted::{Script, Step};
 use serde_json::{Value, json};
 
@@ -16,6 +17,11 @@ pub(crate) fn client() -> PathBuf {
         panic!("JACKLINE_TEST_CLAUDE names no client; use `cargo xtask test --clients`");
     };
     PathBuf::from(program)
+}
+
+/// What is installed for the client, with the program in it that is the guard.
+pub(crate) fn hooks(guard: &str) -> Vec<Hook> {
+    hooks_for(PINNED, &shell_word(guard))
 }
 
 pub(crate) struct World {
@@ -32,24 +38,41 @@ impl World {
 
     /// Runs the client with the real guard.
     pub(crate) fn play(&self, script: Script) -> Seen {
-        self.play_guarded(Guard::of(Path::new(JACKLINE)), script)
+        self.play_guarded(&hooks(JACKLINE), script)
     }
 
     /// Runs it with another one.
-    pub(crate) fn play_guarded(&self, guard: Guard, script: Script) -> Seen {
-        let seen = Run::new(&client(), &self.scratch, guard, script).play().unwrap();
+    pub(crate) fn play_guarded(&self, hooks: &[Hook], script: Script) -> Seen {
+        self.scratch.install(hooks).unwrap();
+        self.play_installed(script)
+    }
+
+    /// Runs it with what is installed.
+    pub(crate) fn play_installed(&self, script: Script) -> Seen {
+        let seen = Run::new(&client(), &self.scratch, script).play().unwrap();
         assert!(!seen.timed_out, "{}", story(&seen));
         seen
     }
 
     /// A guard that is the real one, with something done first where a call names
     /// `trigger`.
-    pub(crate) fn wrapped(&self, trigger: &str, first: &str) -> Guard {
+    pub(crate) fn wrapped(&self, trigger: &str, first: &str) -> Vec<Hook> {
         let text = format!(
             "#!/bin/sh\ninput=$(cat)\ncase $input in *{trigger}*) {first};; esac\n\
              printf %s \"$input\" | '{JACKLINE}' \"$@\"\n"
         );
-        Guard::of(&self.scratch.write_program("guard", &text).unwrap())
+        let program = self.scratch.write_program("jackline-wrapped", &text).unwrap();
+        hooks(program.to_str().unwrap())
+    }
+
+    /// The client, told to run no hooks.
+    pub(crate) fn unguarded_client(&self) -> PathBuf {
+        let text = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && exec '{0}' --version\n\
+             exec '{0}' --settings '{{\"disableAllHooks\":true}}' \"$@\"\n",
+            client().display()
+        );
+        self.scratch.write_program("claude", &text).unwrap()
     }
 
     /// Runs our own program here: its exit status and what it printed.

@@ -10,7 +10,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 
-pub use events::{Hook, PINNED, SEAL, SHUTS_SINCE, Version, hooks_for, is_ours, shell_word};
+pub use events::{Hook, PINNED, SEAL, SHUTS_SINCE, Version, hooks_for, program_of, shell_word};
 
 /// What an editor may put before a text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -101,13 +101,23 @@ pub fn remove(text: &str, original: Option<&str>) -> Result<String, SettingsErro
     })
 }
 
-/// Whether any of our hooks is in there.
-pub fn holds_ours(text: &str) -> bool {
+/// Our own hooks in there: the event, and what is run at it.
+pub fn ours(text: &str) -> Vec<(String, Value)> {
     let settings = value_of(text).unwrap_or_default();
     let events = settings.get("hooks").and_then(Value::as_object);
-    let lists = events.into_iter().flat_map(Map::values).filter_map(Value::as_array);
-    let groups = lists.flatten().filter_map(|group| group.get("hooks")?.as_array());
-    groups.flatten().any(is_ours_value)
+    let mut found = Vec::new();
+    for (event, groups) in events.into_iter().flatten() {
+        let groups = groups.as_array().into_iter().flatten();
+        let handlers = groups.filter_map(|group| group.get("hooks")?.as_array()).flatten();
+        let ours = handlers.filter(|handler| is_ours(handler));
+        found.extend(ours.map(|handler| (event.clone(), handler.clone())));
+    }
+    found
+}
+
+/// Whether any of our hooks is in there.
+pub fn holds_ours(text: &str) -> bool {
+    !ours(text).is_empty()
 }
 
 /// Whether there is nothing in there, not even a comment.
@@ -319,11 +329,11 @@ fn take_out(groups: &CstArray, kept: Option<Standing>) -> bool {
 }
 
 fn is_our_handler(node: &CstNode) -> bool {
-    node.to_serde_value().is_some_and(|handler| is_ours_value(&handler))
+    node.to_serde_value().is_some_and(|handler| is_ours(&handler))
 }
 
-fn is_ours_value(handler: &Value) -> bool {
-    handler.get("command").and_then(Value::as_str).is_some_and(is_ours)
+fn is_ours(handler: &Value) -> bool {
+    handler.get("command").and_then(Value::as_str).and_then(program_of).is_some()
 }
 
 /// What other people's settings mean: ours taken out, and with them what
@@ -335,9 +345,9 @@ fn without_ours(mut settings: Value) -> Value {
     for groups in events.values_mut().filter_map(Value::as_array_mut) {
         for handlers in groups.iter_mut().filter_map(|group| group.get_mut("hooks")) {
             if let Some(handlers) = handlers.as_array_mut()
-                && handlers.iter().any(is_ours_value)
+                && handlers.iter().any(is_ours)
             {
-                handlers.retain(|handler| !is_ours_value(handler));
+                handlers.retain(|handler| !is_ours(handler));
                 if handlers.is_empty() {
                     handlers.push(Value::Null);
                 }

@@ -4,9 +4,11 @@
 //! until the call comes that must not run, so that a sub-agent gets as far as
 //! making one.
 
-use std::path::{Path, PathBuf};
-
+use crate::claude::settings::{Hook, Version, hooks_for, shell_word};
 use crate::live::{LiveError, Scratch};
+
+/// How long the client waits for a guard that hangs.
+const SHORT_TIMEOUT_SECONDS: u32 = 2;
 
 /// How a guard can be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,15 +37,27 @@ impl Fault {
         }
     }
 
-    /// Writes a program that is the guard until a call names `trigger`.
-    pub fn write(
+    /// The hooks of a version, with a program in them that is the guard (a word of a
+    /// shell line) until a call names `trigger`.
+    pub fn hooks(
         self,
+        version: Version,
         scratch: &Scratch,
-        guard: &Path,
+        guard: &str,
         trigger: &str,
-    ) -> Result<PathBuf, LiveError> {
-        let guard = guard.display().to_string().replace('\'', r"'\''");
-        let pass = format!("printf %s \"$input\" | '{guard}' \"$@\"");
+    ) -> Result<Vec<Hook>, LiveError> {
+        let program = scratch.write_program("jackline-broken", &self.script(guard, trigger))?;
+        let mut hooks = hooks_for(version, &shell_word(&program.display().to_string()));
+        for handler in hooks.iter_mut().filter_map(|hook| hook.handler.as_object_mut()) {
+            if self == Self::Hung {
+                handler.insert("timeout".to_owned(), SHORT_TIMEOUT_SECONDS.into());
+            }
+        }
+        Ok(hooks)
+    }
+
+    fn script(self, guard: &str, trigger: &str) -> String {
+        let pass = format!("printf %s \"$input\" | {guard} \"$@\"");
         let act = match self {
             Self::Killed => "kill -KILL $$",
             // Bounded, because nobody may be there to end it.
@@ -61,6 +75,6 @@ impl Fault {
             let acts = format!("case $input in *{trigger}*) {act};; esac");
             format!("case $* in *--sealed*) {acts};; esac\n{pass}")
         };
-        scratch.write_program("guard", &format!("#!/bin/sh\ninput=$(cat)\n{body}\n"))
+        format!("#!/bin/sh\ninput=$(cat)\n{body}\n")
     }
 }

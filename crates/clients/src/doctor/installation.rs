@@ -1,216 +1,229 @@
 //! Whether the guard is installed here as it was tried out.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
-use jackline_runtime::home;
+use serde_json::Value;
 
-use super::settings::{Ours, Settings};
 use super::{Actor, Line, Standing};
-use crate::live::{OTHER_EVENTS, Scratch, run_program};
+use crate::claude::settings::{self, Version, hooks_for, program_of, shell_word};
+use crate::install::{Client, InstallError, ignored, read, switched_off};
+use crate::program;
 
-/// How long a program may take to say its version.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Where the settings of the client can be, for one workspace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
-    /// The directory of the person's own settings.
-    pub user: Option<PathBuf>,
-    /// The workspace.
-    pub workspace: PathBuf,
+/// Settings with hooks of ours in them.
+struct Found<'a> {
+    file: &'a Path,
+    text: String,
+    ours: Vec<(String, Value)>,
 }
 
-impl Places {
-    /// Where the client looks that a person starts in this workspace.
-    pub fn of_machine(workspace: PathBuf) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "the client is told this way, too")]
-        let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|named| !named.is_empty());
-        let user = named.map(PathBuf::from).or_else(|| home().map(|home| home.join(".claude")));
-        Self { user, workspace }
-    }
-
-    fn files(&self) -> Vec<PathBuf> {
-        let project = self.workspace.join(".claude");
-        let user = self.user.iter().map(|user| user.join("settings.json"));
-        user.chain(["settings.json", "settings.local.json"].map(|name| project.join(name)))
-            .collect()
-    }
-}
-
-/// Looks at the settings that apply to a workspace. `version` is our own.
-pub fn inspect(places: &Places, version: &str) -> Vec<Line> {
-    let mut settings = Vec::new();
-    let mut unreadable = Vec::new();
-    for file in places.files() {
-        match Settings::read(&file) {
-            Ok(found) => settings.extend(found),
-            Err(why) => unreadable.push(why),
+/// Looks at the settings that apply to a workspace. `version` is the client's, `own`
+/// our own.
+pub fn inspect(files: &[PathBuf], version: Version, own: &str) -> Vec<Line> {
+    let mut found = Vec::new();
+    let mut silenced = switched_off(files.iter().cloned());
+    for file in files {
+        match read_ours(file) {
+            Ok(settings) if settings.ours.is_empty() => {}
+            Ok(settings) => {
+                silenced.extend(ignored(Client::Claude, Some(version), file, &settings.text));
+                found.push(settings);
+            }
+            Err(InstallError::Settings { path, source }) => {
+                silenced.push(format!("`{}` {source}", path.display()));
+            }
+            Err(error) => silenced.push(error.to_string()),
         }
     }
-    let ours: Vec<Ours> = settings.iter().flat_map(Settings::ours).collect();
-    let mut lines = vec![installed(&settings, &ours, places), switched_off(&settings, &unreadable)];
-    if !ours.is_empty() {
-        lines.push(every_event(&ours));
-        lines.push(shut(&ours));
-        lines.push(programs(&ours, version));
+    let mut lines = vec![installed(&found), heard(&silenced)];
+    if !found.is_empty() {
+        lines.extend([as_tried(&found, version), programs(&found, own)]);
     }
     lines
+}
+
+/// Reads settings, as far as the client can read them, too.
+fn read_ours(file: &Path) -> Result<Found<'_>, InstallError> {
+    let text = read(file)?;
+    let wrong = |source| InstallError::Settings { path: file.to_owned(), source };
+    settings::remove(&text, None).map_err(wrong)?;
+    let ours = settings::ours(&text);
+    Ok(Found { file, text, ours })
+}
+
+impl Found<'_> {
+    /// The programs that our hooks start.
+    fn programs(&self) -> BTreeSet<String> {
+        let command = |(_, handler): &(String, Value)| {
+            program_of(handler.get("command").and_then(Value::as_str)?)
+        };
+        self.ours.iter().filter_map(command).collect()
+    }
+
+    /// The events at which something else is run than what was tried, by name;
+    /// none where all is as the installer would write it.
+    fn differences(&self, version: Version) -> Option<String> {
+        let program = self.programs().pop_first().unwrap_or_default();
+        let tried = hooks_for(version, &shell_word(&program));
+        if settings::install(&self.text, &tried).as_ref() == Ok(&self.text) {
+            return None;
+        }
+        let is_there = |event: &str, handler: &Value| {
+            self.ours.iter().any(|(at, what)| at == event && what == handler)
+        };
+        let missing = tried.iter().filter(|hook| !is_there(hook.event, &hook.handler));
+        let missing: Vec<&str> = missing.map(|hook| hook.event).collect();
+        // All are there, among others, or not for all tools.
+        let none = missing.is_empty();
+        Some(if none { "not for all calls".to_owned() } else { missing.join(", ") })
+    }
 }
 
 fn line(name: &'static str, standing: Standing, detail: String) -> Line {
     Line { name, actor: Actor::Main, standing, detail }
 }
 
-fn installed(settings: &[Settings], ours: &[Ours], places: &Places) -> Line {
+fn installed(found: &[Found<'_>]) -> Line {
     let name = "the guard is installed here";
-    if ours.is_empty() {
-        let place = places.workspace.display();
-        let detail =
-            format!("no hook of ours applies to `{place}`; `jackline init claude` installs them");
-        return line(name, Standing::Open, detail);
+    if found.is_empty() {
+        let detail = "no hook of ours applies here; `jackline init claude` installs them";
+        return line(name, Standing::Open, detail.to_owned());
     }
-    let files = settings.iter().filter(|settings| !settings.ours().is_empty());
     let files: Vec<String> =
-        files.map(|settings| format!("`{}`", settings.file.display())).collect();
+        found.iter().map(|settings| format!("`{}`", settings.file.display())).collect();
     line(name, Standing::Closed, format!("in {}", files.join(" and ")))
 }
 
-fn switched_off(settings: &[Settings], unreadable: &[String]) -> Line {
-    let name = "hooks are not switched off";
-    if let Some(why) = unreadable.first() {
-        return line(name, Standing::Open, format!("{why}; the client can't read it either"));
-    }
-    let silenced = settings.iter().find_map(|one| Some((one.silencer()?, one.file.display())));
+fn heard(silenced: &[String]) -> Line {
+    let name = "nothing keeps the hooks from running";
     match silenced {
-        Some((key, file)) => {
-            line(name, Standing::Open, format!("`{key}` is true in `{file}`; take it out"))
+        [] => line(name, Standing::Closed, "the client reads and runs them".to_owned()),
+        reasons => line(name, Standing::Open, reasons.join("; ")),
+    }
+}
+
+fn as_tried(found: &[Found<'_>], version: Version) -> Line {
+    let name = "the hooks are those that were tried";
+    for settings in found {
+        if let Some(differences) = settings.differences(version) {
+            let file = settings.file.display();
+            let detail =
+                format!("in `{file}` they differ: {differences}; `jackline init claude` mends it");
+            return line(name, Standing::Open, detail);
         }
-        None => line(name, Standing::Closed, "nothing keeps them from running".to_owned()),
     }
+    line(name, Standing::Closed, "every event, to the letter".to_owned())
 }
 
-fn every_event(ours: &[Ours]) -> Line {
-    let name = "every event is hooked";
-    let is_hooked = |event: &&str| ours.iter().any(|hook| hook.event == **event && hook.all_tools);
-    let events = ["PreToolUse"].iter().chain(&OTHER_EVENTS);
-    let missing: Vec<&str> = events.filter(|event| !is_hooked(event)).copied().collect();
-    if missing.is_empty() {
-        return line(name, Standing::Closed, format!("{} events", OTHER_EVENTS.len() + 1));
-    }
-    let missing = missing.join(", ");
-    line(
-        name,
-        Standing::Open,
-        format!("not {missing}; `jackline init claude` adds what is missing"),
-    )
-}
-
-fn shut(ours: &[Ours]) -> Line {
-    let name = "the gate believes our seal alone";
-    let gates: Vec<&Ours> = ours.iter().filter(|hook| hook.event == "PreToolUse").collect();
-    if !gates.is_empty() && gates.iter().all(|hook| hook.shuts) {
-        return line(name, Standing::Closed, "and a failure shuts it".to_owned());
-    }
-    let detail = "a guard that fails would let calls run; `jackline init claude` mends it";
-    line(name, Standing::Open, detail.to_owned())
-}
-
-fn programs(ours: &[Ours], version: &str) -> Line {
+fn programs(found: &[Found<'_>], own: &str) -> Line {
     let name = "its program is there, in this version";
-    let mut programs: Vec<&PathBuf> = ours.iter().map(|hook| &hook.program).collect();
-    programs.sort();
-    programs.dedup();
-    for program in programs {
-        let shown = program.display();
-        match version_of(program) {
-            Some(found) if found == version => {}
-            Some(found) => {
-                let detail =
-                    format!("`{shown}` is {found}, this is {version}; `jackline init claude`");
+    for program in found.iter().flat_map(Found::programs) {
+        // A program's name comes first.
+        let said = program::version(Path::new(&program));
+        match said.as_deref().and_then(|said| said.split_whitespace().nth(1)) {
+            Some(said) if said == own => {}
+            Some(said) => {
+                let detail = format!(
+                    "`{program}` is {said}, this is {own}; `jackline init claude` mends it"
+                );
                 return line(name, Standing::Open, detail);
             }
             None => {
-                let detail = format!("`{shown}` does not answer; `jackline init claude` mends it");
+                let detail =
+                    format!("`{program}` does not answer; `jackline init claude` mends it");
                 return line(name, Standing::Open, detail);
             }
         }
     }
-    line(name, Standing::Closed, version.to_owned())
-}
-
-/// What a program says after its own name.
-fn version_of(program: &Path) -> Option<String> {
-    let scratch = Scratch::new().ok()?;
-    let mut command = Command::new(program);
-    scratch.enter(&mut command);
-    command.arg("--version");
-    let ended = run_program(command, scratch.root(), VERSION_TIMEOUT).ok()?;
-    let said = ended.stdout.split_whitespace().nth(1)?;
-    (ended.code == Some(0)).then(|| said.to_owned())
+    line(name, Standing::Closed, own.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
-    use crate::live::Guard;
+    use crate::claude::settings::PINNED;
+    use crate::live::Scratch;
 
-    /// The names of the lines that are open.
-    fn open(scratch: &Scratch, settings: &Value) -> Vec<&'static str> {
-        scratch.write_settings(settings).unwrap();
-        let places = Places { user: Some(scratch.home()), workspace: scratch.work() };
-        let lines = inspect(&places, "9.9.9");
+    const FILE: &str = ".claude/settings.json";
+    const PROGRAM: &str = "jackline, it's here";
+
+    /// The lines that are open, with what was seen.
+    fn open(scratch: &Scratch, text: &str) -> Vec<(&'static str, String)> {
+        scratch.write(FILE, text).unwrap();
+        let lines = inspect(&[scratch.work().join(FILE)], PINNED, "9.9.9");
         let open = lines.into_iter().filter(|line| line.standing == Standing::Open);
-        open.map(|line| line.name).collect()
+        open.map(|line| (line.name, line.detail)).collect()
     }
 
-    fn world() -> (Scratch, Value) {
+    /// An installation as it should be, with the text of its settings.
+    fn world() -> (Scratch, String) {
         let scratch = Scratch::new().unwrap();
         let text = "#!/bin/sh\necho jackline 9.9.9\n";
-        let program = scratch.write_program("jackline", text).unwrap();
-        let settings = Guard::of(&program).settings();
-        (scratch, settings)
+        let program = scratch.write_program(PROGRAM, text).unwrap();
+        let word = shell_word(program.to_str().unwrap());
+        scratch.install(&hooks_for(PINNED, &word)).unwrap();
+        let text = scratch.read(FILE).unwrap();
+        (scratch, text)
     }
 
     #[test]
     fn an_installation_that_is_as_it_should_be_is_closed() {
-        let (scratch, settings) = world();
-        assert_eq!(open(&scratch, &settings), [""; 0]);
+        let (scratch, good) = world();
+        assert_eq!(open(&scratch, &good), []);
+        assert_eq!(open(&scratch, &good.replacen('{', "{\"model\": \"x\",", 1)), []);
     }
 
     #[test]
     fn what_is_not_as_it_should_be_is_named() {
         let (scratch, good) = world();
-        assert_eq!(open(&scratch, &Value::Null), ["the guard is installed here"]);
-        let mut off = good.clone();
-        off["disableAllHooks"] = true.into();
-        assert_eq!(open(&scratch, &off), ["hooks are not switched off"]);
-        let mut few = good.clone();
-        few["hooks"]["Stop"] = Value::Null;
-        assert_eq!(open(&scratch, &few), ["every event is hooked"]);
-        let mut soft = good.clone();
-        soft["hooks"]["PreToolUse"][0]["hooks"][0]["onFailure"] = "continue".into();
-        assert_eq!(open(&scratch, &soft), ["the gate believes our seal alone"]);
-        let mut narrow = good.clone();
-        narrow["hooks"]["PreToolUse"][0]["matcher"] = "Bash".into();
-        assert_eq!(open(&scratch, &narrow), ["every event is hooked"]);
-        scratch.write_program("jackline", "#!/bin/sh\necho jackline 0.0.1\n").unwrap();
-        assert_eq!(open(&scratch, &good), ["its program is there, in this version"]);
-        std::fs::remove_file(scratch.root().join("jackline")).unwrap();
-        assert_eq!(open(&scratch, &good), ["its program is there, in this version"]);
+        for (odd, name, words) in [
+            (String::new(), "the guard is installed here", "jackline init claude"),
+            (
+                good.replacen('{', "{\"disableAllHooks\": true,", 1),
+                "nothing keeps the hooks from running",
+                "`disableAllHooks` is true",
+            ),
+            (format!("{good}// mine"), "nothing keeps the hooks from running", "no comments"),
+            (
+                good.replacen("\"Stop\"", "\"Setup\"", 1),
+                "the hooks are those that were tried",
+                "differ: Stop",
+            ),
+            (
+                good.replacen("\"block\"", "\"continue\"", 1),
+                "the hooks are those that were tried",
+                "differ: PreToolUse",
+            ),
+            (
+                good.replacen("\"*\"", "\"Bash\"", 1),
+                "the hooks are those that were tried",
+                "differ: not for all calls",
+            ),
+        ] {
+            assert_ne!(odd, good);
+            let open = open(&scratch, &odd);
+            let [(line, detail)] = open.as_slice() else { panic!("{name}: {open:?}") };
+            assert_eq!(*line, name);
+            assert!(detail.contains(words), "{detail}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_another_one_or_gone_is_named() {
+        let (scratch, good) = world();
+        let name = "its program is there, in this version";
+        scratch.write_program(PROGRAM, "#!/bin/sh\necho jackline 0.0.1\n").unwrap();
+        assert_eq!(open(&scratch, &good).first().map(|(line, _)| *line), Some(name));
+        std::fs::remove_file(scratch.root().join(PROGRAM)).unwrap();
+        assert_eq!(open(&scratch, &good).first().map(|(line, _)| *line), Some(name));
     }
 
     #[test]
     fn settings_that_nobody_can_read_are_named() {
-        let (scratch, _) = world();
-        scratch.write(".claude/settings.local.json", "{ \"hooks\": ").unwrap();
-        let places = Places { user: None, workspace: scratch.work() };
-        let lines = inspect(&places, "9.9.9");
-        let said = lines.iter().find(|line| line.name == "hooks are not switched off").unwrap();
-        assert_eq!(said.standing, Standing::Open);
-        assert!(said.detail.contains("settings.local.json"), "{said:?}");
+        let scratch = Scratch::new().unwrap();
+        let open = open(&scratch, "{\n  \"hooks\": ");
+        let (name, detail) = open.last().unwrap();
+        assert_eq!(*name, "nothing keeps the hooks from running");
+        assert!(detail.contains("settings.json") && detail.contains("line 2"), "{detail}");
     }
 }

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::definition;
-use crate::live::{Guard, LiveError, Scratch, micros};
+use crate::claude::settings::Hook;
+use crate::live::{LiveError, Scratch, micros};
 
 /// How many calls are measured.
 const CALLS: usize = 100;
@@ -24,18 +25,21 @@ pub struct Latency {
 }
 
 /// Asks about harmless calls, one after another, as the client would.
-pub(super) fn measure(guard: &Guard) -> Result<Option<Latency>, LiveError> {
+pub(super) fn measure(hooks: &[Hook]) -> Result<Option<Latency>, LiveError> {
     let scratch = Scratch::new()?;
     scratch.write("jackline.yaml", &definition())?;
+    let line = |event: &str| {
+        hooks.iter().find(|hook| hook.event == event).map(Hook::command).unwrap_or_default()
+    };
     let mut took = Vec::new();
     for number in 0..CALLS {
         let call = format!("call-{number}");
         let began = micros();
-        if ask(&scratch, &guard.gate, &payload(&scratch, "PreToolUse", &call))? {
+        if ask(&scratch, line("PreToolUse"), &payload(&scratch, "PreToolUse", &call))? {
             took.push(micros().saturating_sub(began));
         }
         // A call that never comes back stays open, and the open ones are bounded.
-        ask(&scratch, &guard.rest, &payload(&scratch, "PostToolUse", &call))?;
+        ask(&scratch, line("PostToolUse"), &payload(&scratch, "PostToolUse", &call))?;
     }
     took.sort_unstable();
     let at = |hundredths: usize| took.get((took.len() * hundredths).div_ceil(100).max(1) - 1);

@@ -8,15 +8,12 @@
 mod faults;
 mod installation;
 mod latency;
-mod settings;
 mod trials;
 
-use std::path::Path;
-
-use crate::live::{Guard, Installed, LiveError};
+use crate::live::{Installed, LiveError};
 
 pub use faults::Fault;
-pub use installation::{Places, inspect};
+pub use installation::inspect;
 pub use latency::Latency;
 pub use trials::{REASON, definition};
 
@@ -78,8 +75,8 @@ pub struct CanaryReport {
 pub struct Doctor<'a> {
     /// The client.
     pub client: &'a Installed,
-    /// The guard's program.
-    pub jackline: &'a Path,
+    /// The guard's program, as a word of a shell line.
+    pub jackline: &'a str,
 }
 
 impl Report {
@@ -123,12 +120,12 @@ impl Doctor<'_> {
         next("silence");
         lines.push(trials::silent(self)?);
         next("how long a hook takes");
-        let latency = latency::measure(&Guard::of(self.jackline))?;
+        let latency = latency::measure(&self.hooks())?;
         Ok(Report { lines, latency })
     }
 }
 
 /// Sees to it that one denied call does not run and the model is told why.
-pub fn canary(client: &Installed, jackline: &Path) -> Result<CanaryReport, LiveError> {
+pub fn canary(client: &Installed, jackline: &str) -> Result<CanaryReport, LiveError> {
     trials::canary(&Doctor { client, jackline })
 }

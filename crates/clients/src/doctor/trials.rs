@@ -4,7 +4,8 @@ use jackline_model::scripted::{Script, Step};
 use serde_json::json;
 
 use super::{Actor, CanaryReport, Doctor, Fault, Line, Standing};
-use crate::live::{Guard, LiveError, Run, SUBAGENT, Scratch, Seen, subagent};
+use crate::claude::settings::{Hook, hooks_for};
+use crate::live::{LiveError, Run, SUBAGENT, Scratch, Seen, subagent};
 
 /// What the model has to be shown.
 pub const REASON: &str = "This call is a canary of jackline doctor";
@@ -14,9 +15,6 @@ const CANARY: &str = "canary";
 
 /// How the client marks what a hook refused, and not the client itself.
 const HOOK_REFUSED: &str = "hook error";
-
-/// How long the client waits for a guard that hangs.
-const SHORT_TIMEOUT_SECONDS: u64 = 2;
 
 /// A definition under which nothing may touch a canary.
 pub fn definition() -> String {
@@ -69,7 +67,7 @@ pub(super) fn denied(doctor: &Doctor<'_>) -> Result<Vec<Line>, LiveError> {
     let part = [sub.touch(CANARY), sub.touch("witness"), Step::say("done")];
     let scratch = scratch()?;
     let script = Script::new(steps).part(SUBAGENT, part);
-    let seen = run(doctor, &scratch, Guard::of(doctor.jackline), script)?;
+    let seen = doctor.run(&scratch, script)?.play()?;
     let [main_ran, main_told] = judge_denied(main, &scratch, &seen);
     let [sub_ran, sub_told] = judge_denied(sub, &scratch, &seen);
     Ok(vec![main_ran, sub_ran, main_told, sub_told])
@@ -80,13 +78,11 @@ pub(super) fn canary(doctor: &Doctor<'_>) -> Result<CanaryReport, LiveError> {
     let main = Actor::Main;
     let scratch = scratch()?;
     let script = Script::new([main.touch(CANARY), main.touch("witness"), Step::say("done")]);
-    let seen = run(doctor, &scratch, Guard::of(doctor.jackline), script)?;
-    let worst = judge_denied(main, &scratch, &seen).into_iter().max_by_key(|line| line.standing);
-    let (standing, detail) = match worst {
-        Some(line) => (line.standing, line.detail),
-        None => (Standing::Unproven, seen.summary()),
-    };
-    Ok(CanaryReport { standing, detail, ms: seen.ms })
+    let seen = doctor.run(&scratch, script)?.play()?;
+    // Where both are as bad, that it ran is worse than that nobody was told.
+    let [ran, told] = judge_denied(main, &scratch, &seen);
+    let worst = if told.standing > ran.standing { told } else { ran };
+    Ok(CanaryReport { standing: worst.standing, detail: worst.detail, ms: seen.ms })
 }
 
 fn judge_denied(actor: Actor, scratch: &Scratch, seen: &Seen) -> [Line; 2] {
@@ -123,14 +119,11 @@ fn judge_denied(actor: Actor, scratch: &Scratch, seen: &Seen) -> [Line; 2] {
 pub(super) fn broken(doctor: &Doctor<'_>, fault: Fault) -> Result<Vec<Line>, LiveError> {
     let (main, sub) = (Actor::Main, Actor::Subagent);
     let scratch = scratch()?;
-    let program = fault.write(&scratch, doctor.jackline, CANARY)?;
-    let mut guard = Guard::of(&program);
-    if fault == Fault::Hung {
-        guard.timeout_seconds = SHORT_TIMEOUT_SECONDS;
-    }
+    let client = doctor.client;
+    scratch.install(&fault.hooks(client.version, &scratch, doctor.jackline, CANARY)?)?;
     let script = Script::new([subagent(), main.touch(CANARY), Step::say("done")])
         .part(SUBAGENT, [sub.touch(CANARY), Step::say("done")]);
-    let seen = run(doctor, &scratch, guard, script)?;
+    let seen = Run::new(&client.program, &scratch, script).play()?;
     let judge = |actor: Actor| {
         let (standing, detail) = judge_broken(actor, &scratch, &seen);
         Line { name: fault.name(), actor, standing, detail }
@@ -157,8 +150,7 @@ pub(super) fn silent(doctor: &Doctor<'_>) -> Result<Line, LiveError> {
     let main = Actor::Main;
     let scratch = scratch()?;
     let script = Script::new([main.touch("witness"), Step::say("done")]);
-    let guard = Guard::of(doctor.jackline);
-    let mut live = Run::new(&doctor.client.program, &scratch, guard, script);
+    let mut live = doctor.run(&scratch, script)?;
     live.allowed_tools = "Read";
     let seen = live.play()?;
     let refusal = seen.results(None).into_iter().next();
@@ -181,11 +173,15 @@ fn scratch() -> Result<Scratch, LiveError> {
     Ok(scratch)
 }
 
-fn run(
-    doctor: &Doctor<'_>,
-    scratch: &Scratch,
-    guard: Guard,
-    script: Script,
-) -> Result<Seen, LiveError> {
-    Run::new(&doctor.client.program, scratch, guard, script).play()
+impl Doctor<'_> {
+    /// What the installer installs for this client.
+    pub(super) fn hooks(&self) -> Vec<Hook> {
+        hooks_for(self.client.version, self.jackline)
+    }
+
+    /// A run with it.
+    fn run<'a>(&'a self, scratch: &'a Scratch, script: Script) -> Result<Run<'a>, LiveError> {
+        scratch.install(&self.hooks())?;
+        Ok(Run::new(&self.client.program, scratch, script))
+    }
 }

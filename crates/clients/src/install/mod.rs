@@ -11,8 +11,8 @@ mod exclude;
 mod file;
 mod ledger;
 mod plan;
-mod program;
 mod removal;
+mod silence;
 mod template;
 mod write;
 
@@ -24,10 +24,13 @@ use jackline_journal::StoreError;
 use crate::claude::settings::{SettingsError, Version};
 
 pub use diff::{DiffLine, diff};
-pub use plan::plan;
-pub use removal::{is_installed, plan_removal};
+pub use plan::{plan, program_word, settings_files};
+pub use removal::plan_removal;
 pub use template::DEFINITION;
 pub use write::{Written, carry_out};
+
+pub(crate) use plan::read;
+pub(crate) use silence::{ignored, switched_off};
 
 /// An agent client that we have an installer for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -251,32 +254,6 @@ fn remedy(error: &io::Error) -> &'static str {
         }
         _ => "then run this again",
     }
-}
-
-/// Proves that an installed guard really guards.
-pub trait Canary {
-    /// Lets the client try something that must be refused.
-    fn prove(&self, client: &FoundClient, project: &Path) -> CanaryOutcome;
-}
-
-/// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CanaryOutcome {
-    /// The call was refused, and nothing happened.
-    Refused {
-        /// What was seen.
-        detail: String,
-    },
-    /// The guard does not guard.
-    Open {
-        /// What was seen.
-        detail: String,
-    },
-    /// Nobody could try.
-    NotRun {
-        /// Why.
-        why: String,
-    },
 }
 
 #[cfg(test)]

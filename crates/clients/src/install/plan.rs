@@ -8,9 +8,10 @@ use jackline_runtime::{LayerFiles, claude_home, find_file, find_program};
 use super::file::{Held, look};
 use super::{
     Change, Client, DEFINITION, Direction, FoundClient, InstallError, Plan, Purpose, Scope, Wish,
-    exclude, program,
+    exclude, silence,
 };
 use crate::claude::settings::{self, PINNED, SHUTS_SINCE, Version};
+use crate::program;
 
 /// What a definition is called.
 const DEFINITION_NAME: &str = "jackline.yaml";
@@ -18,12 +19,9 @@ const DEFINITION_NAME: &str = "jackline.yaml";
 /// What this program is called where it is found by its name.
 const PROGRAM: &str = "jackline";
 
-/// Where the owner of a machine puts settings of Claude Code.
-const CLAUDE_MANAGED: &str = "/etc/claude-code/managed-settings.json";
-
 /// Works out what a person's wish means here.
 pub fn plan(wish: &Wish) -> Result<Plan, InstallError> {
-    let site = Site::of(wish);
+    let site = Site::of(&wish.here);
     let found = site.clients(wish)?;
     let mut plan = Plan {
         project: site.project.clone(),
@@ -46,6 +44,11 @@ pub fn plan(wish: &Wish) -> Result<Plan, InstallError> {
     Ok(plan)
 }
 
+/// The settings of a client that apply in a directory.
+pub fn settings_files(here: &Path, client: Client) -> Vec<PathBuf> {
+    Site::of(here).all_settings(client)
+}
+
 /// The place that is guarded.
 pub(crate) struct Site {
     pub(crate) project: PathBuf,
@@ -55,14 +58,14 @@ pub(crate) struct Site {
 
 impl Site {
     /// The directory of the definition, else the repository's, else this one.
-    pub(crate) fn of(wish: &Wish) -> Self {
-        let definition = find_file(&wish.here);
+    pub(crate) fn of(here: &Path) -> Self {
+        let definition = find_file(here);
         let project = definition
             .as_deref()
             .and_then(Path::parent)
             .map(Path::to_owned)
-            .or_else(|| git(&wish.here, &["rev-parse", "--show-toplevel"]))
-            .unwrap_or_else(|| wish.here.clone());
+            .or_else(|| git(here, &["rev-parse", "--show-toplevel"]))
+            .unwrap_or_else(|| here.to_owned());
         let exclude = git(&project, &["rev-parse", "--git-path", "info/exclude"]);
         let exclude = exclude.map(|path| project.join(path));
         Self { project, definition, exclude }
@@ -71,22 +74,34 @@ impl Site {
     /// Those that are named, else those whose program or settings are there.
     fn clients(&self, wish: &Wish) -> Result<Vec<FoundClient>, InstallError> {
         let found = |client: Client| {
-            let program = wish.client_program.clone().or_else(|| find_program(client.name()));
-            FoundClient { client, version: program.as_deref().and_then(version_of), program }
+            let named = wish.client_program.clone();
+            let named = named.map(|named| program::locate(&named).unwrap_or(named));
+            let program = named.or_else(|| find_program(client.name()));
+            let said = program.as_deref().and_then(program::version);
+            FoundClient { client, version: said.as_deref().and_then(Version::parse), program }
         };
         if !wish.clients.is_empty() {
             return Ok(wish.clients.iter().map(|client| found(*client)).collect());
         }
-        let here = |found: &FoundClient| found.program.is_some() || self.has_settings(found.client);
+        let here = |found: &FoundClient| {
+            let has_settings = || self.all_settings(found.client).iter().any(|path| path.exists());
+            found.program.is_some() || has_settings()
+        };
         let found: Vec<FoundClient> = Client::ALL.into_iter().map(found).filter(here).collect();
         if found.is_empty() { Err(InstallError::NoClient) } else { Ok(found) }
     }
 
-    fn has_settings(&self, client: Client) -> bool {
-        [Scope::Project, Scope::Local, Scope::User]
-            .into_iter()
-            .filter_map(|scope| self.settings(client, scope).ok())
-            .any(|path| path.exists())
+    /// All settings of a client that apply here.
+    pub(crate) fn all_settings(&self, client: Client) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for scope in [Scope::Project, Scope::Local, Scope::User] {
+            let Ok(path) = self.settings(client, scope) else { continue };
+            // In a person's home the project's settings are the person's.
+            if !files.iter().any(|known| is_same(known, &path)) {
+                files.push(path);
+            }
+        }
+        files
     }
 
     /// The settings of a client.
@@ -120,7 +135,7 @@ impl Site {
             bytes => bytes.clone(),
         };
         say_about_version(found, plan);
-        say_if_ignored(found, &edited, &path, plan);
+        plan.silenced.extend(silence::ignored(found.client, found.version, &path, &edited));
         if wish.scope == Scope::Project && self.exclude.is_some() && program != PROGRAM {
             plan.warnings.push(format!(
                 "`{}` is for everybody who works here, and would name {program}, which only this \
@@ -129,30 +144,15 @@ impl Site {
                 path.display()
             ));
         }
-        self.say_who_silences(plan);
+        plan.silenced.extend(silence::switched_off(self.all_settings(Client::Claude)));
         self.say_where_else(&path, plan);
         push(plan, Purpose::Settings(Client::Claude), path, held, edited, without);
         Ok(())
     }
 
-    /// Says which settings keep all hooks from running.
-    fn say_who_silences(&self, plan: &mut Plan) {
-        let own = [Scope::Project, Scope::Local, Scope::User]
-            .into_iter()
-            .filter_map(|scope| self.settings(Client::Claude, scope).ok());
-        for path in own.chain([PathBuf::from(CLAUDE_MANAGED)]) {
-            let text = look(&path).ok().and_then(|held| String::from_utf8(held.bytes?).ok());
-            if let Some(key) = text.as_deref().and_then(settings::silencer) {
-                plan.silenced.push(format!("`{key}` is true in `{}`", path.display()));
-            }
-        }
-    }
-
     /// Says where else the guard is installed: it would be asked twice.
     fn say_where_else(&self, own: &Path, plan: &mut Plan) {
-        for scope in [Scope::Project, Scope::Local, Scope::User] {
-            let Ok(path) = self.settings(Client::Claude, scope) else { continue };
-            // In a person's home the project's settings are the person's.
+        for path in self.all_settings(Client::Claude) {
             if !is_same(&path, own) && holds_ours(&path) {
                 plan.warnings.push(format!(
                     "the guard is in `{}` too and would be asked twice; take one of them out with `--uninstall`",
@@ -202,10 +202,13 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
 
 /// Whether a settings file holds our hooks.
 pub(crate) fn holds_ours(path: &Path) -> bool {
-    let bytes = look(path).ok().and_then(|held| held.bytes);
-    bytes
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .is_some_and(|text| settings::holds_ours(&text))
+    read(path).is_ok_and(|text| settings::holds_ours(&text))
+}
+
+/// The text of the settings at a place; absent ones are empty.
+pub(crate) fn read(path: &Path) -> Result<String, InstallError> {
+    let held = look(path)?;
+    text_of(&held, path).map(ToOwned::to_owned)
 }
 
 /// The text of a file; an absent one is empty.
@@ -253,26 +256,8 @@ fn say_about_version(found: &FoundClient, plan: &mut Plan) {
     }
 }
 
-/// Says so where the client would ignore the file for what else is in it.
-fn say_if_ignored(found: &FoundClient, text: &str, path: &Path, plan: &mut Plan) {
-    let (title, place) = (found.client.title(), path.display());
-    if !settings::is_strict(text) {
-        plan.silenced.push(format!(
-            "{title} takes no comments and no commas at the end of a list, and ignores all of \
-             `{place}` for them; take them out, or install with `--local`"
-        ));
-    }
-    let misfit = settings::misfit(text).filter(|_| found.version.is_some_and(|own| own < PINNED));
-    if let Some(misfit) = misfit {
-        plan.silenced.push(format!(
-            "{misfit} in `{place}`: older versions of {title} ignore the whole file for that; \
-             mend it, or update the client"
-        ));
-    }
-}
-
 /// This program as a word of a shell line: its name where that is enough.
-fn program_word(jackline: &Path) -> Result<String, InstallError> {
+pub fn program_word(jackline: &Path) -> Result<String, InstallError> {
     let real = |path: &Path| path.canonicalize().ok();
     let named = find_program(PROGRAM);
     if named.as_deref().and_then(real).is_some_and(|named| Some(named) == real(jackline)) {
@@ -281,12 +266,6 @@ fn program_word(jackline: &Path) -> Result<String, InstallError> {
     let path = jackline.to_str();
     let path = path.ok_or_else(|| InstallError::NotUtf8 { path: jackline.to_owned() })?;
     Ok(settings::shell_word(path))
-}
-
-fn version_of(program_path: &Path) -> Option<Version> {
-    let mut command = Command::new(program_path);
-    command.arg("--version");
-    program::ask(command).as_deref().and_then(Version::parse)
 }
 
 /// A path that git knows.

@@ -1,6 +1,6 @@
 //! What taking the guard out would change.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::file::{Held, look};
 use super::ledger::{Entry, Ledger, Original};
@@ -13,7 +13,7 @@ use crate::claude::settings;
 
 /// Works out what is to be given back.
 pub fn plan_removal(wish: &Wish) -> Result<Plan, InstallError> {
-    let site = Site::of(wish);
+    let site = Site::of(&wish.here);
     let mut removal = Removal {
         ledger: Ledger::of(&wish.state_home),
         plan: Plan {
@@ -129,14 +129,4 @@ impl Removal {
         let change = Change { purpose, path, target, before, after, without: None, direction };
         self.plan.changes.push(change);
     }
-}
-
-/// Whether the guard of a client is installed in one of the settings that
-/// apply to a project.
-pub fn is_installed(project: &Path, client: Client) -> bool {
-    let site = Site { project: project.to_owned(), definition: None, exclude: None };
-    [Scope::Project, Scope::Local, Scope::User]
-        .into_iter()
-        .filter_map(|scope| site.settings(client, scope).ok())
-        .any(|path| holds_ours(&path))
 }

@@ -5,20 +5,16 @@
 //! client gets a home of its own, a key that is none, and the loopback address.
 
 mod clock;
-mod guard;
 mod installed;
 mod process;
 mod run;
 mod scratch;
 
-pub use guard::Guard;
 pub use installed::{Installed, NPM_PACKAGE};
 pub use run::{Run, SUBAGENT, Seen, subagent};
 pub use scratch::Scratch;
 
 pub(crate) use clock::micros;
-pub(crate) use guard::OTHER_EVENTS;
-pub(crate) use process::run as run_program;
 
 use std::io;
 use std::path::PathBuf;
@@ -35,12 +31,10 @@ pub enum LiveError {
         program: String,
     },
     /// It does not say which version it is.
-    #[error("`{}` does not answer to --version: {why}", program.display())]
+    #[error("`{} --version` does not say which version it is", program.display())]
     NoVersion {
         /// The program.
         program: PathBuf,
-        /// What it did instead.
-        why: String,
     },
     /// The scratch directories can't be used.
     #[error("can't use `{}`: {source}", path.display())]

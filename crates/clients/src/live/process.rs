@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::Scratch;
 use super::clock::micros;
 
 /// How often the program is looked at.
@@ -33,16 +33,15 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// Runs a program in a process group of its own, which is gone afterwards.
-pub(crate) fn run(command: Command, outputs: &Path, allowed: Duration) -> io::Result<Ended> {
-    let (stdout, stderr) = (outputs.join("stdout"), outputs.join("stderr"));
+/// Runs a program of a scratch; its process group is gone afterwards.
+pub(crate) fn run(command: Command, scratch: &Scratch, allowed: Duration) -> io::Result<Ended> {
+    let [stdout, stderr] = ["stdout", "stderr"].map(|name| scratch.root().join(name));
     let began = micros();
     let mut command = command;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(File::create(&stdout)?)
         .stderr(File::create(&stderr)?)
-        .process_group(0)
         .spawn()?;
     let allowed = u64::try_from(allowed.as_micros()).unwrap_or(u64::MAX);
     let mut status = child.try_wait()?;
@@ -53,6 +52,7 @@ pub(crate) fn run(command: Command, outputs: &Path, allowed: Duration) -> io::Re
     let took = micros().saturating_sub(began);
     // What it started may still be at work.
     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+    scratch.forget_group();
     if status.is_none() {
         let _ = child.wait();
     }
@@ -76,10 +76,10 @@ mod tests {
     use super::*;
 
     fn shell(line: &str, allowed: Duration) -> Ended {
-        let directory = tempfile::tempdir().unwrap();
-        let mut command = Command::new("sh");
+        let scratch = Scratch::new().unwrap();
+        let mut command = scratch.command(Path::new("sh"));
         command.args(["-c", line]);
-        run(command, directory.path(), allowed).unwrap()
+        run(command, &scratch, allowed).unwrap()
     }
 
     #[test]

@@ -1,14 +1,12 @@
 //! One run of the client, and what came of it.
 
-use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use jackline_model::scripted::{Request, Script, ScriptedModel, Step, ToolResult};
 use serde_json::{Value, json};
 
-use super::{Guard, LiveError, Scratch, process};
+use super::{LiveError, Scratch, process};
 
 /// What a sub-agent is told; its part of a script goes by this text.
 pub const SUBAGENT: &str = "jackline-subagent: do your part";
@@ -29,16 +27,12 @@ const TURNS_MAX: &str = "40";
 pub struct Run<'a> {
     /// Its program.
     pub client: &'a Path,
-    /// Where it runs.
+    /// Where it runs, with the hooks that are installed there.
     pub scratch: &'a Scratch,
-    /// What guards it.
-    pub guard: Guard,
     /// What the model says.
     pub script: Script,
     /// Tools that the client lets run without asking.
     pub allowed_tools: &'a str,
-    /// What else is in the environment.
-    pub environment: Vec<(&'a str, OsString)>,
     /// How long it may take.
     pub timeout: Duration,
 }
@@ -72,19 +66,16 @@ pub fn subagent() -> Step {
 
 impl<'a> Run<'a> {
     /// A run in which the client itself stands in nobody's way.
-    pub fn new(client: &'a Path, scratch: &'a Scratch, guard: Guard, script: Script) -> Self {
+    pub fn new(client: &'a Path, scratch: &'a Scratch, script: Script) -> Self {
         let allowed_tools = "Bash,Read,Write,Edit,Agent";
-        let environment = Vec::new();
-        Self { client, scratch, guard, script, allowed_tools, environment, timeout: TIMEOUT }
+        Self { client, scratch, script, allowed_tools, timeout: TIMEOUT }
     }
 
     /// Runs it to its end.
     pub fn play(self) -> Result<Seen, LiveError> {
-        self.scratch.write_settings(&self.guard.settings())?;
         let lifetime = self.timeout + Duration::from_secs(5);
         let model = ScriptedModel::start(self.script, lifetime).map_err(LiveError::Model)?;
-        let mut command = Command::new(self.client);
-        self.scratch.enter(&mut command);
+        let mut command = self.scratch.command(self.client);
         for (name, value) in [
             ("ANTHROPIC_BASE_URL", model.url().as_str()),
             ("ANTHROPIC_API_KEY", "no-key-is-needed"),
@@ -96,11 +87,10 @@ impl<'a> Run<'a> {
         ] {
             command.env(name, value);
         }
-        command.envs(self.environment);
         command.args(["-p", PROMPT, "--model", MODEL, "--max-turns", TURNS_MAX]);
         command.args(["--output-format", "stream-json", "--verbose"]);
         command.args(["--allowedTools", self.allowed_tools]);
-        let ended = process::run(command, self.scratch.root(), self.timeout)
+        let ended = process::run(command, self.scratch, self.timeout)
             .map_err(|source| LiveError::Start { program: self.client.to_owned(), source })?;
         let said = ended.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
         Ok(Seen {

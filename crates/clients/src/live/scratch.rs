@@ -4,22 +4,33 @@ use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use serde_json::Value;
+use jackline_runtime::search_path;
 
 use super::LiveError;
-use super::installed::search_path;
+use crate::claude::settings::{self, Hook};
 
 /// How often another name is tried.
 const NAMES_MAX: u32 = 1000;
+
+/// Ends what is at work in a scratch and removes it, as soon as nobody holds its
+/// input open: also where this process was interrupted or killed.
+const CARETAKER: &str = r#"read -r _
+[ ! -f "$0/group" ] || kill -s KILL -- "-$(cat "$0/group")"
+for _ in 1 2 3; do rm -rf -- "$0" && break; done"#;
+
+/// Starts a program, but not before its process group is written down.
+const STARTER: &str = r#"echo $$ > "$0" && exec "$@""#;
 
 /// Directories for one run.
 #[derive(Debug)]
 pub struct Scratch {
     root: PathBuf,
+    caretaker: Child,
 }
 
 impl Scratch {
@@ -42,7 +53,21 @@ impl Scratch {
             }
         }
         made.map_err(|error| failed(&root, error))?;
-        let scratch = Self { root };
+        // In a group of its own, where no key that a person presses reaches it.
+        let caretaker = Command::new("/bin/sh")
+            .args(["-c", CARETAKER])
+            .arg(&root)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        let caretaker = caretaker.map_err(|error| {
+            let _ = fs::remove_dir(&root);
+            failed(Path::new("/bin/sh"), error)
+        })?;
+        let scratch = Self { root, caretaker };
         let [temporary, running] = ["tmp", "run"].map(|name| scratch.root.join(name));
         for directory in [scratch.work(), scratch.home(), temporary, running] {
             let made = DirBuilder::new().mode(0o700).create(&directory);
@@ -81,9 +106,15 @@ impl Scratch {
         written.map_err(|source| LiveError::Scratch { path, source })
     }
 
-    /// Writes the project's settings of the client.
-    pub fn write_settings(&self, settings: &Value) -> Result<(), LiveError> {
-        self.write(".claude/settings.json", &settings.to_string())
+    /// Installs hooks for the project, as the installer does where there are no
+    /// settings yet.
+    pub fn install(&self, hooks: &[Hook]) -> Result<(), LiveError> {
+        let file = ".claude/settings.json";
+        let text = settings::install("", hooks).map_err(|error| LiveError::Scratch {
+            path: self.work().join(file),
+            source: io::Error::other(error),
+        })?;
+        self.write(file, &text)
     }
 
     /// Writes a program beside the workspace.
@@ -111,6 +142,24 @@ impl Scratch {
         self.work().join(path).symlink_metadata().is_ok()
     }
 
+    /// A program that runs here, in a process group of its own that does not outlive
+    /// this process.
+    pub(super) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new("/bin/sh");
+        self.enter(&mut command);
+        command.args(["-c", STARTER]).arg(self.group_file()).arg(program).process_group(0);
+        command
+    }
+
+    /// Says that the group of the last program is gone.
+    pub(super) fn forget_group(&self) {
+        let _ = fs::remove_file(self.group_file());
+    }
+
+    fn group_file(&self) -> PathBuf {
+        self.root.join("group")
+    }
+
     /// Lets a command run here, and know of nothing else.
     pub fn enter(&self, command: &mut Command) {
         let home = self.home();
@@ -118,7 +167,9 @@ impl Scratch {
         let mut set = |name: &str, value: &OsStr| {
             command.env(name, value);
         };
-        set("PATH", &search_path());
+        if let Some(path) = search_path() {
+            set("PATH", &path);
+        }
         set("HOME", home.as_os_str());
         set("USER", OsStr::new("jackline-doctor"));
         set("XDG_CONFIG_HOME", home.join("config").as_os_str());
@@ -134,12 +185,8 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A process that is just ending may still write here.
-        for _ in 0..3 {
-            if fs::remove_dir_all(&self.root).is_ok() {
-                return;
-            }
-        }
+        drop(self.caretaker.stdin.take());
+        let _ = self.caretaker.wait();
     }
 }
 

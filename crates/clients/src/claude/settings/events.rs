@@ -82,6 +82,11 @@ pub struct Hook {
 }
 
 impl Hook {
+    /// The line that is run.
+    pub fn command(&self) -> &str {
+        self.handler.get("command").and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// The entry in the list of an event.
     pub fn group(&self) -> Value {
         match self.matcher {
@@ -128,27 +133,24 @@ fn sealed_line(program: &str) -> String {
     )
 }
 
-/// Whether a command in somebody's settings is one that we wrote, now or in an
+/// The program in a command of somebody's settings that we wrote, now or in an
 /// earlier version. The client removes marks that it does not know, so the
 /// command itself has to tell.
-pub fn is_ours(command: &str) -> bool {
+pub fn program_of(command: &str) -> Option<String> {
     let command = command.trim();
     let inner = match command.strip_prefix("r=$(") {
-        Some(rest) => rest.split_once(" --sealed)").map(|(inner, _)| inner),
-        None => Some(command),
+        Some(rest) => rest.split_once(" --sealed)")?.0,
+        None => command,
     };
-    inner.and_then(|inner| inner.strip_suffix(" hook claude")).is_some_and(is_jackline)
-}
-
-/// Whether a word of a shell line names this program.
-fn is_jackline(word: &str) -> bool {
-    let bare = match word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+    let word = inner.strip_suffix(" hook claude")?;
+    let program = match word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
         Some(quoted) => quoted.replace(r"'\''", "'"),
         // Two words are somebody's own line around ours.
-        None if word.contains(char::is_whitespace) => return false,
+        None if word.contains(char::is_whitespace) => return None,
         None => word.to_owned(),
     };
-    bare.rsplit('/').next().is_some_and(|name| name.starts_with("jackline"))
+    let name = program.rsplit('/').next()?;
+    name.starts_with("jackline").then_some(program)
 }
 
 /// A text as one word of a shell line.
@@ -179,11 +181,10 @@ impl fmt::Display for Version {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
     use std::process::{Command, Output};
 
     use super::*;
+    use crate::live::Scratch;
 
     fn events(version: Version) -> Vec<&'static str> {
         hooks_for(version, "jackline").iter().map(|hook| hook.event).collect()
@@ -212,7 +213,7 @@ mod tests {
     fn our_own_commands_are_known_and_others_are_not() {
         for program in ["jackline", "/opt/jackline", "/my tools/jackline", "/it's/jackline-2"] {
             for hook in hooks_for(PINNED, &shell_word(program)) {
-                assert!(is_ours(hook.handler["command"].as_str().unwrap()), "{hook:?}");
+                assert_eq!(program_of(hook.command()).as_deref(), Some(program));
             }
         }
         let foreign = [
@@ -226,7 +227,7 @@ mod tests {
             "my-jackline/run hook claude",
         ];
         for command in foreign {
-            assert!(!is_ours(command), "{command}");
+            assert_eq!(program_of(command), None, "{command}");
         }
     }
 
@@ -242,17 +243,9 @@ mod tests {
 
     /// What the gate's line does with a guard that is this script.
     fn gate(script: &str) -> Output {
-        let directory = tempfile::tempdir().unwrap();
-        let guard = directory.path().join("it's a jackline");
+        let scratch = Scratch::new().unwrap();
         let text = format!("#!/bin/sh\n{script}\n");
-        // Another process writes it, so that none of this one holds it open.
-        let write = Command::new("sh")
-            .args(["-c", r#"printf %s "$1" > "$0""#])
-            .arg(&guard)
-            .arg(text)
-            .status();
-        assert!(write.unwrap().success());
-        fs::set_permissions(&guard, fs::Permissions::from_mode(0o755)).unwrap();
+        let guard = scratch.write_program("it's a jackline", &text).unwrap();
         let line = sealed_line(&shell_word(guard.to_str().unwrap()));
         Command::new("sh").args(["-c", &line]).output().unwrap()
     }

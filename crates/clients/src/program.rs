@@ -1,12 +1,14 @@
-//! Programs that are asked one question and have to answer soon.
+//! Programs that are found by their name, asked one question, and have to answer soon.
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use jackline_runtime::find_program;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long an answer may take; clients written in JavaScript start slowly.
@@ -14,6 +16,21 @@ const ALLOWED: Duration = Duration::from_secs(10);
 
 /// How much of an answer is read.
 const ANSWER_BYTES_MAX: u64 = 16 << 10;
+
+/// Where a program is: a path as it is, a bare name in the directories where programs are.
+pub(crate) fn locate(wanted: &Path) -> Option<PathBuf> {
+    if wanted.parent() == Some(Path::new("")) {
+        return find_program(wanted.to_str()?);
+    }
+    std::path::absolute(wanted).ok().filter(|path| path.is_file())
+}
+
+/// What a program says when it is asked for its version.
+pub(crate) fn version(program: &Path) -> Option<String> {
+    let mut command = Command::new(program);
+    command.arg("--version");
+    ask(command)
+}
 
 /// What a program says on its standard output, if it ends well and in time.
 pub(crate) fn ask(command: Command) -> Option<String> {
@@ -48,6 +65,13 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
         ask_within(command, Duration::from_millis(if line.contains("sleep") { 50 } else { 60_000 }))
+    }
+
+    #[test]
+    fn a_bare_name_is_looked_up_and_a_path_is_not() {
+        assert!(locate(Path::new("sh")).is_some_and(|path| path.is_absolute()));
+        assert_eq!(locate(Path::new("./sh")), None);
+        assert_eq!(locate(Path::new("/nowhere/claude")), None);
     }
 
     #[test]
