@@ -119,7 +119,7 @@ impl Files {
                 self.kept.insert(sha256, text);
                 sha256
             });
-            seen.insert(file.path.clone(), WatchedFact { look, sha256 });
+            seen.insert(file.path.clone(), WatchedFact { look, sha256, by_person: false });
         }
         seen
     }

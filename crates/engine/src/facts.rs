@@ -383,6 +383,9 @@ pub struct WatchedFact {
     pub look: u64,
     /// Its contents; nothing where it is not there.
     pub sha256: Option<Digest>,
+    /// Whether a person had one of our own commands write it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub by_person: bool,
 }
 
 /// The state of a repository.

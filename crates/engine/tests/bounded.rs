@@ -110,7 +110,11 @@ impl Play {
                     facts.files.insert(path.clone(), file());
                 }
                 Query::Watched { files } => {
-                    let there = WatchedFact { look: u64::MAX, sha256: Some(Digest::of(b"x")) };
+                    let there = WatchedFact {
+                        look: u64::MAX,
+                        sha256: Some(Digest::of(b"x")),
+                        by_person: false,
+                    };
                     let seen = files.iter().map(|file| (file.path.clone(), there.clone()));
                     facts.watched = Some(seen.collect());
                 }

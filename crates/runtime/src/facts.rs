@@ -14,6 +14,7 @@ use jackline_engine::{
 use jackline_journal::Store;
 
 use crate::definitions::Definitions;
+use crate::edits::is_vouched_for;
 use crate::extensions::Extensions;
 use crate::git::{self, Git};
 use crate::restore;
@@ -128,7 +129,11 @@ impl World<'_> {
             }
             let path = files.absolute(&file.path);
             let sha256 = path.and_then(|path| restore::keep(self.store, &path).ok());
-            seen.insert(file.path.clone(), WatchedFact { look, sha256 });
+            let home = self.definitions.given_home();
+            let by_person = home
+                .zip(sha256.as_ref())
+                .is_some_and(|(home, contents)| is_vouched_for(home, contents));
+            seen.insert(file.path.clone(), WatchedFact { look, sha256, by_person });
         }
         seen
     }

@@ -11,6 +11,7 @@ mod child;
 mod clock;
 mod definitions;
 mod door;
+mod edits;
 mod explain;
 mod extensions;
 mod facts;
@@ -39,6 +40,7 @@ pub use definitions::{
     DefinitionError, Definitions, Effective, Resolved, find_file, load_file, load_source,
 };
 pub use door::{Answer, Outcome};
+pub use edits::vouch_for;
 pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,

@@ -12,7 +12,8 @@ use jackline_definition::{EditError, Loaded, Standing, set_mode, words};
 use jackline_engine::definition::Rule;
 use jackline_engine::{Definition, Mode, nearest};
 use jackline_runtime::{
-    DefinitionError, Definitions, Effective, Found, find_file, inspect, load_source,
+    DefinitionError, Definitions, Effective, Found, find_file, inspect, load_source, state_home,
+    vouch_for,
 };
 
 use super::check::refuse;
@@ -85,6 +86,9 @@ fn change(named: &Path, args: &ModesArgs, mode: Mode) -> Result<(), Exit> {
         return Ok(());
     }
     let trusted = effective(named).is_some_and(|effective| effective.trusted);
+    if let Ok(home) = state_home() {
+        vouch_for(&home, changed.as_bytes());
+    }
     replace(&file, changed.as_bytes()).map_err(|error| {
         fail(Exit::Usage, format!("can't write `{}`: {error}; nothing was changed", shown(named)))
     })?;
@@ -239,12 +243,6 @@ fn say_what_becomes_of_it(named: &Path, file: &Path, trusted: bool) {
     for session in open_sessions(file) {
         let (name, when) = (&session.name, dim(format!("({})", session.when)));
         say(format!("session `{name}` {when} still has the old one"));
-        if session.is_calling {
-            warn(format!(
-                "session `{name}` has a call in flight: if it goes on, it takes this for the \
-                 agent's work, gives the file back and pauses; look then, and say it again"
-            ));
-        }
     }
 }
 
@@ -253,7 +251,6 @@ struct Open {
     name: String,
     /// When it last moved.
     when: String,
-    is_calling: bool,
 }
 
 /// Sessions that have the file and are not over.
@@ -269,7 +266,6 @@ fn open_sessions(file: &Path) -> Vec<Open> {
         is_open.then(|| Open {
             name: plain(&found.name, 40),
             when: found.modified.map(ago).unwrap_or_default(),
-            is_calling: !summary.in_flight.is_empty(),
         })
     };
     let latest = sessions.list().unwrap_or_default().into_iter().take(SESSIONS_MAX);

@@ -316,6 +316,19 @@ fn two_sessions_in_one_workspace_know_nothing_of_each_other() {
 }
 
 #[test]
+fn hooks_that_are_installed_twice_say_the_same_twice() {
+    let world = World::new(RULES);
+    for (call, command, said) in [("c1", "echo", Value::Null), ("c2", "git push -f", deny(DENIED))]
+    {
+        let payload = bash(&world, call, command);
+        assert_eq!(hear(&world, &payload), said);
+        assert_eq!(hear(&world, &payload), said);
+    }
+    assert_eq!(world.records(SESSION).len(), 2);
+    world.prove(SESSION);
+}
+
+#[test]
 fn a_session_stays_with_the_workspace_it_began_in() {
     let world = World::new(RULES);
     assert_eq!(hear(&world, &bash(&world, "c1", "echo")), Value::Null);

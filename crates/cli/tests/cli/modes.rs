@@ -188,15 +188,27 @@ fn what_a_higher_layer_enforces_stays_so_and_that_is_said() {
     );
 }
 
-/// A change under a call that can write is taken for the agent's.
+/// A change under a call that can write is taken for the agent's; but not one
+/// that a person had made by our own command.
 #[test]
-fn a_call_in_flight_is_warned_about() {
+fn a_person_may_enforce_while_the_agent_works() {
     let world = World::new(&format!("mode: observe\n{RULES}"));
     let make = r#"{"event":"tool_proposed","session":"s","call":"c1","tool":"Bash","args":{"command":"make"}}"#;
+    let done = r#"{"event":"tool_finished","session":"s","call":"c1","status":"ok"}"#;
     world.stdio(&[make]);
     let run = world.jackline(&["enforce"]);
-    assert_eq!(run.code, Some(0));
-    assert!(run.stderr.starts_with("warning: session `s` has a call in flight"), "{run:?}");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(world.stdio(&[done]).answers(), ["allow"]);
+    let kept = fs::read_to_string(world.work().join("jackline.yaml")).unwrap();
+    assert!(kept.starts_with("mode: enforce\n"), "{kept}");
+    world.prove("s");
+
+    // The same by anybody else's hand is given back.
+    let again = make.replace("c1", "c2");
+    world.stdio(&[&again]);
+    fs::write(world.work().join("jackline.yaml"), "mode: observe\n").unwrap();
+    assert_eq!(world.stdio(&[&done.replace("c1", "c2")]).answers(), ["pause"]);
+    assert_eq!(fs::read_to_string(world.work().join("jackline.yaml")).unwrap(), kept);
 }
 
 const TRIAL: &str = "\

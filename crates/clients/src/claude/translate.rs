@@ -171,7 +171,11 @@ fn tell(
         Hook::PreToolUse => {
             let tool = payload.text("tool_name").ok_or(PayloadError::Missing("tool_name"))?;
             let args = payload.object("tool_input").ok_or(PayloadError::Missing("tool_input"))?;
-            set("call", Some(payload.text("tool_use_id").map_or(json!(NO_CALL), Value::from)));
+            let call = payload.text("tool_use_id");
+            // Hooks may be installed twice, and are then asked twice; the second
+            // gets the answer of the first.
+            set("id", call.as_ref().map(|call| json!(call)));
+            set("call", Some(call.map_or(json!(NO_CALL), Value::from)));
             set("tool", Some(json!(tool)));
             set("args", Some(args));
             set("cwd", cwd.map(Value::from));

@@ -85,7 +85,7 @@ impl Guard for Protected {
             for (path, fact) in seen {
                 let differs = state.watched.differs(path, fact);
                 let damaged = state.watched.is_damaged(path) && !off;
-                if differs && (suspected || damaged) {
+                if differs && !fact.by_person && (suspected || damaged) {
                     state.watched.damage(path);
                 } else {
                     state.watched.accept(path, fact);
@@ -132,7 +132,7 @@ fn changed_in_a_call(look: Look<'_>) -> impl Iterator<Item = (&str, &WatchedFact
     let seen = look.facts.watched.iter().flatten();
     let watched = &look.state.watched;
     seen.filter(move |(path, fact)| {
-        (suspected || watched.is_damaged(path)) && watched.differs(path, fact)
+        (suspected || watched.is_damaged(path)) && watched.differs(path, fact) && !fact.by_person
     })
     .map(|(path, fact)| (path.as_str(), fact))
 }

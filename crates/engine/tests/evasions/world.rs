@@ -108,7 +108,8 @@ impl World {
             let text = self.files.get(&self.real(&absolute(&file.path)));
             let look = text.map_or(0, |text| look_of(text));
             let sha256 = text.map(|text| Digest::of(text.as_bytes()));
-            (look != file.look).then(|| (file.path.clone(), WatchedFact { look, sha256 }))
+            (look != file.look)
+                .then(|| (file.path.clone(), WatchedFact { look, sha256, by_person: false }))
         });
         seen.collect()
     }

@@ -109,7 +109,7 @@ impl World {
 
     fn watched(&self) -> WatchedFact {
         let sha256 = (self.mood % 4 != 3).then(|| Digest::of(&[self.mood % 4]));
-        WatchedFact { look: u64::from(self.mood), sha256 }
+        WatchedFact { look: u64::from(self.mood), sha256, by_person: false }
     }
 
     fn file(&self, path: &str, json: bool, contents: bool) -> FileFact {
