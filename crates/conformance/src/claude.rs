@@ -14,14 +14,14 @@ mod clock;
 mod heard;
 mod tell;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Event, Timestamp};
+use jackline_engine::{Event, EventKind, Timestamp};
 use serde_json::Value;
 
 use crate::driver::{Driver, Stage};
@@ -58,11 +58,17 @@ impl HookDriver {
     pub fn telling(scenario: &Scenario) -> Result<Telling, String> {
         let mut teller = Teller::new(scenario, "/workspace".to_owned());
         let (mut client, mut others) = (false, looks_at_time(scenario));
+        let mut proposed = BTreeSet::new();
         for step in &scenario.steps {
             let Act::Send { line, .. } = &step.act else { continue };
             let event = event(line)?;
             if event.at.is_some_and(|at| at != step.at) {
                 return Err("an event is told at another time than it happens".to_owned());
+            }
+            if let EventKind::ToolProposed { call: Some(call), .. } = &event.kind
+                && !proposed.insert((event.session.clone(), call.clone()))
+            {
+                return Err("a call is proposed twice under one id".to_owned());
             }
             match teller.tell(&event)? {
                 Told::Hook { .. } => client = true,

@@ -46,11 +46,13 @@ pub fn state_home() -> Result<PathBuf, HomeError> {
 
 /// Where a person's programs leave small things until the machine is started
 /// again, in case the state home takes nothing: the best place first.
-pub(crate) fn runtime_directories() -> Vec<PathBuf> {
+pub(crate) fn runtime_directories() -> [PathBuf; 3] {
+    let user = rustix::process::geteuid().as_raw();
     let session = variable_path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
-    let own = format!("jackline-{}", rustix::process::getuid().as_raw());
-    let shared = ["/dev/shm", "/tmp"].map(|everybody| Path::new(everybody).join(&own));
-    session.map(|path| path.join("jackline")).into_iter().chain(shared).collect()
+    // A program that is not told finds what was left by one that was.
+    let session = session.unwrap_or_else(|| PathBuf::from(format!("/run/user/{user}")));
+    let own = |everybody: &str| PathBuf::from(format!("{everybody}/jackline-{user}"));
+    [session.join("jackline"), own("/dev/shm"), own("/tmp")]
 }
 
 /// The definitions of a machine and its person, above every repository's.
@@ -119,11 +121,6 @@ pub fn claude_home() -> Option<PathBuf> {
 /// Whether a variable says anything; what it says may be secret.
 pub(crate) fn is_set(name: &str) -> bool {
     variable_path(name).is_some()
-}
-
-/// Where programs of the person keep what lasts until they log out.
-pub(crate) fn runtime_directory() -> Option<PathBuf> {
-    variable_path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute())
 }
 
 fn variable_path(name: &str) -> Option<PathBuf> {

@@ -15,7 +15,7 @@ use jackline_engine::{Digest, OffFact, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::home::{runtime_directory, state_home};
+use crate::home::{runtime_directories, state_home};
 
 /// How long the guard is off where nobody says how long.
 pub const OFF_MS: u64 = 30 * 60_000;
@@ -102,23 +102,16 @@ pub struct Switch {
     /// How the names of its markers begin.
     prefix: String,
     home: Option<PathBuf>,
-    elsewhere: Vec<PathBuf>,
+    elsewhere: [PathBuf; 3],
 }
 
 impl Switch {
     /// The switch of a state home. One without a state home has a switch, too.
     pub fn of(home: Option<&Path>) -> Self {
-        let user = rustix::process::geteuid().as_raw();
-        let runtime =
-            runtime_directory().unwrap_or_else(|| PathBuf::from(format!("/run/user/{user}")));
-        let elsewhere = vec![
-            runtime.join("jackline"),
-            PathBuf::from(format!("/dev/shm/jackline-{user}")),
-            PathBuf::from(format!("/tmp/jackline-{user}")),
-        ];
         // Another state home is another guard.
         let name = home.map(|home| home.display().to_string()).unwrap_or_default();
         let prefix = format!("off-{}-", short(&name));
+        let elsewhere = runtime_directories();
         Self { prefix, home: home.map(Path::to_owned), elsewhere }
     }
 
@@ -279,7 +272,7 @@ mod tests {
         Switch {
             prefix: "off-x-".to_owned(),
             home: Some(root.join("home")),
-            elsewhere: vec![root.join("one"), root.join("two")],
+            elsewhere: [root.join("one"), root.join("two"), root.join("three")],
         }
     }
 

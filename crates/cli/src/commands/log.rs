@@ -121,16 +121,14 @@ fn what(kind: &EventKind) -> String {
             text.as_ref().map_or("", Payload::head).to_owned()
         }
         EventKind::ToolProposed { call, tool, args, .. } => {
-            let call = call.as_ref().map_or_else(String::new, |call| format!(" {call}"));
-            let args = match args {
-                Arguments::Parsed(args) => args.to_string(),
-                Arguments::Text(text) => text.head().to_owned(),
-            };
-            format!("{tool}{call} {args}")
+            // Some clients give ids that nobody can tell apart at a glance.
+            let call = call.as_ref().filter(|call| call.as_str().len() <= ID_SHOWN_MAX);
+            let call = call.map_or_else(String::new, |call| format!(" {call}"));
+            format!("{tool}{call} {}", in_short(args))
         }
         EventKind::ToolFinished { call, status, .. } => {
             let call = call.as_ref().map_or("", |call| call.as_str());
-            format!("{call} {}", status.word())
+            format!("{} {}", plain(call, ID_SHOWN_MAX), status.word())
         }
         EventKind::UsageReported { input, output, .. } => format!("{input} in, {output} out"),
         EventKind::StopProposed { reason, .. } => reason.clone().unwrap_or_default(),
@@ -183,6 +181,19 @@ fn verdict(record: &EventRecord) -> String {
         .chain(feedback)
         .collect();
     parts.join("  ")
+}
+
+/// How long the id of a call may be to be shown.
+const ID_SHOWN_MAX: usize = 16;
+
+/// The arguments of a call: its command line, its file, or all of them.
+fn in_short(args: &Arguments) -> String {
+    let args = match args {
+        Arguments::Parsed(args) => args,
+        Arguments::Text(text) => return text.head().to_owned(),
+    };
+    let telling = ["command", "file_path", "path"].iter().find_map(|key| args.get(key)?.as_str());
+    telling.map_or_else(|| args.to_string(), ToOwned::to_owned)
 }
 
 /// A note in a few words.

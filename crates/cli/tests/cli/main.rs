@@ -22,6 +22,7 @@ mod git_state;
 mod hook;
 mod hook_faults;
 mod hook_payloads;
+mod hook_person;
 mod hook_support;
 mod init;
 mod layers;
