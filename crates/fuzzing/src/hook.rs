@@ -5,10 +5,10 @@ mod moves;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use jackline_clients::claude::{Heard, Hook, Reply, Surroundings, answer};
+use jackline_clients::claude::{Heard, Hook, Payload, Reply, Surroundings, answer};
 use jackline_definition::load;
 use jackline_engine::json::parse_strict;
-use jackline_engine::{Decision, Definition, EventKind, SessionId, Verdict};
+use jackline_engine::{Decision, Definition, EventId, EventKind, SessionId, Verdict};
 use jackline_journal::{Line, MemoryStore, Store as _, parse_record};
 use jackline_runtime::{Definitions, Replay, Runtime};
 use serde_json::Value;
@@ -77,8 +77,14 @@ fn tell(store: &MemoryStore, payload: &[u8]) -> Value {
     let answered = answer(payload, &at, start, listen);
     let said = check_reply(&answered.reply, heard.as_ref());
     if let Some(heard) = heard.filter(|heard| heard.hook == Some(Hook::PreToolUse)) {
-        let (now, line) = heard.session.map(|session| last(store, &session)).unwrap_or_default();
-        let record = line.filter(|_| now > before).map(|line| parse_record(&line).unwrap());
+        let session = heard.session;
+        let (now, line) = session.as_ref().map(|it| last(store, it)).unwrap_or_default();
+        // A call that was told before gets the answer of then; another one under
+        // its id is refused.
+        let is_new = now > before || permission(&said) == Some("deny");
+        let earlier = || recorded(store, session.as_ref()?, &call_id(payload)?);
+        let line = if is_new { line.filter(|_| now > before) } else { earlier() };
+        let record = line.map(|line| parse_record(&line).unwrap());
         check_gate(&said, record.as_ref(), attended);
     }
     said
@@ -145,6 +151,16 @@ fn lines(store: &MemoryStore, session: &SessionId, each: &mut dyn FnMut(&[u8])) 
         Ok(())
     });
     read.unwrap();
+}
+
+fn call_id(payload: &[u8]) -> Option<EventId> {
+    let payload = Payload::parse(payload).ok()?;
+    EventId::parse(payload.peek("tool_use_id")?).ok()
+}
+
+/// The record of an event.
+fn recorded(store: &MemoryStore, session: &SessionId, id: &EventId) -> Option<Vec<u8>> {
+    store.open(session).unwrap().find(id).unwrap()
 }
 
 /// How many lines a journal has, and the last one.

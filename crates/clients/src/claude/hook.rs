@@ -190,9 +190,10 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
         Outcome::Decided => {}
         Outcome::Passed => return (Reply::silence(), outcome),
         Outcome::Refused | Outcome::Broken => {
-            let text = match verdict.context {
-                Some(text) => format!("jackline: {text}"),
-                None => broken_text("it gives no reason"),
+            let text = match (verdict.context, verdict.error) {
+                (Some(text), _) => format!("jackline: {text}"),
+                (None, Some(error)) => broken_text(&error.reason),
+                (None, None) => broken_text("it gives no reason"),
             };
             return (broken(hook, stop_blocked, &text), outcome);
         }

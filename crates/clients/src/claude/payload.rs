@@ -166,7 +166,7 @@ impl Payload {
     }
 
     /// Looks at a text.
-    pub(crate) fn peek(&self, field: &str) -> Option<&str> {
+    pub fn peek(&self, field: &str) -> Option<&str> {
         self.map.get(field).and_then(Value::as_str)
     }
 
