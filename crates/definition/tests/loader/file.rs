@@ -273,7 +273,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "ed13b937fcecfb80bfb43c132c459301b8e5f747ed00767af907332f017de0b2"
+        "661f0cd5d4cbefac32f2d7792a7e388ce07a5f3317ed6a2b9a9c59041e3fb60f"
     );
 }
 
