@@ -36,6 +36,7 @@ pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
             "local_shell",
             "execute_command",
             "run_command",
+            "Monitor",
             "powershell",
             "PowerShell",
             "terminal",

@@ -19,9 +19,10 @@ pub struct Place {
     pub home: Option<String>,
     /// Where the guard keeps its state.
     pub state_home: Option<String>,
-    /// Where else a person's word that switches the guard off may lie.
+    /// What else is the guard's own: where a person's word that switches it off
+    /// may lie, its program, the client's settings in the person's home.
     #[serde(default)]
-    pub off: Vec<String>,
+    pub own: Vec<String>,
     /// The files of the definition in force, absolute: the one that was found
     /// first, then those it extends and the other layers.
     pub definition: Vec<String>,

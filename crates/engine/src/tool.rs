@@ -41,7 +41,7 @@ kinds! {
     /// Runs a command line.
     Exec = "exec": [
         "bash", "Bash", "shell", "sh", "run_shell_command", "exec_command", "local_shell",
-        "execute_command", "run_command", "powershell", "PowerShell", "terminal",
+        "execute_command", "run_command", "Monitor", "powershell", "PowerShell", "terminal",
     ],
     /// Finds files or text.
     Search = "search": [

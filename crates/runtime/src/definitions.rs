@@ -21,7 +21,7 @@ use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest};
 use jackline_journal::{FileStore, OpenedDefinition};
 
 use crate::clock;
-use crate::home::LayerFiles;
+use crate::home::{LayerFiles, claude_home};
 use crate::off::Switch;
 use crate::trust::Trust;
 use kept::{Kept, LastGood};
@@ -189,6 +189,16 @@ impl Definitions {
     pub fn only_looking(self) -> Self {
         self.kept.borrow_mut().only_look();
         self
+    }
+
+    /// What is the guard's own outside the state home: the places of `off`, the
+    /// program, and the settings by which a client starts it everywhere.
+    pub(crate) fn own_places(&self) -> Vec<PathBuf> {
+        let mut places: Vec<PathBuf> = self.switch().elsewhere().map(Path::to_owned).collect();
+        places.extend(std::env::current_exe());
+        let settings = ["settings.json", "settings.local.json"];
+        places.extend(claude_home().iter().flat_map(|home| settings.map(|name| home.join(name))));
+        places
     }
 
     /// What switches the guard off for these.

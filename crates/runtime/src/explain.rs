@@ -108,7 +108,7 @@ impl Explainer {
             workspace: Some(workspace.to_owned()),
             home: home().map(shown),
             state_home: definitions.state_home().map(shown),
-            off: definitions.switch().elsewhere().map(|path| shown(path.to_owned())).collect(),
+            own: definitions.own_places().into_iter().map(shown).collect(),
             definition: files.into_iter().map(shown).collect(),
         };
         let session = Session::new(definition, Arc::new(place));

@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(path.parent(), Some(root.path().join("one").as_path()));
         assert_eq!(switch.now(None), Some(off.clone()));
         fs::remove_dir_all(root.path().join("one")).unwrap();
-        for place in ["one", "two"] {
+        for place in ["one", "two", "three"] {
             fs::write(root.path().join(place), "a file").unwrap();
         }
         let error = switch.off(&off).unwrap_err().to_string();

@@ -482,7 +482,7 @@ impl Runtime {
                 workspace: Some(workspace.display().to_string()),
                 home: home().map(shown),
                 state_home: self.definitions.state_home().map(shown),
-                off: self.switch.elsewhere().map(|path| shown(path.to_owned())).collect(),
+                own: self.definitions.own_places().into_iter().map(shown).collect(),
                 definition: files.into_iter().map(shown).collect(),
             },
             definition: OpenedDefinition { checksum, lowered: (*definition).clone() },

@@ -339,7 +339,24 @@ fn stash<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
     match sub.words.get(1).map(|word| &*word.text) {
         Some("list" | "show" | "drop" | "clear" | "create" | "store") => {}
         Some("pop" | "apply" | "branch") => scene.opaque(Reason::Contents, "."),
-        _ => scene.effect(Access::Write, repository(), true),
+        _ => {
+            scene.effect(Access::Write, repository(), true);
+            if sub.has(&["u", "include-untracked", "a", "all"]) {
+                stash_untracked(scene, sub);
+            }
+        }
+    }
+}
+
+/// What git does not know yet is taken out of the tree with the rest.
+fn stash_untracked<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
+    let mut operands = sub.operands("m message");
+    operands.retain(|word| !matches!(&*word.text, "push" | "save"));
+    if operands.is_empty() {
+        operands.push(Word::literal("."));
+    }
+    for path in operands {
+        scene.delete(pathspec(&path), true);
     }
 }
 

@@ -12,10 +12,11 @@ pub(crate) const MARKERS: &str = ".jackline/";
 
 /// Protected wherever they lie. A slash at the end stands for a directory with
 /// everything in it.
-const ANYWHERE: [&str; 11] = [
+const ANYWHERE: [&str; 12] = [
     "jackline.yaml",
     MARKERS,
     ".claude/settings*.json",
+    ".claude/scheduled_tasks.json",
     ".codex/",
     ".gemini/settings.json",
     ".qwen/settings.json",
@@ -99,7 +100,7 @@ impl Guarded<'_> {
 
     /// Where the guard keeps what is its own.
     fn homes(&self) -> impl Iterator<Item = &String> {
-        self.place.state_home.iter().chain(&self.place.off)
+        self.place.state_home.iter().chain(&self.place.own)
     }
 
     /// A path of the workspace that is written with other capitals.
@@ -337,7 +338,7 @@ mod tests {
             workspace: Some("/w".into()),
             home: Some("/home/u".into()),
             state_home: Some("/home/u/.local/state/jackline".into()),
-            off: Vec::from(["/run/user/7/jackline".into()]),
+            own: Vec::from(["/run/user/7/jackline".into()]),
             definition: Vec::from(["/w/team/base.yaml".into()]),
         }
     }

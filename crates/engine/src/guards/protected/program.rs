@@ -5,10 +5,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use jackline_shell::{Command, Word};
+use serde_json::Value;
 
 use super::super::Objection;
 use super::part_of;
 use crate::proposal::{Proposal, Run};
+use crate::tool::Kind;
 use crate::verdict::{Class, Decision};
 
 /// What the program is called.
@@ -29,13 +31,23 @@ const OPENING: [&str; 12] = [
     "init", "hook",
 ];
 
+/// The setting by which a client asks no hooks.
+const NO_HOOKS: &str = "disableAllHooks";
+
+/// How the codes begin by which a person answers, and how many letters follow.
+const CODE: &str = "jl-";
+const CODE_LETTERS: usize = 6;
+
 /// The objection to the first part of a call that would open the guard.
 pub(super) fn objection(proposal: &Proposal<'_>) -> Option<Objection<'static>> {
     let found = (0..).zip(proposal.commands()).find(|(_, command)| opens(command));
     let command = found.map(|(number, command)| {
         part_of(proposal, number).unwrap_or_else(|| command.program().to_string())
     });
-    let part = command.or_else(|| script(proposal))?;
+    let part = command
+        .or_else(|| script(proposal))
+        .or_else(|| silencer(proposal))
+        .or_else(|| later_word(proposal))?;
     Some(Objection {
         guard: "protected",
         kind: "tool_policy_violation",
@@ -49,6 +61,34 @@ pub(super) fn objection(proposal: &Proposal<'_>) -> Option<Objection<'static>> {
                 .to_string(),
         ),
     })
+}
+
+/// A client that is started so that it asks no guard.
+fn silencer(proposal: &Proposal<'_>) -> Option<String> {
+    let silences = |word: &Word<'_>| word.text.contains(NO_HOOKS);
+    let mut commands = (0..).zip(proposal.commands());
+    let (number, _) = commands.find(|(_, command)| command.arguments().iter().any(silences))?;
+    part_of(proposal, number)
+}
+
+/// A text that would be a person's word once it comes back as a prompt: agents
+/// can have themselves told something later.
+fn later_word(proposal: &Proposal<'_>) -> Option<String> {
+    if !matches!(proposal.tool.kind, Kind::Other | Kind::Spawn | Kind::Effect) {
+        return None;
+    }
+    let texts = proposal.args?.as_object()?.values().filter_map(Value::as_str);
+    texts.filter(|text| is_word(text)).map(ToString::to_string).next()
+}
+
+/// Whether a text is a code alone, perhaps with what to do with it.
+fn is_word(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let last = words.next_back().unwrap_or_default().to_ascii_lowercase();
+    let is_code = last.strip_prefix(CODE).is_some_and(|letters| {
+        letters.len() == CODE_LETTERS && letters.chars().all(|c| c.is_ascii_alphanumeric())
+    });
+    is_code && words.all(|word| matches!(word, "jackline" | "allow" | "refuse"))
 }
 
 /// Whether a simple command runs the program for anything but to look or to tighten.
