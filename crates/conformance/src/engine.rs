@@ -141,7 +141,7 @@ impl Played {
             workspace: Some(world::absolute(&workspace)),
             home: Some(PERSON.to_owned()),
             state_home: Some("/home".to_owned()),
-            off: vec!["/run/jackline".to_owned()],
+            own: vec!["/run/jackline".to_owned()],
             definition: vec![world::absolute(FILE_NAME)],
         };
         Ok(Self {
