@@ -225,7 +225,7 @@ impl Session {
             decision: Decision::Stop,
             message: format!("this session is over: {stop}"),
             location: None,
-            correction: Some("a person can open it anew with the control `reset`".to_string()),
+            correction: Some("a person can open it anew with `jackline reset`".to_string()),
         });
     }
 

@@ -52,6 +52,9 @@ const MARKERS: [&str; 15] = [
 const INTERPRETERS: [&str; 10] =
     ["node", "bun", "deno", "python", "python3", "sh", "bash", "dash", "zsh", "ruby"];
 
+/// Programs by which clients start their hooks.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ash"];
+
 /// Programs without a terminal that give people theirs.
 const HOSTS: [&str; 4] = ["sshd", "tmux", "SCREEN", "screen"];
 
@@ -113,12 +116,11 @@ pub fn agent_above() -> Option<Agent> {
     own.or_else(|| Processes::new("/proc").agent_above(pid))
 }
 
-/// Whether this process is one that an agent started with a tool of its own, and
-/// not one that its client started. Clients mark the two apart.
-pub fn is_tool_of_agent() -> bool {
-    let processes = Processes::new("/proc");
-    let chain = processes.chain(std::process::id());
-    chain.iter().any(|process| processes.is_tool(process.pid))
+/// Whether this process was started by an agent with a tool of its own, and not
+/// by its client, which is to be told of what happens. Clients mark the two
+/// apart; and what was cut loose from a tool has lost its client too.
+pub fn forged_by_agent() -> bool {
+    Processes::new("/proc").forged_by_agent(std::process::id())
 }
 
 /// What is known of a process.
@@ -156,6 +158,19 @@ impl Processes {
         let leaders = leaders.filter(|pid| *pid > 1).filter_map(|pid| self.process(pid));
         let recognised = above.chain(leaders).find_map(|process| self.recognise(&process));
         recognised.or_else(|| self.left_behind(&chain))
+    }
+
+    fn forged_by_agent(&self, own: u32) -> bool {
+        let chain = self.chain(own);
+        if chain.iter().any(|process| self.is_tool(process.pid)) {
+            return true;
+        }
+        // A client that nobody's terminal started has its hooks right below it,
+        // behind nothing but shells.
+        let mut above = chain.iter().skip(1);
+        let nearest = above.find(|process| self.is_agent(process) || !is_shell(&process.name));
+        let has_client = nearest.is_some_and(|process| self.is_agent(process));
+        !has_client && self.left_behind(&chain).is_some()
     }
 
     /// A process and those above it, up to the first of all. One that ends while
@@ -303,6 +318,10 @@ fn is_name(path: &str) -> bool {
     let endings = [".js", ".mjs", ".cjs", ".py", ".sh", ".exe"];
     let name = endings.into_iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     NAMES.iter().any(|agent| agent.eq_ignore_ascii_case(name))
+}
+
+fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
 }
 
 /// The script that an interpreter runs.
@@ -453,6 +472,34 @@ mod tests {
         for pid in [41, 51, 61] {
             assert_eq!(machine.above(pid), None, "{pid}");
         }
+    }
+
+    #[test]
+    fn an_event_of_the_agents_own_is_told_from_its_clients() {
+        let machine = Machine::new();
+        let forged = |pid| Processes::new(machine.0.path()).forged_by_agent(pid);
+        // A client that a service manager started, and its hook.
+        machine.add(20, &Is(1, 20, 0, "claude"), &["claude"], &[]);
+        machine.add(21, &Is(20, 20, 0, "sh"), &["sh", "-c", "x"], &["AI_AGENT=x_harness"]);
+        machine.add(22, &Is(21, 20, 0, "jackline"), &["jackline"], &["AI_AGENT=x_harness"]);
+        assert!(!forged(22), "the client's own");
+        // What its tool started, whatever that has cleared since.
+        machine.add(30, &Is(20, 30, 0, "bash"), &["bash"], &["AI_AGENT=x_agent"]);
+        machine.add(31, &Is(30, 30, 0, "jackline"), &["jackline"], &[]);
+        assert!(forged(31), "below a tool");
+        machine.add(32, &Is(30, 30, 0, "claude"), &["claude"], &[]);
+        machine.add(33, &Is(32, 30, 0, "jackline"), &["jackline"], &[]);
+        assert!(forged(33), "a tool that goes by the name of a client");
+        // What was cut loose.
+        machine.add(40, &Is(1, 40, 0, "sh"), &["sh"], &[]);
+        machine.add(41, &Is(40, 40, 0, "jackline"), &["jackline"], &[]);
+        assert!(forged(41), "an orphan");
+        // A client at a person's terminal, beside another one.
+        machine.add(50, &Is(1, 50, 0, "tmux: server"), &["tmux"], &[]);
+        machine.add(51, &Is(50, 51, 7, "bash"), &["bash"], &[]);
+        machine.add(52, &Is(51, 51, 7, "claude"), &["claude"], &[]);
+        machine.add(53, &Is(52, 51, 7, "jackline"), &["jackline"], &["AI_AGENT=x_harness"]);
+        assert!(!forged(53), "a person's");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use jackline_engine::{
 
 use jackline_journal::Store;
 
+use crate::clock;
 use crate::definitions::Definitions;
 use crate::edits::is_vouched_for;
 use crate::extensions::Extensions;
@@ -128,11 +129,11 @@ impl World<'_> {
                 continue;
             }
             let path = files.absolute(&file.path);
-            let sha256 = path.and_then(|path| restore::keep(self.store, &path).ok());
+            let sha256 = path.as_ref().and_then(|path| restore::keep(self.store, path).ok());
             let home = self.definitions.given_home();
-            let by_person = home
-                .zip(sha256.as_ref())
-                .is_some_and(|(home, contents)| is_vouched_for(home, contents));
+            let by_person = home.zip(path.as_ref()).zip(sha256.as_ref()).is_some_and(
+                |((home, path), contents)| is_vouched_for(home, path, contents, clock::now().wall),
+            );
             seen.insert(file.path.clone(), WatchedFact { look, sha256, by_person });
         }
         seen

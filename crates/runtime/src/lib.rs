@@ -30,7 +30,7 @@ mod spool;
 mod trust;
 mod verification;
 
-pub use ancestry::{Agent, agent_above, is_tool_of_agent};
+pub use ancestry::{Agent, agent_above, forged_by_agent};
 pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending};
 pub use backtest::{
     Backtest, BacktestOutcome, BacktestRun, BacktestStep, Lack, Undecidable, name_of,

@@ -87,7 +87,10 @@ fn change(named: &Path, args: &ModesArgs, mode: Mode) -> Result<(), Exit> {
     }
     let trusted = effective(named).is_some_and(|effective| effective.trusted);
     if let Ok(home) = state_home() {
-        vouch_for(&home, changed.as_bytes());
+        let name = std::path::absolute(named).ok().filter(|name| *name != file);
+        for path in name.iter().chain([&file]) {
+            vouch_for(&home, path, changed.as_bytes());
+        }
     }
     replace(&file, changed.as_bytes()).map_err(|error| {
         fail(Exit::Usage, format!("can't write `{}`: {error}; nothing was changed", shown(named)))

@@ -1,9 +1,9 @@
 //! `jackline pending`: what waits for a person.
 
-use jackline_runtime::{Asked, pending};
+use jackline_runtime::{Asked, agent_above, pending};
 use serde_json::json;
 
-use super::person::in_words;
+use super::person::{FOR_PERSON, in_words};
 use crate::args::PendingArgs;
 use crate::exit::Exit;
 use crate::terminal::{bold, dim, fail, plain, say, say_json, store, warn};
@@ -20,32 +20,39 @@ pub(crate) fn run(args: &PendingArgs) -> Exit {
     for (session, error) in &asking.unreadable {
         warn(format!("session `{}` can't be looked at: {error}", plain(session, 40)));
     }
+    // An agent may know what waits, and can't be the one who answers.
+    let for_person = agent_above().is_none();
     if args.json {
-        asking.asked.iter().for_each(|asked| say_json(as_json(asked)));
+        asking.asked.iter().for_each(|asked| say_json(as_json(asked, for_person)));
         return Exit::Fine;
     }
     if asking.asked.is_empty() {
         say("nothing waits for a person");
         return Exit::Fine;
     }
-    asking.asked.iter().for_each(show);
+    asking.asked.iter().for_each(|asked| show(asked, for_person));
+    if !for_person {
+        say(dim(FOR_PERSON));
+        return Exit::Fine;
+    }
     say(dim(
         "`jackline allow CODE` lets exactly that call pass once, `--for 10m` for a while; `jackline refuse CODE` does not",
     ));
     Exit::Fine
 }
 
-fn as_json(asked: &Asked) -> serde_json::Value {
+fn as_json(asked: &Asked, for_person: bool) -> serde_json::Value {
     json!({
-        "code": asked.code,
+        "code": for_person.then_some(&asked.code),
         "session": asked.session,
         "workspace": asked.workspace,
         "waiting": asked.waiting,
     })
 }
 
-fn show(asked: &Asked) {
-    say(format!("{}  {}", bold(&asked.code), in_words(&asked.waiting)));
+fn show(asked: &Asked, for_person: bool) {
+    let code = if for_person { asked.code.as_str() } else { "jl-…" };
+    say(format!("{}  {}", bold(format!("{code:<9}")), in_words(&asked.waiting)));
     let place = asked.workspace.as_ref().map_or_else(
         || "no workspace".to_owned(),
         |workspace| plain(&workspace.display().to_string(), 80),

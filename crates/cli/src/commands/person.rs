@@ -94,6 +94,9 @@ pub(super) fn objections(verdict: &Verdict) -> String {
     said.collect::<Vec<_>>().join("; ")
 }
 
+/// What agents see in the place of a code.
+pub(super) const FOR_PERSON: &str = "the code is for the person";
+
 /// A question in one line.
 pub(super) fn in_words(waiting: &Waiting) -> String {
     let does = if waiting.does.is_empty() {

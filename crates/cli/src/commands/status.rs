@@ -7,11 +7,11 @@ use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::{Constraint, ConstraintKind, Summary};
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
-use jackline_runtime::{Found, Off, ask_code, inspect, now, off_now};
+use jackline_runtime::{Found, Off, agent_above, ask_code, inspect, now, off_now};
 use serde_json::json;
 
 use super::log::describe;
-use super::person::{in_words, off_in_words};
+use super::person::{FOR_PERSON, in_words, off_in_words};
 use super::select;
 use super::trial::Trial;
 use crate::args::StatusArgs;
@@ -158,8 +158,12 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
     }
     for waiting in summary.waiting.iter().rev() {
         let code = ask_code(&opened.session, waiting.seq);
+        let how = match agent_above() {
+            None => format!("jackline allow {code}, or jackline refuse {code}"),
+            Some(_) => FOR_PERSON.to_owned(),
+        };
         row("waits for you", in_words(waiting));
-        row("", dim(format!("jackline allow {code}, or jackline refuse {code}")));
+        row("", dim(how));
     }
     for constraint in in_force(summary) {
         row("in force", constraint);

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use jackline_runtime::forged_by_agent;
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, Run, World, feed};
@@ -35,7 +36,9 @@ pub(crate) fn command(world: &World) -> Command {
 
 /// Any program with the environment of a hook.
 pub(crate) fn prepared(world: &World, program: &str, words: &[&str]) -> Command {
-    let mut command = world.command(program);
+    // A client that an agent has started would not be believed.
+    let forged = forged_by_agent();
+    let mut command = if forged { world.apart(program) } else { world.command(program) };
     command
         .args(words)
         .env("CLAUDE_PROJECT_DIR", world.work())

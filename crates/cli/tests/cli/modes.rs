@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use crate::support::{Run, World};
+use crate::support::{Run, World, feed};
 
 const RULES: &str = "\
 rules:
@@ -209,6 +209,51 @@ fn a_person_may_enforce_while_the_agent_works() {
     fs::write(world.work().join("jackline.yaml"), "mode: observe\n").unwrap();
     assert_eq!(world.stdio(&[&done.replace("c1", "c2")]).answers(), ["pause"]);
     assert_eq!(fs::read_to_string(world.work().join("jackline.yaml")).unwrap(), kept);
+}
+
+/// A person's word for one file at one time is none for another.
+#[test]
+fn what_a_person_wanted_elsewhere_or_before_is_given_back() {
+    let world = World::new("mode: enforce\n");
+    let make = |call: &str| {
+        format!(
+            r#"{{"event":"tool_proposed","session":"{call}","call":"{call}","tool":"Bash","args":{{"command":"make"}}}}"#
+        )
+    };
+    let done = |call: &str| {
+        format!(r#"{{"event":"tool_finished","session":"{call}","call":"{call}","status":"ok"}}"#)
+    };
+    let path = world.work().join("jackline.yaml");
+
+    // Elsewhere.
+    fs::write(world.root().join("x.yaml"), "mode: enforce\n").unwrap();
+    let run = world.jackline(&["observe", "-d", "../x.yaml"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    world.stdio(&[make("c1")]);
+    fs::copy(world.root().join("x.yaml"), &path).unwrap();
+    assert_eq!(world.stdio(&[done("c1")]).answers(), ["pause"]);
+    assert_eq!(file(&world), "mode: enforce\n");
+
+    // Before.
+    world.stdio(&[make("c2")]);
+    assert_eq!(world.jackline(&["observe"]).code, Some(0));
+    assert_eq!(world.jackline(&["enforce"]).code, Some(0));
+    fs::write(&path, "mode: observe\n").unwrap();
+    assert_eq!(world.stdio(&[done("c2")]).answers(), ["pause"]);
+    assert_eq!(file(&world), "mode: enforce\n");
+    ["c1", "c2"].iter().for_each(|session| world.prove(session));
+}
+
+/// An agent may enforce, but that is its own doing, and no person's.
+#[test]
+fn what_an_agent_enforces_is_not_vouched_for() {
+    let world = World::new("mode: observe\n");
+    let mut command = world.command(crate::support::JACKLINE);
+    let run = feed(command.env("CLAUDECODE", "1").arg("enforce"), b"");
+    assert_eq!((run.code, file(&world).as_str()), (Some(0), "mode: enforce\n"), "{run:?}");
+    assert!(!world.home().join("edits").exists());
+    assert_eq!(world.jackline(&["observe"]).code, Some(0));
+    assert!(world.home().join("edits").exists());
 }
 
 const TRIAL: &str = "\

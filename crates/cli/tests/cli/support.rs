@@ -107,12 +107,14 @@ impl World {
 
     /// The binary as a person starts it, whoever runs the tests.
     pub(crate) fn person(&self) -> Command {
-        if agent_above().is_none() {
-            return self.command(JACKLINE);
-        }
+        if agent_above().is_none() { self.command(JACKLINE) } else { self.apart(JACKLINE) }
+    }
+
+    /// A command that sees nobody above it.
+    pub(crate) fn apart(&self, program: &str) -> Command {
         let mut command = self.command("unshare");
         command.args(["--user", "--map-current-user", "--pid", "--fork", "--kill-child"]);
-        command.args(["--mount-proc", JACKLINE]);
+        command.args(["--mount-proc", program]);
         command
     }
 

@@ -1,7 +1,7 @@
 //! A code that a person types where they talk to the agent.
 
 use jackline_engine::{Action, ActorId, Event, EventKind, SessionId, Waiting};
-use jackline_runtime::{Runtime, ask_code, is_tool_of_agent, parse_ask_code, person};
+use jackline_runtime::{Runtime, ask_code, parse_ask_code, person};
 
 /// What a person typed that can be an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub(crate) enum Said {
     Nothing(String),
 }
 
-/// The answer that a code gives. A client that an agent drives carries no
-/// person's word.
+/// The answer that a code gives. What an agent sends in its client's name is
+/// refused before it gets here.
 pub(crate) fn answer(runtime: &mut Runtime, session: &SessionId, typed: &Typed) -> Said {
     let Typed { code, action } = typed;
     let waiting = runtime.summary(session).map(|summary| summary.waiting).unwrap_or_default();
@@ -44,9 +44,6 @@ pub(crate) fn answer(runtime: &mut Runtime, session: &SessionId, typed: &Typed) 
     let Some(waiting) = waiting.into_iter().find(asked) else {
         return Said::Nothing(format!("jackline: nothing waits under {code} in this session"));
     };
-    if is_tool_of_agent() {
-        return Said::Nothing(format!("jackline: an agent typed {code}; only a person may"));
-    }
     let what = format!("{} `{}`", waiting.tool, waiting.does);
     let told = match action {
         Action::Grant => {

@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jackline_engine::{
     ActorId, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
 };
-use jackline_runtime::{Notice, Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
+use jackline_runtime::{
+    Notice, Outcome, Runtime, Standing, ask_code, forged_by_agent, keep_fault, off_now,
+};
 
 use super::answer::{Reply, Words, broken, end_run, render};
 use super::codes::{self, Said};
@@ -16,6 +18,9 @@ use super::usage::{Usage, last_usage};
 
 /// How a person passes a guard that is broken.
 const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a while with `jackline off --for 30m --why …`";
+
+/// Why an event is not believed.
+const FORGED: &str = "this event comes from a process of the agent's own, not from its client";
 
 /// How much of a notification is shown.
 const NOTIFICATION_MAX: usize = 200;
@@ -34,7 +39,10 @@ pub struct Answered {
 
 impl Answered {
     fn broken(heard: &Heard, surroundings: &Surroundings, fault: &str) -> Self {
-        let off = off_now(Some(surroundings.workspace())).is_some();
+        // A person switches off what a path leads to.
+        let named = surroundings.workspace();
+        let workspace = named.canonicalize();
+        let off = off_now(Some(workspace.as_ref().unwrap_or(named))).is_some();
         let shut = || heard.broken(&broken_text(fault));
         Self {
             reply: if off { Reply::silence() } else { shut() },
@@ -42,6 +50,18 @@ impl Answered {
             runtime: None,
             fault: Some(fault.to_owned()),
             stopped: heard.passes_stop(),
+        }
+    }
+
+    /// The answer to an event that the client has not sent. Nothing comes of it,
+    /// and it is written down.
+    fn forged(heard: &Heard) -> Self {
+        Self {
+            reply: heard.broken(&format!("jackline: {FORGED}; nothing comes of it")),
+            session: heard.session.clone(),
+            runtime: None,
+            fault: Some(FORGED.to_owned()),
+            stopped: false,
         }
     }
 
@@ -139,6 +159,11 @@ fn understood(
         // Newer than we are, and no gate that we know of.
         let (session, reply) = (heard.session.clone(), Reply::silence());
         return Answered { reply, session, runtime: None, fault: None, stopped: false };
+    }
+    // A proposal that nobody made opens nothing, and it is the one that has to be
+    // quick.
+    if payload.hook != Hook::PreToolUse && forged_by_agent() {
+        return Answered::forged(heard);
     }
     let told = match translate(payload, surroundings) {
         Ok(told) => told,

@@ -47,9 +47,6 @@ pub enum PayloadError {
     /// It is JSON, and no object.
     #[error("what the client sent is no JSON object")]
     NotAnObject,
-    /// It is too long to be looked at.
-    #[error("what the client sent is longer than {0} bytes")]
-    TooLong(usize),
     /// A field is missing that a gate can't do without.
     #[error("what the client sent has no usable `{0}`")]
     Missing(&'static str),

@@ -174,7 +174,7 @@ impl Guard for LimitGuard {
                         &reached,
                         Decision::Stop,
                         Class::Terminal,
-                        "nothing more runs in this session; a person can open it anew with the control `reset`",
+                        "nothing more runs in this session; a person can open it anew with `jackline reset`",
                     ));
                 }
                 (false, Per::Turn) => answers.object(objection(
