@@ -4,7 +4,7 @@ use std::io;
 
 use anstyle::{AnsiColor, Style};
 use jackline_clients::doctor::{Actor, Doctor, Latency, Line, Report, Standing, inspect};
-use jackline_clients::install::{Client, program_word, settings_files};
+use jackline_clients::install::{Client, program_word, settings_files, settings_of_project};
 use jackline_clients::live::{Installed, LiveError};
 use serde_json::json;
 
@@ -46,7 +46,8 @@ fn examine(args: &DoctorArgs) -> Result<(Installed, Report), LiveError> {
     let doctor = Doctor { client: &client, jackline: &jackline };
     let mut report = doctor.examine(|what| note(dim(format!("trying: {what}"))))?;
     let files = settings_files(&here(), Client::Claude);
-    report.lines.extend(inspect(&files, client.version, env!("CARGO_PKG_VERSION")));
+    let of_project = settings_of_project(&here(), Client::Claude);
+    report.lines.extend(inspect(&files, &of_project, client.version, env!("CARGO_PKG_VERSION")));
     Ok((client, report))
 }
 

@@ -208,7 +208,10 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
     }
     match end {
         End::NothingToDo if args.uninstall => say("nothing to do: the guard is not installed here"),
-        End::NothingToDo => say("nothing to do: the guard is installed"),
+        End::NothingToDo if args.user => say("nothing to do: the guard is installed"),
+        End::NothingToDo => {
+            say(format!("nothing to do: the guard is installed in {}", name(&plan.project)));
+        }
         End::DryRun => say("nothing was written"),
         End::Installed | End::Uninstalled => {}
     }

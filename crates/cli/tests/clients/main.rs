@@ -9,4 +9,5 @@ mod doctor;
 mod fault_matrix;
 mod init;
 mod last_metre;
+mod reload;
 mod world;

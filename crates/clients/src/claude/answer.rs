@@ -67,6 +67,8 @@ pub(crate) fn broken(hook: Hook, stop_blocked: bool, text: &str) -> Reply {
         // Once: the client counts blocks until it overrides its hooks, and an
         // agent that can do nothing about it should not be kept busy.
         Hook::Stop if !stop_blocked => block(&mut map, text),
+        // What nobody looked at may be settings without the guard.
+        Hook::ConfigChange => block(&mut map, text),
         Hook::Other => return Reply::shut(text),
         _ => {}
     }
@@ -125,8 +127,9 @@ pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words
     Reply::json(map)
 }
 
-/// Ends the run: the session was stopped or paused, and no call will pass.
-pub(crate) fn end_run(reason: &str) -> Reply {
+/// Holds up what is about to happen: the run, where the session was stopped or
+/// paused and no call will pass, or new settings.
+pub(crate) fn hold(reason: &str) -> Reply {
     let mut map = Map::new();
     block(&mut map, reason);
     say(&mut map, reason);
@@ -253,6 +256,8 @@ mod tests {
         assert_eq!(first.get("decision"), Some(&json!("block")));
         let again: Value = broken(Hook::Stop, true, "t").stdout.parse().unwrap();
         assert_eq!(again, json!({"systemMessage": "t"}));
+        let settings: Value = broken(Hook::ConfigChange, false, "t").stdout.parse().unwrap();
+        assert_eq!(settings.get("decision"), Some(&json!("block")));
         assert_eq!(broken(Hook::Other, false, "t").exit, LAST_RESORT);
         assert_eq!(broken(Hook::SessionEnd, false, "t"), Reply::silence());
     }

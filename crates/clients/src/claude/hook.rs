@@ -9,9 +9,10 @@ use jackline_runtime::{
     Notice, Outcome, Runtime, Standing, ask_code, forged_by_agent, keep_fault, off_now,
 };
 
-use super::answer::{Reply, Words, broken, end_run, render};
+use super::answer::{Reply, Words, broken, hold, render};
 use super::codes::{self, Said};
 use super::payload::{Hook, Payload};
+use super::reload;
 use super::surroundings::Surroundings;
 use super::translate::{Asking, Translated, session_of, translate};
 use super::usage::{Usage, last_usage};
@@ -155,9 +156,14 @@ fn understood(
     surroundings: &Surroundings,
     start: impl FnOnce(&Surroundings) -> Result<Runtime, String>,
 ) -> Answered {
-    if payload.hook == Hook::Other {
+    let aside = match payload.hook {
         // Newer than we are, and no gate that we know of.
-        let (session, reply) = (heard.session.clone(), Reply::silence());
+        Hook::Other => Some(Reply::silence()),
+        Hook::ConfigChange => Some(at_settings(&payload, surroundings)),
+        _ => None,
+    };
+    if let Some(reply) = aside {
+        let session = heard.session.clone();
         return Answered { reply, session, runtime: None, fault: None, stopped: false };
     }
     // A proposal that nobody made opens nothing, and it is the one that has to be
@@ -179,6 +185,15 @@ fn understood(
         && heard.hook == Some(Hook::Stop)
         && (heard.stop_blocked || outcome == Outcome::Passed);
     Answered { reply, session, runtime: Some(runtime), fault: None, stopped }
+}
+
+/// The answer to settings that changed: no matter of the session's rules, and
+/// none that waits for its journal.
+fn at_settings(payload: &Payload, surroundings: &Surroundings) -> Reply {
+    if off_now(Some(surroundings.workspace())).is_some() {
+        return Reply::silence();
+    }
+    reload::objection(payload, surroundings).map_or_else(Reply::silence, |why| hold(&why))
 }
 
 fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
@@ -282,8 +297,8 @@ fn how_to_grant(verdict: &Verdict, code: &str) -> String {
 fn ended(standing: &Standing) -> Reply {
     match standing {
         Standing::Running => Reply::silence(),
-        Standing::Paused(why) => end_run(&format!("jackline: the session is paused: {why}")),
-        Standing::Stopped(code) => end_run(&format!("jackline: the session is over: {code}")),
+        Standing::Paused(why) => hold(&format!("jackline: the session is paused: {why}")),
+        Standing::Stopped(code) => hold(&format!("jackline: the session is over: {code}")),
     }
 }
 

@@ -9,6 +9,7 @@ mod codes;
 mod hook;
 mod lines;
 mod payload;
+mod reload;
 mod results;
 pub mod settings;
 mod surroundings;

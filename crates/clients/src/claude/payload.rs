@@ -107,6 +107,8 @@ hooks! {
     PostCompact,
     /// The session is over.
     SessionEnd,
+    /// The settings have changed, and are about to be read again.
+    ConfigChange,
 }
 
 impl Hook {

@@ -15,6 +15,22 @@ pub use events::{Hook, PINNED, SEAL, SHUTS_SINCE, Version, hooks_for, program_of
 /// What an editor may put before a text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
+/// Variables on which it depends which guard is asked, or whether one is.
+const TRUSTED: [&str; 9] = [
+    "PATH",
+    "HOME",
+    "SHELL",
+    "ENV",
+    "BASH_ENV",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_PROJECT_DIR",
+    "CLAUDE_CODE_SHELL",
+    "CLAUDE_CODE_SIMPLE",
+];
+
+/// How others of them begin.
+const TRUSTED_FAMILIES: [&str; 4] = ["JACKLINE", "XDG_", "LD_", "BASH_FUNC_"];
+
 /// Why settings can't be changed. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
@@ -132,6 +148,18 @@ pub fn silencer(text: &str) -> Option<&'static str> {
     ["disableAllHooks", "allowManagedHooksOnly"]
         .into_iter()
         .find(|key| settings.get(*key).is_some_and(|value| *value == Value::Bool(true)))
+}
+
+/// A variable that these settings put into the environment of the hooks, and
+/// that decides which program they run and what it believes.
+pub fn redirects(text: &str) -> Option<String> {
+    let settings = value_of(text).ok()?;
+    let variables = settings.get("env")?.as_object()?;
+    variables.keys().find(|name| is_trusted(name)).cloned()
+}
+
+fn is_trusted(variable: &str) -> bool {
+    TRUSTED.contains(&variable) || TRUSTED_FAMILIES.iter().any(|it| variable.starts_with(it))
 }
 
 /// Whether the client reads such a text. Ours is more tolerant: the client

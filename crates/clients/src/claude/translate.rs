@@ -202,9 +202,11 @@ fn tell(
             "prompt_submitted"
         }
         Hook::SessionEnd => "session_ended",
-        Hook::PostToolBatch | Hook::PreCompact | Hook::PostCompact | Hook::Other => {
-            return Ok(None);
-        }
+        Hook::PostToolBatch
+        | Hook::PreCompact
+        | Hook::PostCompact
+        | Hook::ConfigChange
+        | Hook::Other => return Ok(None),
     }))
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Actor, Line, Standing};
 use crate::claude::settings::{self, Version, hooks_for, program_of, shell_word};
-use crate::install::{Client, InstallError, ignored, read, switched_off};
+use crate::install::{Client, InstallError, holds_ours, ignored, read, switched_off};
 use crate::program;
 
 /// Settings with hooks of ours in them.
@@ -17,9 +17,15 @@ struct Found<'a> {
     ours: Vec<(String, Value)>,
 }
 
-/// Looks at the settings that apply to a workspace. `version` is the client's, `own`
-/// our own.
-pub fn inspect(files: &[PathBuf], version: Version, own: &str) -> Vec<Line> {
+/// Looks at the settings that the client reads here. `of_project` are those that the
+/// installer would write, which may be of a directory above; `version` is the
+/// client's, `own` our own.
+pub fn inspect(
+    files: &[PathBuf],
+    of_project: &[PathBuf],
+    version: Version,
+    own: &str,
+) -> Vec<Line> {
     let mut found = Vec::new();
     let mut silenced = switched_off(files.iter().cloned());
     for file in files {
@@ -35,7 +41,7 @@ pub fn inspect(files: &[PathBuf], version: Version, own: &str) -> Vec<Line> {
             Err(error) => silenced.push(error.to_string()),
         }
     }
-    let mut lines = vec![installed(&found), heard(&silenced)];
+    let mut lines = vec![installed(&found, of_project), heard(&silenced)];
     if !found.is_empty() {
         lines.extend([as_tried(&found, version), programs(&found, own)]);
     }
@@ -83,8 +89,22 @@ fn line(name: &'static str, standing: Standing, detail: String) -> Line {
     Line { name, actor: Actor::Main, standing, detail }
 }
 
-fn installed(found: &[Found<'_>]) -> Line {
+fn installed(found: &[Found<'_>], of_project: &[PathBuf]) -> Line {
     let name = "the guard is installed here";
+    let above = of_project.iter().find(|file| holds_ours(file));
+    if found.is_empty()
+        && let Some(file) = above
+    {
+        // `.claude/settings.json` in it.
+        let project = file.ancestors().nth(2).unwrap_or(file);
+        let detail = format!(
+            "the hooks are in `{}`, and the client reads settings only of the directory it is \
+             started in; start it in `{}`, or install with `jackline init claude --user`",
+            file.display(),
+            project.display()
+        );
+        return line(name, Standing::Open, detail);
+    }
     if found.is_empty() {
         let detail = "no hook of ours applies here; `jackline init claude` installs them";
         return line(name, Standing::Open, detail.to_owned());
@@ -150,7 +170,7 @@ mod tests {
     /// The lines that are open, with what was seen.
     fn open(scratch: &Scratch, text: &str) -> Vec<(&'static str, String)> {
         scratch.write(FILE, text).unwrap();
-        let lines = inspect(&[scratch.work().join(FILE)], PINNED, "9.9.9");
+        let lines = inspect(&[scratch.work().join(FILE)], &[], PINNED, "9.9.9");
         let open = lines.into_iter().filter(|line| line.standing == Standing::Open);
         open.map(|line| (line.name, line.detail)).collect()
     }
@@ -171,6 +191,17 @@ mod tests {
         let (scratch, good) = world();
         assert_eq!(open(&scratch, &good), []);
         assert_eq!(open(&scratch, &good.replacen('{', "{\"model\": \"x\",", 1)), []);
+    }
+
+    #[test]
+    fn hooks_of_a_directory_above_guard_nothing_here() {
+        let (scratch, _) = world();
+        let (here, above) = (scratch.work().join("src").join(FILE), scratch.work().join(FILE));
+        let lines = inspect(&[here], &[above], PINNED, "9.9.9");
+        let [line, _] = lines.as_slice() else { panic!("{lines:?}") };
+        assert_eq!(line.standing, Standing::Open);
+        let root = format!("start it in `{}`", scratch.work().display());
+        assert!(line.detail.contains(&root) && line.detail.contains("--user"), "{line:?}");
     }
 
     #[test]

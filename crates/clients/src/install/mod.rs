@@ -24,12 +24,12 @@ use jackline_journal::StoreError;
 use crate::claude::settings::{SettingsError, Version};
 
 pub use diff::{DiffLine, diff};
-pub use plan::{plan, program_word, settings_files};
+pub use plan::{plan, program_word, settings_files, settings_of_project};
 pub use removal::plan_removal;
 pub use template::DEFINITION;
 pub use write::{Written, carry_out};
 
-pub(crate) use plan::read;
+pub(crate) use plan::{holds_ours, read};
 pub(crate) use silence::{ignored, switched_off};
 
 /// An agent client that we have an installer for.

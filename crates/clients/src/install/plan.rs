@@ -44,8 +44,14 @@ pub fn plan(wish: &Wish) -> Result<Plan, InstallError> {
     Ok(plan)
 }
 
-/// The settings of a client that apply in a directory.
+/// The settings that a client reads when it is started in a directory: those of
+/// no directory above.
 pub fn settings_files(here: &Path, client: Client) -> Vec<PathBuf> {
+    Site { project: here.to_owned(), definition: None, exclude: None }.all_settings(client)
+}
+
+/// The settings that the installer writes for a directory, which may be one above.
+pub fn settings_of_project(here: &Path, client: Client) -> Vec<PathBuf> {
     Site::of(here).all_settings(client)
 }
 
@@ -146,6 +152,7 @@ impl Site {
         }
         plan.silenced.extend(silence::switched_off(self.all_settings(Client::Claude)));
         self.say_where_else(&path, plan);
+        self.say_where_to_start(wish, plan);
         push(plan, Purpose::Settings(Client::Claude), path, held, edited, without);
         Ok(())
     }
@@ -160,6 +167,23 @@ impl Site {
                 ));
             }
         }
+    }
+
+    /// Says where the client has to be started, where that is not here.
+    fn say_where_to_start(&self, wish: &Wish, plan: &mut Plan) {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let is_here = real(&self.project) == real(&wish.here);
+        let mut read_here = settings_files(&wish.here, Client::Claude).into_iter();
+        if wish.scope == Scope::User || is_here || read_here.any(|path| holds_ours(&path)) {
+            return;
+        }
+        plan.warnings.push(format!(
+            "start `{}` in `{}`: it reads settings only of the directory it is started in, and in \
+             `{}` nothing would guard it; or install with `--user`",
+            Client::Claude.name(),
+            self.project.display(),
+            wish.here.display()
+        ));
     }
 
     fn plan_exclude(&self, wish: &Wish, plan: &mut Plan) -> Result<(), InstallError> {

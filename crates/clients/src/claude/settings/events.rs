@@ -18,6 +18,11 @@ const BROKEN: &str = "jackline, the guard of this workspace, is broken or missin
 with this call, and nothing was run. A person can install it again, take it out with \
 'jackline init claude --uninstall', or pass for a while with 'jackline off --for 30m --why ...'.";
 
+/// The same where settings have changed, which no call waits for.
+const BROKEN_AT_SETTINGS: &str = "jackline, the guard of this workspace, is broken or missing, so \
+this session keeps the settings it has. A person can start a new one for them, or take the guard \
+out with 'jackline init claude --uninstall'.";
+
 /// A version of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32, pub u32, pub u32);
@@ -33,7 +38,7 @@ pub const SHUTS_SINCE: Version = Version(2, 1, 295);
 const TOLERANT_SINCE: Version = Version(2, 1, 101);
 
 /// The events, in the order in which they are written.
-const EVENTS: [Event; 11] = [
+const EVENTS: [Event; 12] = [
     Event::new("SessionStart", Version(1, 0, 62)),
     Event::new("UserPromptSubmit", Version(1, 0, 54)),
     Event::of_tools("PreToolUse", Version(1, 0, 38)),
@@ -44,11 +49,15 @@ const EVENTS: [Event; 11] = [
     Event::new("Stop", Version(1, 0, 38)),
     Event::new("SubagentStart", Version(2, 0, 43)),
     Event::new("SubagentStop", Version(1, 0, 41)),
+    Event::new("ConfigChange", TOLERANT_SINCE),
     Event::new("SessionEnd", Version(1, 0, 85)),
 ];
 
 /// The one that decides whether a call may run.
 const GATE: &str = "PreToolUse";
+
+/// The one that decides whether the settings with the guard in them may go.
+const SETTINGS_GATE: &str = "ConfigChange";
 
 /// The one at which the client waits on its way out.
 const LEAVING: &str = "SessionEnd";
@@ -111,13 +120,15 @@ pub fn hooks_for(version: Version, program: &str) -> Vec<Hook> {
 
 fn handler(event: &str, program: &str) -> Value {
     let timeout = if event == LEAVING { LEAVING_SECONDS } else { TIMEOUT_SECONDS };
-    if event == GATE {
-        let command = sealed_line(program);
-        return json!({
-            "type": "command", "command": command, "timeout": timeout, "onFailure": "block",
-        });
-    }
-    json!({ "type": "command", "command": plain_line(program), "timeout": timeout })
+    let text = match event {
+        GATE => BROKEN,
+        SETTINGS_GATE => BROKEN_AT_SETTINGS,
+        _ => {
+            return json!({ "type": "command", "command": plain_line(program), "timeout": timeout });
+        }
+    };
+    let command = sealed_line(program, text);
+    json!({ "type": "command", "command": command, "timeout": timeout, "onFailure": "block" })
 }
 
 fn plain_line(program: &str) -> String {
@@ -126,10 +137,10 @@ fn plain_line(program: &str) -> String {
 
 /// The client lets a call run on any text that it can't read. So only an answer
 /// that begins with our seal is handed on, and everything else is a refusal.
-fn sealed_line(program: &str) -> String {
+fn sealed_line(program: &str, text: &str) -> String {
     format!(
         "r=$({program} hook claude --sealed); case $r in {SEAL}*) printf %s \"${{r#{SEAL}}}\";; \
-         *) echo \"{BROKEN}\" >&2; exit 2;; esac"
+         *) echo \"{text}\" >&2; exit 2;; esac"
     )
 }
 
@@ -192,10 +203,11 @@ mod tests {
 
     #[test]
     fn an_old_version_is_told_nothing_that_it_does_not_know() {
-        assert_eq!(events(PINNED).len(), 11);
-        assert_eq!(events(Version(2, 1, 101)).len(), 11, "unknown events are passed over");
+        assert_eq!(events(PINNED).len(), 12);
+        assert_eq!(events(Version(2, 1, 101)).len(), 12, "unknown events are passed over");
         let older = events(Version(2, 1, 100));
         assert!(older.contains(&"PermissionDenied") && !older.contains(&"PostToolBatch"));
+        assert!(!older.contains(&"ConfigChange"));
         let oldest = ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop"];
         assert_eq!(events(Version(1, 0, 60)), oldest);
     }
@@ -246,7 +258,7 @@ mod tests {
         let scratch = Scratch::new().unwrap();
         let text = format!("#!/bin/sh\n{script}\n");
         let guard = scratch.write_program("it's a jackline", &text).unwrap();
-        let line = sealed_line(&shell_word(guard.to_str().unwrap()));
+        let line = sealed_line(&shell_word(guard.to_str().unwrap()), BROKEN);
         Command::new("sh").args(["-c", &line]).output().unwrap()
     }
 
@@ -283,7 +295,7 @@ mod tests {
             let text = String::from_utf8(said.stderr).unwrap();
             assert!(text.contains(BROKEN), "{script}: {text}");
         }
-        let missing = sealed_line("/nowhere/jackline");
+        let missing = sealed_line("/nowhere/jackline", BROKEN);
         let said = Command::new("sh").args(["-c", &missing]).output().unwrap();
         assert_eq!(said.status.code(), Some(2));
     }
