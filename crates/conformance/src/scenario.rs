@@ -94,7 +94,7 @@ pub enum Act {
     Holds(BTreeMap<String, Option<String>>),
     /// The product ends and starts again.
     Restart,
-    /// A person switches the guard off for [`OFF_MS`], and says why.
+    /// A person switches the guard off for half an hour, and says why.
     Off(String),
     /// A person switches it on again.
     On,
