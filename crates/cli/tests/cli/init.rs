@@ -121,7 +121,7 @@ fn a_new_project_is_set_up_and_given_back_as_it_was() {
     assert!(run.stdout.contains("canary: not run: the program `claude` was not found"));
     assert!(run.stdout.contains("jackline enforce"));
     let commands = commands(&project.read(".claude/settings.json"));
-    assert_eq!(commands.len(), 11);
+    assert_eq!(commands.len(), 12);
     assert!(
         commands.iter().all(|(_, command)| command.contains(&format!("{JACKLINE} hook claude")))
     );
@@ -485,7 +485,7 @@ fn many_at_once_lose_nothing() {
             assert_eq!(run.join().unwrap().code, Some(0));
         }
     });
-    assert_eq!(commands(&project.read(".claude/settings.json")).len(), 11);
+    assert_eq!(commands(&project.read(".claude/settings.json")).len(), 12);
     assert_eq!(project.install().stdout.matches("nothing to do").count(), 1);
     project.uninstall();
     assert_eq!(project.read(".claude/settings.json"), "{ \"a\": 1 }");
