@@ -121,7 +121,7 @@ fn a_new_project_is_set_up_and_given_back_as_it_was() {
     assert!(run.stdout.contains("canary: not run: the program `claude` was not found"));
     assert!(run.stdout.contains("jackline enforce"));
     let commands = commands(&project.read(".claude/settings.json"));
-    assert_eq!(commands.len(), 11);
+    assert_eq!(commands.len(), 12);
     assert!(
         commands.iter().all(|(_, command)| command.contains(&format!("{JACKLINE} hook claude")))
     );
@@ -161,6 +161,26 @@ fn the_second_time_there_is_nothing_to_do() {
     project.uninstall();
     let again = project.uninstall();
     assert!(again.stdout.contains("nothing to do"), "{}", again.stdout);
+}
+
+/// The client reads no settings of a directory above the one it is started in.
+#[test]
+fn below_the_project_a_person_is_told_where_to_start_the_client() {
+    let project = Project::in_git();
+    let below = project.path("src");
+    fs::create_dir(&below).unwrap();
+    let root = project.world.work().canonicalize().unwrap();
+    let start = format!("start `claude` in `{}`", root.display());
+    for outcome in ["wrote", "nothing to do: the guard is installed in"] {
+        let mut init = project.command();
+        init.current_dir(&below).args(["init", "claude", "--yes"]);
+        let run = feed(&mut init, b"");
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.stdout.contains(outcome) && run.stderr.contains(&start), "{run:?}");
+    }
+    assert!(project.path(".claude/settings.json").is_file() && !below.join(".claude").exists());
+    let run = project.install();
+    assert!(!run.stderr.contains("start `claude`"), "{run:?}");
 }
 
 #[test]
@@ -229,7 +249,7 @@ fn an_older_installation_is_brought_up_to_date_and_still_given_back() {
     let settings = project.read(".claude/settings.json");
     assert!(!settings.contains("PostToolBatch") && settings.contains("SubagentStart"));
     project.install();
-    assert_eq!(commands(&project.read(".claude/settings.json")).len(), 11);
+    assert_eq!(commands(&project.read(".claude/settings.json")).len(), 12);
     project.uninstall();
     assert_eq!(project.read(".claude/settings.json"), text);
 }
@@ -465,7 +485,7 @@ fn many_at_once_lose_nothing() {
             assert_eq!(run.join().unwrap().code, Some(0));
         }
     });
-    assert_eq!(commands(&project.read(".claude/settings.json")).len(), 11);
+    assert_eq!(commands(&project.read(".claude/settings.json")).len(), 12);
     assert_eq!(project.install().stdout.matches("nothing to do").count(), 1);
     project.uninstall();
     assert_eq!(project.read(".claude/settings.json"), "{ \"a\": 1 }");

@@ -23,6 +23,7 @@ mod hook;
 mod hook_faults;
 mod hook_payloads;
 mod hook_person;
+mod hook_settings;
 mod hook_support;
 mod init;
 mod layers;

@@ -40,18 +40,26 @@ fn judge(files: &[PathBuf], own: &Path) -> Result<(), String> {
     if let Some(reason) = switched_off(files.iter().cloned()).into_iter().next() {
         return Err(reason);
     }
+    let mut missing = "no settings that apply here hold all of its hooks".to_owned();
     let mut guarded = false;
     for file in files {
         let text = read(file).map_err(|error| error.to_string())?;
         if let Some(name) = settings::redirects(&text) {
             return Err(format!("`env.{name}` in `{}` leads the guard astray", file.display()));
         }
-        guarded |= holds(&text, own);
+        match holds(&text, own).then(|| settings::doubtful(&text)) {
+            Some(None) => guarded = true,
+            Some(Some(key)) => {
+                let file = file.display();
+                missing = format!("for `{key}` in `{file}` the client might ignore that file");
+            }
+            None => {}
+        }
     }
-    if guarded { Ok(()) } else { Err("no settings that apply here hold all of its hooks".into()) }
+    if guarded { Ok(()) } else { Err(missing) }
 }
 
-/// Whether a text holds all of our hooks, in a form that every client reads.
+/// Whether a text holds all of our hooks, for this program.
 fn holds(text: &str, own: &Path) -> bool {
     let command = |handler: &serde_json::Value| program_of(handler.get("command")?.as_str()?);
     let Some(program) = settings::ours(text).iter().find_map(|(_, handler)| command(handler))
@@ -129,6 +137,8 @@ mod tests {
             (&complete("/nowhere/jackline"), "{}"),
             (&format!("{good}// mine"), "{}"),
             (&with(r#"{"hooks": {},"#), "{}"),
+            (&with(r#"{"model": 5,"#), "{}"),
+            (&with(r#"{"permissions": "x","#), "{}"),
             (&with(r#"{"disableAllHooks": true,"#), "{}"),
             (&good, r#"{"disableAllHooks": true}"#),
             (&good, r#"{"disable\u0041llHooks": true}"#),

@@ -5,12 +5,14 @@
 //! again by their command, and take exactly those out again.
 
 mod events;
+mod plain;
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 
 pub use events::{Hook, PINNED, SEAL, SHUTS_SINCE, Version, hooks_for, program_of, shell_word};
+pub use plain::doubtful;
 
 /// What an editor may put before a text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
