@@ -162,7 +162,8 @@ impl Processes {
 
     fn forged_by_agent(&self, own: u32) -> bool {
         let chain = self.chain(own);
-        if chain.iter().any(|process| self.is_tool(process.pid)) {
+        let mut above = chain.iter().map(|process| process.pid).filter(|pid| *pid != own);
+        if self.is_tool(own) || above.any(|pid| self.is_tool(pid)) {
             return true;
         }
         // A client that nobody's terminal started has its hooks right below it,
@@ -216,7 +217,7 @@ impl Processes {
             |pid: u32| pid == 1 || self.process(pid).is_some_and(|parent| parent.name == "systemd");
         let is_lost = |process: &&Process| {
             // What was brought into a container has its session outside of it.
-            let alone = adopts(process.parent) && process.terminal == 0 && process.session > 1;
+            let alone = process.terminal == 0 && process.session > 1 && adopts(process.parent);
             alone && !HOSTS.iter().any(|host| process.name.starts_with(host))
         };
         let lost = chain.iter().find(is_lost)?;
