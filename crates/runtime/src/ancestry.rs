@@ -70,6 +70,9 @@ const PROCESSES_MAX: usize = 32_768;
 /// How much of an environment or a command line is read.
 const BYTES_MAX: u64 = 4 << 20;
 
+/// How long most of them are.
+const BYTES_MOSTLY: usize = 4 << 10;
+
 /// An agent that started this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
@@ -307,7 +310,7 @@ impl Processes {
 
     fn read(&self, pid: u32, file: &str) -> Option<Vec<u8>> {
         let opened = fs::File::open(self.root.join(pid.to_string()).join(file)).ok()?;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(BYTES_MOSTLY);
         opened.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
