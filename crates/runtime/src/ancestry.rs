@@ -70,6 +70,9 @@ const PROCESSES_MAX: usize = 32_768;
 /// How much of an environment or a command line is read.
 const BYTES_MAX: u64 = 4 << 20;
 
+/// How long most of them are.
+const BYTES_MOSTLY: usize = 4 << 10;
+
 /// An agent that started this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
@@ -162,7 +165,8 @@ impl Processes {
 
     fn forged_by_agent(&self, own: u32) -> bool {
         let chain = self.chain(own);
-        if chain.iter().any(|process| self.is_tool(process.pid)) {
+        let mut above = chain.iter().map(|process| process.pid).filter(|pid| *pid != own);
+        if self.is_tool(own) || above.any(|pid| self.is_tool(pid)) {
             return true;
         }
         // A client that nobody's terminal started has its hooks right below it,
@@ -216,7 +220,7 @@ impl Processes {
             |pid: u32| pid == 1 || self.process(pid).is_some_and(|parent| parent.name == "systemd");
         let is_lost = |process: &&Process| {
             // What was brought into a container has its session outside of it.
-            let alone = adopts(process.parent) && process.terminal == 0 && process.session > 1;
+            let alone = process.terminal == 0 && process.session > 1 && adopts(process.parent);
             alone && !HOSTS.iter().any(|host| process.name.starts_with(host))
         };
         let lost = chain.iter().find(is_lost)?;
@@ -306,7 +310,7 @@ impl Processes {
 
     fn read(&self, pid: u32, file: &str) -> Option<Vec<u8>> {
         let opened = fs::File::open(self.root.join(pid.to_string()).join(file)).ok()?;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(BYTES_MOSTLY);
         opened.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }

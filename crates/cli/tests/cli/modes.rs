@@ -179,7 +179,7 @@ fn what_a_higher_layer_enforces_stays_so_and_that_is_said() {
     fs::create_dir_all(user.parent().unwrap()).unwrap();
     fs::write(&user, "extends: pack/git\n").unwrap();
     let config = world.root().join("config");
-    let mut command = world.command(crate::support::JACKLINE);
+    let mut command = world.person();
     let output = command.env("XDG_CONFIG_HOME", &config).args(["observe", "git/clean"]).output();
     let stderr = String::from_utf8(output.unwrap().stderr).unwrap();
     assert_eq!(

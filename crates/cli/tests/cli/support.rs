@@ -112,7 +112,7 @@ impl World {
 
     /// A command that sees nobody above it.
     pub(crate) fn apart(&self, program: &str) -> Command {
-        let mut command = self.command("unshare");
+        let mut command = self.command("/usr/bin/unshare");
         command.args(["--user", "--map-current-user", "--pid", "--fork", "--kill-child"]);
         command.args(["--mount-proc", program]);
         command
