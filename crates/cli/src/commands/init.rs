@@ -15,6 +15,7 @@ use jackline_runtime::state_home;
 use serde_json::{Value, json};
 
 use self::canary::Canary;
+use super::person::may_open;
 use crate::args::InitArgs;
 use crate::exit::Exit;
 use crate::terminal::{ask, bold, dim, fail, here, plain, say, say_json, styled, warn};
@@ -46,6 +47,13 @@ impl End {
 }
 
 pub(crate) fn run(args: &InitArgs) -> Exit {
+    // What takes the guard out is a person's to run.
+    if args.uninstall
+        && !args.dry_run
+        && let Err(exit) = may_open("init --uninstall")
+    {
+        return exit;
+    }
     let wish = match wish(args) {
         Ok(wish) => wish,
         Err(exit) => return exit,

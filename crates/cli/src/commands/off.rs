@@ -28,6 +28,9 @@ pub(crate) fn run(args: &OffArgs) -> Exit {
         }
         Err(problem) => return fail(Exit::Usage, problem),
     };
+    if args.why.trim().is_empty() {
+        return fail(Exit::Usage, "--why takes a reason; whoever reads the journal will want one");
+    }
     let workspace = match scope(args) {
         Ok(workspace) => workspace,
         Err(exit) => return exit,

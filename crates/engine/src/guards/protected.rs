@@ -18,7 +18,7 @@ use jackline_shell::{Access, Word};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::digest::Digest;
-use crate::event::{Event, EventKind, PromptSource};
+use crate::event::{EventKind, PromptSource};
 use crate::facts::{FileKind, Queries, Query, Wants, WatchedFact};
 use crate::place::{Place, Target};
 use crate::proposal::{Proposal, Run, Touch};
@@ -80,7 +80,7 @@ impl Guard for Protected {
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
         let off = record.facts.is_off();
-        let suspected = is_suspected(state, record.event) && !off;
+        let suspected = is_suspected(state) && !off;
         if let Some(seen) = &record.facts.watched {
             for (path, fact) in seen {
                 let differs = state.watched.differs(path, fact);
@@ -120,18 +120,8 @@ fn compares(look: Look<'_>) -> bool {
     )
 }
 
-/// Whether the agent may be at work on files just now. Where a person speaks, or
-/// the agent begins anew, a call that never came back was broken off: what has
-/// changed since may well be the person's.
-fn is_suspected(state: &State, event: &Event) -> bool {
-    let begins = matches!(
-        event.kind,
-        EventKind::PromptSubmitted { source: PromptSource::Human, .. }
-            | EventKind::SessionStarted { .. }
-    );
-    if begins && event.actor.is_main() {
-        return state.watched.loose;
-    }
+/// Whether the agent may be at work on files just now.
+fn is_suspected(state: &State) -> bool {
     let can_write =
         |kind: Kind| !matches!(kind, Kind::Read | Kind::Search | Kind::Think | Kind::Fetch);
     state.watched.loose || state.in_flight.iter().any(|call| !call.asked && can_write(call.kind))
@@ -139,7 +129,7 @@ fn is_suspected(state: &State, event: &Event) -> bool {
 
 /// Protected files that were changed while a call was under way.
 fn changed_in_a_call(look: Look<'_>) -> impl Iterator<Item = (&str, &WatchedFact)> {
-    let suspected = is_suspected(look.state, look.event);
+    let suspected = is_suspected(look.state);
     let seen = look.facts.watched.iter().flatten();
     let watched = &look.state.watched;
     seen.filter(move |(path, fact)| {
