@@ -42,7 +42,7 @@ impl Past {
 
 fn line(mut value: Value) -> String {
     value["sessionId"] = json!("s-1");
-    value["cwd"] = json!("/work");
+    value["cwd"] = json!("/project");
     value["timestamp"] = json!("2026-01-31T12:00:00.000Z");
     format!("{value}\n")
 }
@@ -72,8 +72,12 @@ fn session() -> String {
         bash("c2", "cd web && git stash clear"),
         bash("c3", "git stash drop"),
         bash("c4", "git commit --amend --no-edit"),
-        call("c5", "Write", &json!({"file_path": "/work/a.rs", "content": "fn main() {}"})),
-        call("c6", "Write", &json!({"file_path": "/work/.claude/settings.json", "content": "{}"})),
+        call("c5", "Write", &json!({"file_path": "/project/a.rs", "content": "fn main() {}"})),
+        call(
+            "c6",
+            "Write",
+            &json!({"file_path": "/project/.claude/settings.json", "content": "{}"}),
+        ),
     ]
     .concat()
 }

@@ -13,7 +13,7 @@ fn play(source: &str, events: &[Value]) -> (Vec<BacktestStep>, BacktestOutcome) 
     let place = Place { home: Some("/home/dana".to_owned()), ..Place::default() };
     let mut run = Backtest::new(&definition, place).start();
     let id = SessionId::parse("s").unwrap();
-    let started = json!({"event": "session_started", "workspace": "/work"});
+    let started = json!({"event": "session_started", "workspace": "/project"});
     let steps = std::iter::once(&started).chain(events).map(|event| {
         let event = parse_line(event.to_string().as_bytes(), Some(&id)).unwrap();
         run.event(event).unwrap()
@@ -72,7 +72,7 @@ fn what_hangs_on_files_of_then_is_not_guessed() {
 
     let reads = "policies: [ read_before_write: {} ]";
     let (decision, _, lacks) =
-        said(reads, call("Write", &json!({"file_path": "/work/a", "content": ""})));
+        said(reads, call("Write", &json!({"file_path": "/project/a", "content": ""})));
     assert_eq!(decision, Decision::Allow);
     assert!(lacks.contains(&("read_before_write".to_owned(), Lack::Files)), "{lacks:?}");
 }
@@ -81,14 +81,14 @@ fn what_hangs_on_files_of_then_is_not_guessed() {
 fn a_protected_path_is_one_by_its_name_and_where_links_led_is_not_known() {
     let write = |path: &str| call("Write", &json!({"file_path": path, "content": "x"}));
     let protected = vec!["protected".to_owned()];
-    for path in ["/work/jackline.yaml", "/work/.claude/settings.json"] {
+    for path in ["/project/jackline.yaml", "/project/.claude/settings.json"] {
         assert_eq!(
             said(CODING, write(path)),
             (Decision::Deny, protected.clone(), vec![]),
             "{path}"
         );
     }
-    let (decision, by, lacks) = said(CODING, write("/work/src/a.rs"));
+    let (decision, by, lacks) = said(CODING, write("/project/src/a.rs"));
     assert_eq!((decision, by), (Decision::Allow, vec![]));
     assert_eq!(lacks, unsure("protected", Lack::Links));
     // If `kept` was a directory, the file would have been copied into it, where

@@ -6,7 +6,7 @@ use super::*;
 
 /// A line with what the client puts on every one of them.
 fn line(mut value: Value) -> Value {
-    let common = json!({"sessionId": "s-1", "cwd": "/work", "version": "2.1.325",
+    let common = json!({"sessionId": "s-1", "cwd": "/project", "version": "2.1.325",
         "timestamp": "2026-01-31T12:00:00.000Z", "uuid": "u", "parentUuid": null});
     for (key, field) in common.as_object().unwrap() {
         if value.get(key).is_none() {
@@ -55,7 +55,7 @@ fn events(lines: &[Value]) -> Vec<Value> {
     }
     assert_eq!(
         events.first(),
-        Some(&json!({"event": "session_started", "workspace": "/work", "client": "claude"}))
+        Some(&json!({"event": "session_started", "workspace": "/project", "client": "claude"}))
     );
     events.split_off(1)
 }
@@ -75,13 +75,13 @@ fn calls_and_results_become_events() {
         ),
         calls("c2", "Bash", &json!({"command": "exit 3"})),
         returns("c2", &json!("Exit code 3\nno"), true, &json!("Error: Exit code 3")),
-        calls("c3", "Read", &json!({"file_path": "/work/a.txt", "offset": 5, "limit": 10})),
+        calls("c3", "Read", &json!({"file_path": "/project/a.txt", "offset": 5, "limit": 10})),
         returns(
             "c3",
             &json!("5\tx"),
             false,
             &json!({"type": "text", "file": {"filePath":
-            "/work/a.txt", "content": "x", "numLines": 10, "startLine": 5, "totalLines": 50}}),
+            "/project/a.txt", "content": "x", "numLines": 10, "startLine": 5, "totalLines": 50}}),
         ),
         calls("c4", "Agent", &json!({"prompt": "p"})),
         returns(
@@ -95,19 +95,19 @@ fn calls_and_results_become_events() {
         told,
         [
             json!({"event": "prompt_submitted", "source": "human", "text": "do it"}),
-            json!({"event": "tool_proposed", "call": "c1", "tool": "Bash", "args": bash, "cwd": "/work"}),
+            json!({"event": "tool_proposed", "call": "c1", "tool": "Bash", "args": bash, "cwd": "/project"}),
             json!({"event": "tool_finished", "call": "c1", "status": "ok", "result": "a\nb",
             "exit_code": 0}),
             json!({"event": "tool_proposed", "call": "c2", "tool": "Bash",
-            "args": {"command": "exit 3"}, "cwd": "/work"}),
+            "args": {"command": "exit 3"}, "cwd": "/project"}),
             json!({"event": "tool_finished", "call": "c2", "status": "error",
             "result": "Exit code 3\nno", "exit_code": 3}),
             json!({"event": "tool_proposed", "call": "c3", "tool": "Read",
-            "args": {"file_path": "/work/a.txt", "offset": 5, "limit": 10}, "cwd": "/work"}),
+            "args": {"file_path": "/project/a.txt", "offset": 5, "limit": 10}, "cwd": "/project"}),
             json!({"event": "tool_finished", "call": "c3", "status": "ok", "result": "5\tx",
-            "seen": [{"path": "/work/a.txt", "from": 5, "to": 14, "of": 50}]}),
+            "seen": [{"path": "/project/a.txt", "from": 5, "to": 14, "of": 50}]}),
             json!({"event": "tool_proposed", "call": "c4", "tool": "Agent", "args": {"prompt": "p"},
-            "cwd": "/work"}),
+            "cwd": "/project"}),
             json!({"event": "tool_finished", "call": "c4", "status": "ok", "result": "launched",
             "background": true}),
         ]
