@@ -219,8 +219,7 @@ impl Processes {
         let adopts =
             |pid: u32| pid == 1 || self.process(pid).is_some_and(|parent| parent.name == "systemd");
         let is_lost = |process: &&Process| {
-            // What was brought into a container has its session outside of it.
-            let alone = process.terminal == 0 && process.session > 1 && adopts(process.parent);
+            let alone = process.terminal == 0 && adopts(process.parent);
             alone && !HOSTS.iter().any(|host| process.name.starts_with(host))
         };
         let lost = chain.iter().find(is_lost)?;
@@ -228,7 +227,10 @@ impl Processes {
         let owner = self.owner(lost.pid)?;
         let agents = self.pids().into_iter().filter_map(|pid| self.process(pid));
         let mut agents = agents.filter(|process| {
-            process.started <= lost.started
+            // What was brought into a container has its session outside of it,
+            // and only there a session shared with the agent says anything.
+            let near = lost.session > 1 || process.session == lost.session;
+            near && process.started <= lost.started
                 && self.owner(process.pid) == Some(owner)
                 && self.is_agent(process)
         });
@@ -476,6 +478,12 @@ mod tests {
         for pid in [41, 51, 61] {
             assert_eq!(machine.above(pid), None, "{pid}");
         }
+        // An agent that was itself brought into the container, and its orphan.
+        machine.add(70, &Is(60, 0, 0, "claude"), &["claude"], &[]);
+        machine.add(71, &Is(1, 0, 0, "jackline"), &["jackline"], &[]);
+        let said = said.replace("20", "70");
+        assert_eq!(machine.above(71), Some(said));
+        assert_eq!(machine.above(61), None, "the build step was there before it");
     }
 
     #[test]
