@@ -11,7 +11,7 @@ pub(super) const DENIED: &str = r#"{"session_id":"s","hook_event_name":"PreToolU
 /// How many payloads one input may bring.
 const PAYLOADS_MAX: usize = 8;
 
-const EVENTS: [&str; 15] = [
+const EVENTS: [&str; 16] = [
     "PreToolUse",
     "PostToolUse",
     "PostToolUseFailure",
@@ -26,6 +26,7 @@ const EVENTS: [&str; 15] = [
     "PreCompact",
     "PostCompact",
     "Notification",
+    "ConfigChange",
     "",
 ];
 
@@ -41,7 +42,7 @@ const LINES: [&str; 8] = [
 ];
 
 /// What may be odd; the last one is in no payload, so that all are in order.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 25] = [
     "session_id",
     "transcript_path",
     "cwd",
@@ -64,6 +65,7 @@ const FIELDS: [&str; 24] = [
     "tool_calls",
     "prompt_id",
     "agent_type",
+    "file_path",
     "tomorrow",
     "",
 ];
