@@ -182,9 +182,10 @@ fn send(
     dirty: bool,
 ) -> Result<(Decision, String), Failure> {
     let mut event = parse_line(event.to_string().as_bytes(), None)?;
+    let observed = observe(&event);
     elide(&mut event, session.definition());
     let mut facts = Facts::at(Now::wall(Timestamp::from_ms(1000)));
-    facts.observed = observe(&event);
+    facts.observed = observed;
     let look = |path: &str| match files.get(path) {
         Some(file) => fact(file.version, u64::from(!file.empty)),
         None if path.contains('.') && is_told(told, path) => fact(1, 1),

@@ -159,9 +159,10 @@ impl Played {
         off: Option<OffFact>,
         now: Timestamp,
     ) -> Result<Value, String> {
+        let observed = observe(&event);
         elide(&mut event, self.session.definition());
         let mut facts = Facts::at(Now::wall(now));
-        facts.observed = observe(&event);
+        facts.observed = observed;
         facts.off = off;
         for _ in 0..ROUNDS_MAX {
             for query in &self.session.needs(&event, &facts) {

@@ -66,8 +66,9 @@ pub use understanding::{
     Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
 };
 pub use verdict::{
-    Bypass, Class, Completion, Constraint, ConstraintKind, Decision, Feedback, Observed, Severity,
-    Stop, StopCode, Verdict, Violation, WireFault,
+    Bypass, Class, Completion, Constraint, ConstraintKind, ContextGate, ContextLevel, Decision,
+    Feedback, Observed, SafetyEvent, SafetyKind, Severity, Stop, StopCode, Verdict, Violation,
+    WireFault,
 };
 
 /// The version written into every record.

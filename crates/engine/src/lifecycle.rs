@@ -10,7 +10,7 @@ use crate::guards::{Answers, Fold, Look, custom, feedback, protocol, reads};
 use crate::proposal::{Proposal, Recognised};
 use crate::session::{Record, initial_policies};
 use crate::state::{
-    ATTEMPTS_MAX, Asks, Attempt, Call, Changes, Paused, Phase, Proof, State, TurnResult,
+    ATTEMPTS_MAX, Asks, Attempt, Call, Cause, Changes, Paused, Phase, Proof, State, TurnResult,
     UsageTotals, Why,
 };
 use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
@@ -22,7 +22,7 @@ const PROVES_MAX: usize = 8;
 pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
     match &look.event.kind {
         EventKind::Control { action: Action::Stop, .. } => {
-            answers.stop = Some(Stop { code: StopCode::HumanRequested, detail: None });
+            answers.stop = Some(Stop::of(StopCode::HumanRequested));
         }
         EventKind::SessionEnded {} if look.event.actor.is_main() => {
             answers.stop = Some(end_code(look, answers.completion.as_ref()));
@@ -33,7 +33,7 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
 
 /// The one code a session ends with when the agent leaves.
 fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
-    let code = |code| Stop { code, detail: None };
+    let code = Stop::of;
     if look.state.paused.is_some() {
         return code(StopCode::HumanRequested);
     }
@@ -49,13 +49,11 @@ fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
                     Bypass::Budget => "budget",
                     Bypass::Context => "context",
                 };
-                Stop { code: StopCode::BudgetExceeded, detail: Some(detail.to_string()) }
+                code(StopCode::BudgetExceeded).because(detail)
             },
             |reached| reached.stop(),
         ),
-        Some(TurnResult::Capped) => {
-            Stop { code: StopCode::Capped, detail: Some("completion".to_string()) }
-        }
+        Some(TurnResult::Capped) => code(StopCode::Capped).because("completion"),
         Some(
             TurnResult::Complete
             | TurnResult::Free
@@ -269,7 +267,7 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
         EventKind::Control { action, by, why, .. } => match action {
             Action::Pause => {
                 let (by, why) = (short_text(by.as_deref()), short_text(why.as_deref()));
-                state.paused = Some(Paused { by, why });
+                state.paused = Some(Paused { by, why, cause: Cause::Person });
             }
             Action::Resume => state.paused = None,
             Action::Reset => reset(definition, state),

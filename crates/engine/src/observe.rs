@@ -57,7 +57,8 @@ pub struct ObservedResult {
     pub digest: Digest128,
 }
 
-/// Looks at an event's payloads. Call it on the elided event.
+/// Looks at an event's payloads. Call it before they are elided: what it sees
+/// is all that a decision will know of them.
 pub fn observe(event: &Event) -> Observation {
     match &event.kind {
         EventKind::ToolProposed { args, .. } => Observation {

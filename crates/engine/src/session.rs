@@ -254,7 +254,9 @@ impl Session {
             feedback: answers.feedback,
             constraints: answers.constraints,
             completion: answers.completion,
+            context_gate: answers.context_gate,
             stop: answers.stop,
+            safety: answers.safety,
             ..Verdict::allow()
         }
     }
@@ -379,7 +381,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (2, "f681708efea4d54aed71a06f783ad9499f64df55da600827327e5b200da147c9")
+            (3, "7544cfe49b9a3110e7911cbb9324d2dbb6b897a810136bf9d3a91937bc88f195")
         );
     }
 

@@ -1,9 +1,11 @@
 //! The answer to one event.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::id::{CallId, SessionId};
 use crate::time::Timestamp;
@@ -78,9 +80,15 @@ pub struct Verdict {
     /// What became of the completion check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
+    /// How full the context is, where that is worth a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_gate: Option<ContextGate>,
     /// How the session ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// What goes into the safety log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub safety: Vec<SafetyEvent>,
     /// Why this is not a decision on the event: the line or the guard is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<WireFault>,
@@ -102,7 +110,9 @@ impl Verdict {
             context: None,
             constraints: Vec::new(),
             completion: None,
+            context_gate: None,
             stop: None,
+            safety: Vec::new(),
             error: None,
         }
     }
@@ -202,6 +212,84 @@ pub enum ConstraintKind {
     PermitSignature,
     /// Refuses exactly one call.
     ForbidSignature,
+    /// Nothing but one kind of action passes.
+    ForceAction,
+    /// So many more calls of a tool, and no more.
+    ToolBudget,
+    /// The next search has to be another one.
+    WidenRetrieval,
+}
+
+/// How full an agent's context is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextGate {
+    /// What that calls for.
+    pub level: ContextLevel,
+    /// How much of the window is used, in percent; none where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pct: Option<u64>,
+    /// Whether it was guessed.
+    pub estimated: bool,
+}
+
+/// What the fill of a context calls for, in rising order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextLevel {
+    /// Nobody knows how full it is.
+    Unknown,
+    /// Nothing.
+    Ok,
+    /// A warning.
+    Warn,
+    /// A compaction.
+    Compact,
+    /// Nothing but a compaction may run.
+    Block,
+}
+
+/// A line of the safety log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SafetyEvent {
+    /// When it happened.
+    pub timestamp: Timestamp,
+    /// What happened.
+    #[serde(rename = "type")]
+    pub kind: SafetyKind,
+    /// More about it.
+    pub details: BTreeMap<String, Value>,
+    /// What was done about it.
+    pub action_taken: String,
+}
+
+/// What the safety log is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum SafetyKind {
+    /// A loop that the agent is told about.
+    SoftLoop,
+    /// A loop that is held.
+    HardLoop,
+    /// A loop that ends the session.
+    InfiniteLoop,
+    /// Iterations that bring nothing.
+    NoProgress,
+    /// Changed code that nothing has tested.
+    DirtyBitViolation,
+    /// A context that is nearly full.
+    CompactionGate,
+    /// As many iterations as were allowed.
+    IterationCap,
+    /// Somebody else was asked.
+    OutOfBandAdvisor,
+    /// Another model goes on.
+    ModelFallback,
+    /// The agent is not the one that was approved.
+    IdentityMismatch,
+    /// A person steered.
+    Control,
 }
 
 /// Soft guidance, delivered with a verdict.
@@ -346,6 +434,22 @@ pub struct Stop {
     /// What exactly: a dimension, a gate, a kind of error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The signature of the call that was repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+impl Stop {
+    /// A stop with nothing to say about it.
+    pub fn of(code: StopCode) -> Self {
+        Self { code, detail: None, signature: None }
+    }
+
+    /// The same, and what exactly.
+    #[must_use]
+    pub fn because(self, detail: &str) -> Self {
+        Self { detail: Some(detail.into()), ..self }
+    }
 }
 
 /// Every way a session can end.

@@ -155,10 +155,11 @@ impl BacktestRun {
         if self.definition.journal.redact == Redact::BuiltIn {
             redact(&mut event, &self.definition);
         }
+        let observed = observe(&event);
         elide(&mut event, &self.definition);
         self.now = event.at.unwrap_or(self.now);
         let mut facts = Facts::at(Now::wall(self.now));
-        facts.observed = observe(&event);
+        facts.observed = observed;
         let (definition, place) = (&self.definition, &self.place);
         let session = self.session.get_or_insert_with(|| begin(definition, place, &event));
         let judged = Judge { session, event: &event, facts: &facts }.judge();

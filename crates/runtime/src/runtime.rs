@@ -251,11 +251,12 @@ impl Runtime {
         if live.session.definition().journal.redact == Redact::BuiltIn {
             redact(&mut event, live.session.definition());
         }
+        let observed = observe(&event);
         let blobs = elide(&mut event, live.session.definition());
         let mut facts = Facts::at(clock::now());
+        facts.observed = observed;
         facts.deadline = self.deadline;
         facts.off = self.switch.now(live.workspace()).map(OffFact::from);
-        facts.observed = observe(&event);
         facts.elsewhere = self.elsewhere(&live, &event);
         self.gather(&live, &event, &mut facts);
 

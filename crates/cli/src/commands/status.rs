@@ -271,6 +271,9 @@ pub(super) fn effect(constraint: &Constraint) -> String {
     let what = match constraint.kind {
         ConstraintKind::PermitSignature => "one call may pass",
         ConstraintKind::ForbidSignature => "one call is refused",
+        ConstraintKind::ForceAction => "nothing else passes first",
+        ConstraintKind::ToolBudget => "so many calls, and no more",
+        ConstraintKind::WidenRetrieval => "the next search has to be another",
     };
     format!("{what}: {}", plain(&constraint.reason, 120))
 }

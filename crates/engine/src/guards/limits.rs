@@ -3,7 +3,6 @@
 //! There is one predicate, [`exhausted`], and it is `used >= limit` in every
 //! dimension. The gate, the completion bypass and the session's end all ask it.
 
-use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -92,7 +91,7 @@ impl Exhausted {
 
     /// What a session stopped because of it ends with.
     pub(crate) fn stop(&self) -> Stop {
-        Stop { code: StopCode::BudgetExceeded, detail: Some(self.dimension.to_owned()) }
+        Stop::of(StopCode::BudgetExceeded).because(self.dimension)
     }
 
     fn message(&self) -> String {

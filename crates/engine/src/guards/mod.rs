@@ -33,7 +33,9 @@ use crate::place::Place;
 use crate::proposal::Proposal;
 use crate::session::Record;
 use crate::state::{Clock, State};
-use crate::verdict::{Class, Completion, Constraint, Decision, Feedback, Stop, Violation};
+use crate::verdict::{
+    Class, Completion, Constraint, ContextGate, Decision, Feedback, SafetyEvent, Stop, Violation,
+};
 
 /// Everything a guard may look at.
 #[derive(Clone, Copy)]
@@ -111,7 +113,9 @@ pub(crate) struct Answers {
     pub(crate) feedback: Vec<Feedback>,
     pub(crate) constraints: Vec<Constraint>,
     pub(crate) completion: Option<Completion>,
+    pub(crate) context_gate: Option<ContextGate>,
     pub(crate) stop: Option<Stop>,
+    pub(crate) safety: Vec<SafetyEvent>,
 }
 
 impl Answers {
@@ -124,7 +128,9 @@ impl Answers {
             feedback: Vec::new(),
             constraints: Vec::new(),
             completion: None,
+            context_gate: None,
             stop: None,
+            safety: Vec::new(),
         }
     }
 

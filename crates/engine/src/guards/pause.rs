@@ -11,7 +11,7 @@ pub(crate) struct Pause;
 
 impl Guard for Pause {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(Paused { by, why }) = &look.state.paused else { return };
+        let Some(Paused { by, why, .. }) = &look.state.paused else { return };
         if !look.event.kind.is_work() {
             return;
         }

@@ -22,7 +22,7 @@ use crate::event::{EventKind, PromptSource};
 use crate::facts::{FileKind, Queries, Query, Wants, WatchedFact};
 use crate::place::{Place, Target};
 use crate::proposal::{Proposal, Run, Touch};
-use crate::state::{Paused, State};
+use crate::state::{Cause, Paused, State};
 use crate::tool::Kind;
 use crate::verdict::{Class, Decision, Violation};
 
@@ -94,8 +94,8 @@ impl Guard for Protected {
         }
         let damage = |v: &Violation| v.subtype == "changed_during_call" && v.enforced;
         if record.verdict.violations.iter().any(damage) {
-            let why = Some("a protected file was changed during a call".to_string());
-            state.paused = Some(Paused { by: Some("jackline".to_string()), why });
+            let why = "a protected file was changed during a call".to_string();
+            state.paused = Some(Paused::by_guard(Cause::Protected, why));
         }
         match &record.event.kind {
             EventKind::ToolFinished { background: true, .. } => state.watched.loose = true,

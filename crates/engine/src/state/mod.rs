@@ -13,7 +13,7 @@ mod turn;
 mod usage;
 mod watched;
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 2;
+pub const STATE_FORMAT: u16 = 3;
 
 /// The most a serialised state may take.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
@@ -99,11 +99,34 @@ pub(crate) enum Phase {
     Ended(Ending),
 }
 
-/// A pause by a person.
+/// A pause, by a person or by a guard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Paused {
     pub(crate) by: Option<String>,
     pub(crate) why: Option<String>,
+    pub(crate) cause: Cause,
+}
+
+/// What a session is paused for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Cause {
+    /// A person wants it.
+    Person,
+    /// A protected file was changed.
+    Protected,
+    /// The agent goes in circles; a blocker report says how.
+    Loop,
+    /// Iterations bring nothing; a blocker report says so.
+    NoProgress,
+    /// The iterations are used up; a checkpoint waits to be acknowledged.
+    Checkpoint,
+}
+
+impl Paused {
+    /// A pause that no person has asked for.
+    pub(crate) fn by_guard(cause: Cause, why: String) -> Self {
+        Self { by: Some("jackline".to_string()), why: Some(why), cause }
+    }
 }
 
 /// How a session ended, as the state keeps it: a [`Stop`] leaves out what is
@@ -112,17 +135,20 @@ pub(crate) struct Paused {
 pub(crate) struct Ending {
     code: StopCode,
     detail: Option<String>,
+    signature: Option<String>,
 }
 
 impl From<&Stop> for Ending {
     fn from(stop: &Stop) -> Self {
-        Self { code: stop.code, detail: stop.detail.clone() }
+        let Stop { code, detail, signature } = stop.clone();
+        Self { code, detail, signature }
     }
 }
 
 impl From<&Ending> for Stop {
     fn from(ending: &Ending) -> Self {
-        Self { code: ending.code, detail: ending.detail.clone() }
+        let Ending { code, detail, signature } = ending.clone();
+        Self { code, detail, signature }
     }
 }
 
