@@ -18,6 +18,7 @@ const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
 pub use crate::guards::limits::{Limit, Limits, Per};
+pub use crate::guards::loops::{Cycle, Errors, Graded, Loops, Profile, Strict};
 pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
 
@@ -47,6 +48,8 @@ pub struct Definition {
     pub completion_cap: Cap,
     /// Allowances.
     pub limits: Limits,
+    /// What is done about repetition.
+    pub loops: Loops,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -71,6 +74,7 @@ impl Default for Definition {
             completion: None,
             completion_cap: Cap::default(),
             limits: Limits::default(),
+            loops: Loops::default(),
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),

@@ -51,6 +51,7 @@ fn definition(parts: Parts) -> Definition {
         rules: Rules::new(plain(parts.rules)),
         completion: completion(plain(parts.completion)),
         completion_cap: parts.cap.map_or(default.completion_cap, |cap| cap.what),
+        loops: default.loops,
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),

@@ -65,6 +65,7 @@ impl Parts {
             completion,
             completion_cap,
             limits,
+            loops: _,
             feedback,
             feedback_bytes_max,
             notify,

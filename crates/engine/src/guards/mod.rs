@@ -10,6 +10,7 @@ pub(crate) mod effects;
 pub(crate) mod feedback;
 pub(crate) mod grants;
 pub(crate) mod limits;
+pub(crate) mod loops;
 pub(crate) mod opaque;
 pub(crate) mod pause;
 pub(crate) mod protected;
