@@ -60,7 +60,15 @@ const TARGETS: [Target; 6] = [
         compares: false,
         options: &["-entropic=0"],
     },
-    Target { name: "hook", input_bytes_max: 2048, sanitizer: "none", compares: true, options: &[] },
+    // Its words are in a dictionary, and every input is up to nine processes of
+    // the client's: what counts is how many.
+    Target {
+        name: "hook",
+        input_bytes_max: 2048,
+        sanitizer: "none",
+        compares: false,
+        options: &["-entropic=0"],
+    },
 ];
 
 /// What a run says at its end.

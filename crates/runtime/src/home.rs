@@ -90,7 +90,8 @@ pub fn home() -> Option<PathBuf> {
 /// What the person is called on this machine.
 pub fn person() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(variable_path);
-    named.map_or_else(|| "somebody".to_owned(), |name| name.display().to_string())
+    let number = || format!("user {}", rustix::process::getuid().as_raw());
+    named.map_or_else(number, |name| name.display().to_string())
 }
 
 /// The directories in which programs are found by their name.

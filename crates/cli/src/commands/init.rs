@@ -234,6 +234,10 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
 fn next(plan: &Plan) {
     let client = plan.found.first().map_or("claude", |found| found.client.name());
     say("");
+    if !plan.silenced.is_empty() {
+        say(format!("next: let `{client}` run its hooks, see above, then `jackline init` again"));
+        return;
+    }
     say(format!("next: start `{client}` in {}", name(&plan.project)));
     say("      `jackline status` shows what would have been denied");
     say("      `jackline enforce` when you are happy with it");

@@ -366,6 +366,7 @@ fn hooks_that_will_not_run_are_said_so_loudly() {
         let run = project.init(&["claude", "--yes"]);
         assert_eq!(run.code, Some(1));
         assert!(run.stderr.contains("THE HOOKS WILL NOT RUN"), "{}", run.stderr);
+        assert!(run.stdout.contains("next: let `claude` run its hooks"), "{}", run.stdout);
         assert!(run.stderr.contains(key) && run.stderr.contains("settings.local.json"));
     }
     let project = Project::with_settings("{\n  \"a\": 1, // mine\n}\n");

@@ -4,7 +4,7 @@
 //! questions to its person stay. Only fields that the client lists are used,
 //! and never `continue: false`, which lets the tool run and ends the session.
 
-use jackline_engine::{Completion, Decision, Verdict};
+use jackline_engine::{Completion, Decision, Verdict, Violation};
 use serde_json::{Map, Value, json};
 
 use super::payload::Hook;
@@ -115,6 +115,9 @@ pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words
         // is over, or belongs to another directory.
         person.extend(verdict.context.as_ref().map(|context| format!("jackline: {context}")));
     }
+    if hook == Hook::UserPromptSubmit && verdict.decision == Decision::Allow {
+        person.extend(verdict.violations.iter().filter(|it| it.enforced).map(put_right));
+    }
     if matches!(hook, Hook::Stop) && !map.contains_key("decision") {
         person.extend(not_done(verdict.completion.as_ref()));
     }
@@ -125,6 +128,12 @@ pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words
         map.insert("terminalSequence".to_owned(), json!(sequence));
     }
     Reply::json(map)
+}
+
+/// What the guard has put right since the person was last heard.
+fn put_right(violation: &Violation) -> String {
+    let next = violation.correction.iter().map(|correction| format!("; {correction}"));
+    format!("jackline: {}{}", violation.message, next.collect::<String>())
 }
 
 /// Holds up what is about to happen: the run, where the session was stopped or

@@ -18,7 +18,7 @@ use jackline_shell::{Access, Word};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::digest::Digest;
-use crate::event::{EventKind, PromptSource};
+use crate::event::{Event, EventKind, PromptSource};
 use crate::facts::{FileKind, Queries, Query, Wants, WatchedFact};
 use crate::place::{Place, Target};
 use crate::proposal::{Proposal, Run, Touch};
@@ -55,17 +55,23 @@ impl Guard for Protected {
             "it is given back as it was"
         };
         for (path, _) in changed_in_a_call(look) {
+            // Who breaks a call off and then writes to the agent is there, and
+            // may have made the change: they are told, and not held up.
+            let (decision, correction) = if is_person_speaking(look.event) {
+                (Decision::Allow, "if the change was a person's, they can make it again now")
+            } else {
+                let correction = "end the turn and tell the person; they can change it themselves";
+                (Decision::Pause, correction)
+            };
             answers.insist(Objection {
                 guard: "protected",
                 kind: "protected_path",
                 subtype: "changed_during_call",
                 class: Class::Terminal,
-                decision: Decision::Pause,
+                decision,
                 message: format!("`{path}` was changed while a call was under way; {fate}"),
                 location: Some(path.to_string()),
-                correction: Some(
-                    "end the turn and tell the person; they can change it themselves".to_string(),
-                ),
+                correction: Some(correction.to_string()),
             });
         }
         let Some(proposal) = look.proposal else { return };
@@ -92,7 +98,9 @@ impl Guard for Protected {
                 }
             }
         }
-        let damage = |v: &Violation| v.subtype == "changed_during_call" && v.enforced;
+        let damage = |v: &Violation| {
+            v.subtype == "changed_during_call" && v.enforced && v.decision == Decision::Pause
+        };
         if record.verdict.violations.iter().any(damage) {
             let why = "a protected file was changed during a call".to_string();
             state.paused = Some(Paused::by_guard(Cause::Protected, why));
@@ -125,6 +133,10 @@ fn is_suspected(state: &State) -> bool {
     let can_write =
         |kind: Kind| !matches!(kind, Kind::Read | Kind::Search | Kind::Think | Kind::Fetch);
     state.watched.loose || state.in_flight.iter().any(|call| !call.asked && can_write(call.kind))
+}
+
+fn is_person_speaking(event: &Event) -> bool {
+    matches!(event.kind, EventKind::PromptSubmitted { source: PromptSource::Human, .. })
 }
 
 /// Protected files that were changed while a call was under way.
