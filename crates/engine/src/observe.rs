@@ -3,6 +3,9 @@
 //! The engine decides on what the record holds and on nothing else, so that a
 //! raw payload may expire without breaking replay.
 
+mod error;
+mod scrub;
+
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -16,6 +19,8 @@ use crate::digest::{Digest, Digest128};
 use crate::event::{Arguments, Elided, Event, EventKind, Payload, Payloads};
 use crate::json;
 use crate::tool::Kind;
+
+pub use error::ErrorClass;
 
 /// Texts longer than this are kept in a blob instead of the record.
 pub const BLOB_OVER_BYTES: usize = 64 * 1024;
@@ -55,6 +60,24 @@ pub struct ObservedResult {
     pub bytes: u64,
     /// Its fingerprint.
     pub digest: Digest128,
+    /// The same without what changes by itself: times, durations, process
+    /// numbers. Left out where there is no such thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scrubbed: Option<Digest128>,
+    /// Which error it is, where the call failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorClass>,
+}
+
+impl ObservedResult {
+    fn of(bytes: u64, digest: Digest128) -> Self {
+        Self { bytes, digest, scrubbed: None, error: None }
+    }
+
+    /// What two results have in common that say the same.
+    pub(crate) fn says(&self) -> Digest128 {
+        self.scrubbed.unwrap_or(self.digest)
+    }
 }
 
 /// Looks at an event's payloads. Call it before they are elided: what it sees
@@ -68,8 +91,16 @@ pub fn observe(event: &Event) -> Observation {
             }),
             result: None,
         },
-        EventKind::ToolFinished { result: Some(result), .. } => {
-            Observation { args: None, result: Some(payload_digest(result)) }
+        EventKind::ToolFinished { result: Some(result), status, exit_code, .. } => {
+            let scrubbed = match result {
+                Payload::Inline(text) => scrub::scrub(text),
+                Payload::Elided { .. } => None,
+            };
+            let error = error::classify(result.head(), *status, *exit_code);
+            Observation {
+                args: None,
+                result: Some(ObservedResult { scrubbed, error, ..payload_digest(result) }),
+            }
         }
         _ => Observation::default(),
     }
@@ -78,11 +109,9 @@ pub fn observe(event: &Event) -> Observation {
 fn payload_digest(payload: &Payload) -> ObservedResult {
     match payload {
         Payload::Inline(text) => {
-            ObservedResult { bytes: text.len() as u64, digest: Digest128::of(text.as_bytes()) }
+            ObservedResult::of(text.len() as u64, Digest128::of(text.as_bytes()))
         }
-        Payload::Elided { elided } => {
-            ObservedResult { bytes: elided.bytes, digest: elided.sha256.half() }
-        }
+        Payload::Elided { elided } => ObservedResult::of(elided.bytes, elided.sha256.half()),
     }
 }
 

@@ -1,0 +1,142 @@
+//! What makes two calls the same, and what makes them about the same.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use jackline_shell::Command;
+use serde_json::Value;
+
+use super::Loops;
+use crate::digest::Digest128;
+use crate::event::Status;
+use crate::guards::shortened;
+use crate::json;
+use crate::observe::ObservedResult;
+use crate::proposal::{PATH_KEYS, Proposal, Run};
+use crate::state::short;
+
+/// The same for calls that do the same: one tool, the same arguments but for
+/// what is declared to say nothing, the same files however they are written.
+pub(crate) fn call_signature(proposal: &Proposal<'_>, loops: &Loops) -> Digest128 {
+    let tool = proposal.tool;
+    let args = proposal.args.map_or(Cow::Owned(Value::Null), |args| masked(proposal, args, loops));
+    // A name can hold no control characters, so nothing can pretend to be a part.
+    let mut text = format!("{:?}\n{}\n{}", tool.kind, tool.name, json::digest(&args));
+    match proposal.run {
+        Run::Nothing => {
+            for path in proposal.touches.iter().filter_map(|touch| touch.target.path()) {
+                text.push('\n');
+                text.push_str(path);
+            }
+        }
+        // The same line does something else in another directory.
+        Run::Line(_) | Run::Unseen => {
+            text.push('\n');
+            text.push_str(&proposal.cwd);
+        }
+    }
+    Digest128::of(text.as_bytes())
+}
+
+/// Arguments without what is declared to say nothing, and without the names of
+/// files: where they lead counts, not how they are written.
+fn masked<'v>(proposal: &Proposal<'_>, args: &'v Value, loops: &Loops) -> Cow<'v, Value> {
+    let named = matches!(proposal.run, Run::Nothing) && !proposal.touches.is_empty();
+    let declared = proposal.tool.declared.map(|tool| &tool.paths);
+    let told = declared.into_iter().flat_map(|paths| paths.read.iter().chain(&paths.write));
+    let names = told.map(String::as_str).chain(PATH_KEYS).filter(|_| named);
+    let mut args = Cow::Borrowed(args);
+    for pointer in loops.volatile.iter().map(String::as_str).chain(names) {
+        if json::at(&args, pointer).is_some_and(|value| !value.is_null())
+            && let Some(value) = args.to_mut().pointer_mut(pointer)
+        {
+            value.take();
+        }
+    }
+    args
+}
+
+/// The same for results that say the same and ended in the same way.
+pub(crate) fn outcome_signature(
+    result: Option<&ObservedResult>,
+    status: Status,
+    exit_code: Option<i64>,
+) -> Digest128 {
+    match (result, status, exit_code) {
+        (Some(result), Status::Ok, None | Some(0)) => result.says(),
+        (result, status, exit_code) => {
+            let says = result.map(ObservedResult::says);
+            Digest128::of(format!("{status:?} {exit_code:?} {says:?}").as_bytes())
+        }
+    }
+}
+
+/// The same for calls that are about the same: `Edit(foo.py)`, `pytest tests/*`.
+/// Nothing where a call names neither a file nor a program.
+pub(crate) fn coarse_signature(proposal: &Proposal<'_>) -> Option<u64> {
+    let mut text = match &proposal.run {
+        Run::Line(line) => {
+            let mut text = String::new();
+            line.commands.iter().filter(|command| !command.words.is_empty()).for_each(|command| {
+                coarse_command(command, &mut text);
+            });
+            text
+        }
+        Run::Nothing | Run::Unseen => String::new(),
+    };
+    let files = proposal.touches.iter().filter(|touch| text.is_empty() || touch.changes());
+    let files = files.filter_map(|touch| touch.target.path()).map(coarse_path);
+    let files: String = files.fold(String::new(), |files, file| files + " " + file);
+    if text.is_empty() && files.is_empty() {
+        return None;
+    }
+    text.push_str(&files);
+    text.push('\n');
+    text.push_str(proposal.tool.name);
+    Some(short(&text))
+}
+
+/// A program, what it is told to do, and where.
+fn coarse_command(command: &Command<'_>, text: &mut String) {
+    text.push_str(command.program());
+    let plain = command.words.iter().skip(1).map(|word| &*word.text);
+    for (at, word) in plain.filter(|word| !word.starts_with('-')).enumerate() {
+        let is_path = word.contains('/') || is_file_name(word);
+        let is_subcommand = at == 0 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+        if is_path || is_subcommand {
+            text.push(' ');
+            text.push_str(if is_path { coarse_path(word) } else { word });
+        }
+    }
+    text.push(';');
+}
+
+/// A name with an ending, and nothing that code or prose would have in it.
+fn is_file_name(word: &str) -> bool {
+    let named = |byte: u8| byte.is_ascii_alphanumeric() || b"._-*".contains(&byte);
+    word.split_once('.').is_some_and(|(name, _)| !name.is_empty()) && word.bytes().all(named)
+}
+
+/// The first directory of a path; the file itself where there is none.
+fn coarse_path(path: &str) -> &str {
+    let path = path.trim_start_matches("./");
+    let below = path.strip_prefix('/').unwrap_or(path);
+    below.split('/').next().unwrap_or(below)
+}
+
+/// A call as people read it: `Bash(pytest tests/unit)`.
+pub(crate) fn shown(proposal: &Proposal<'_>) -> String {
+    let about = match &proposal.run {
+        Run::Line(line) => line.text.to_string(),
+        Run::Nothing | Run::Unseen => {
+            let path = proposal.touches.iter().find_map(|touch| touch.target.path());
+            let args = || proposal.args.map(ToString::to_string).unwrap_or_default();
+            path.map_or_else(args, ToString::to_string)
+        }
+    };
+    format!("{}({})", proposal.tool.name, shortened(&about))
+}
+
+#[cfg(test)]
+mod tests;
