@@ -23,8 +23,14 @@
 //!   - "on": true                    # and on again
 //!   - line: 'raw text'
 //!     expect: { decision: deny, error: { kind: json } }
+//!   - repeat: 3                     # these steps, three times over
+//!     from: 1                       # the first number, if it is not 1
+//!     every: 60                     # seconds from one time to the next, if any
+//!     steps:
+//!       - send: { event: tool_finished, call: "c{n}", status: ok }
 //! ```
 //!
+//! `{n}` stands for the number of the repetition in every text of its steps.
 //! `{workspace}` in an event or a line stands for the absolute path of the workspace.
 
 use std::collections::BTreeMap;
@@ -46,6 +52,9 @@ pub(crate) const START: Timestamp = Timestamp::from_ms(1_769_860_800_000);
 
 /// How long the guard is switched off, where a scenario says so.
 pub(crate) const OFF_MS: u64 = 30 * 60_000;
+
+/// How often steps can be repeated.
+const REPEATS_MAX: u64 = 1_000;
 
 /// How long before the start the files of the workspace were written.
 pub(crate) const AGE_MS: i64 = 3_600_000;
@@ -211,10 +220,51 @@ fn scenario(name: &str, value: Value) -> Result<Scenario, String> {
     let mut at = START;
     let mut steps = Vec::new();
     for (number, item) in items.into_iter().enumerate() {
-        let step = step(item, &mut at).map_err(|problem| format!("step {}: {problem}", number + 1));
-        steps.push(step?);
+        let wrong = |problem| format!("step {}: {problem}", number + 1);
+        if item.get("repeat").is_some() {
+            steps.extend(repeated(item, &mut at).map_err(wrong)?);
+        } else {
+            steps.push(step(item, &mut at).map_err(wrong)?);
+        }
     }
     Ok(Scenario { name: name.to_owned(), story, definition, files, links, steps })
+}
+
+/// Steps that are taken several times over.
+fn repeated(value: Value, at: &mut Timestamp) -> Result<Vec<Step>, String> {
+    let mut fields = Fields::new(value, "a repetition")?;
+    let mut number = |key, default| match fields.take(key) {
+        None => Ok(default),
+        Some(number) => number.as_u64().ok_or(format!("`{key}` must be a whole number")),
+    };
+    let (times, from, every) = (number("repeat", 0)?, number("from", 1)?, number("every", 0)?);
+    let Some(Value::Array(items)) = fields.take("steps") else {
+        return Err("a repetition has a list of `steps`".to_owned());
+    };
+    fields.finish()?;
+    if times == 0 || times > REPEATS_MAX || items.is_empty() {
+        return Err(format!("steps are repeated between 1 and {REPEATS_MAX} times"));
+    }
+    let mut steps = Vec::new();
+    for n in from..from.saturating_add(times) {
+        for item in &items {
+            let mut item = item.clone();
+            fill_in(&mut item, &n.to_string());
+            steps.push(step(item, at)?);
+        }
+        *at = at.plus_ms(every.saturating_mul(1000));
+    }
+    Ok(steps)
+}
+
+/// Puts the number of a repetition into every text.
+fn fill_in(value: &mut Value, number: &str) {
+    match value {
+        Value::String(text) => *text = text.replace("{n}", number),
+        Value::Array(items) => items.iter_mut().for_each(|item| fill_in(item, number)),
+        Value::Object(map) => map.values_mut().for_each(|item| fill_in(item, number)),
+        _ => {}
+    }
 }
 
 fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
@@ -389,6 +439,24 @@ mod tests {
     }
 
     #[test]
+    fn repeated_steps_are_numbered_and_move_the_clock() {
+        let steps = "{ repeat: 2, from: 7, every: 5, steps: [ { send: { event: 'x{n}' } } ] }";
+        let scenario = parse(steps).unwrap();
+        let line = |n: u32, second: u32| {
+            format!(r#"{{"at":"2026-01-31T12:00:0{second}Z","event":"x{n}","session":"s"}}"#)
+        };
+        let lines: Vec<String> = scenario
+            .steps
+            .iter()
+            .map(|step| match &step.act {
+                Act::Send { line, .. } => line.clone(),
+                other => panic!("{other}"),
+            })
+            .collect();
+        assert_eq!(lines, [line(7, 0), line(8, 5)]);
+    }
+
+    #[test]
     fn what_the_scenario_says_itself_stands() {
         let scenario = parse("{ send: { event: x, session: t, at: null } }").unwrap();
         let Act::Send { line, .. } = &scenario.steps[0].act else { panic!("a send") };
@@ -405,6 +473,9 @@ mod tests {
             ("{ line: '' }", "a/b: step 1: `line` is one line"),
             ("{ write: { ../x: y } }", "a/b: step 1: `../x` is not a plain path"),
             ("{ time: -1, restart: true }", "a/b: step 1: `time` must be whole seconds"),
+            ("{ repeat: 2 }", "a/b: step 1: a repetition has a list of `steps`"),
+            ("{ repeat: 0, steps: [ { restart: true } ] }", "a/b: step 1: steps are repeated"),
+            ("{ repeat: x, steps: [] }", "a/b: step 1: `repeat` must be a whole number"),
             ("", "a/b: `steps` is empty"),
         ] {
             let error = parse(steps).unwrap_err();

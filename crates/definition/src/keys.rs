@@ -4,9 +4,11 @@
 //! This is the one place where keys are listed. The check for unknown keys,
 //! the JSON Schema of the file and its reference page are made from it.
 
+mod loops;
 mod rules;
 mod tables;
 
+pub(crate) use loops::*;
 pub(crate) use rules::*;
 pub(crate) use tables::*;
 

@@ -7,6 +7,7 @@
 
 mod finish;
 mod join;
+mod loops;
 mod modes;
 #[cfg(test)]
 mod never_looser;

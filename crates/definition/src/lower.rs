@@ -2,6 +2,7 @@
 
 pub(crate) mod completion;
 pub(crate) mod feedback;
+mod loops;
 pub(crate) mod modes;
 pub(crate) mod policies;
 mod rules;
@@ -76,6 +77,11 @@ pub(crate) fn lower(
             "completion" => definition.completion = completion::lower(node, reader),
             "completion_cap" => completion::lower_cap(node, &mut definition.completion_cap, reader),
             "limits" => definition.limits = limits(node, reader),
+            "loops" => {
+                let (loops, mode) = loops::lower(node, reader);
+                definition.loops = loops;
+                waiting.loops = Some(mode);
+            }
             "feedback" => waiting.feedback = Some(node),
             "feedback_bytes_max" => {
                 if let Some(bytes) = reader.count(node, "`feedback_bytes_max`") {
@@ -103,6 +109,8 @@ struct Waiting<'n> {
     modes: Vec<NamedMode<'n>>,
     feedback: Option<&'n Node>,
     deadline: Option<&'n Node>,
+    /// The mode that `loops` gives, where there is a `loops`.
+    loops: Option<Option<Mode>>,
 }
 
 fn finish(
@@ -112,6 +120,10 @@ fn finish(
     mut tools: Tools,
     reader: &mut Reader<'_>,
 ) -> Lowered {
+    if let Some(mode) = waiting.loops {
+        // Who says how loops are answered wants them answered.
+        definition.loops.mode = mode.unwrap_or(definition.mode);
+    }
     let threshold = waiting
         .deadline
         .map_or(feedback::THRESHOLD, |node| feedback::threshold(node, feedback::THRESHOLD, reader));

@@ -1,8 +1,8 @@
 //! A lowered definition in words for people, one line a demand.
 
 use jackline_engine::definition::{
-    Cap, Checker, Effect, FeedbackProvider, Limit, Limits, Notifier, Opaque, Per, PolicyRule,
-    Redact, Rule, RuleScope, Speech, Tool, UnknownTools,
+    Cap, Checker, Effect, FeedbackProvider, Graded, Limit, Limits, Loops, Notifier, Opaque, Per,
+    PolicyRule, Profile, Redact, Rule, RuleScope, Speech, Strict, Tool, UnknownTools,
 };
 use jackline_engine::{Kind, Mode};
 
@@ -190,5 +190,26 @@ pub fn tool(tool: &Tool) -> String {
     let aliases =
         if aliases.is_empty() { String::new() } else { format!(", also {}", aliases.join(", ")) };
     let once = if tool.idempotent { "" } else { ", not twice alike" };
-    format!("`{}` of kind {}{aliases}{once}", tool.name, kind_name(tool.kind))
+    let repeated = match (tool.transparent, tool.poll, tool.read_only) {
+        (true, ..) => ", passed over by the loop guard",
+        (_, Some(_), _) => ", may be asked again and again",
+        (_, _, true) => ", changes nothing",
+        _ => "",
+    };
+    format!("`{}` of kind {}{aliases}{once}{repeated}", tool.name, kind_name(tool.kind))
+}
+
+/// How repetition is answered.
+pub fn loops(loops: &Loops) -> String {
+    let mode = mode(loops.mode);
+    match loops.profile {
+        Profile::Graded => {
+            let Graded { soft, hard, infinite } = loops.graded;
+            format!("loops: {mode}, told at {soft}, paused at {hard}, stopped at {infinite}")
+        }
+        Profile::Strict => {
+            let Strict { window, threshold, .. } = loops.strict;
+            format!("loops: {mode}, strict, {threshold} among {window}")
+        }
+    }
 }

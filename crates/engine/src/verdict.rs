@@ -197,7 +197,7 @@ pub struct Constraint {
     pub kind: ConstraintKind,
     /// Why it is in force.
     pub reason: String,
-    /// How far it reaches: `once` or `session`.
+    /// How far it reaches: `once`, `turn` (until a person speaks) or `session`.
     pub scope: String,
     /// From when on it is not in force any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]

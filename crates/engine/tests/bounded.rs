@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::{
-    Checker, Dependency, Effect, Need, Policy, PolicyRule, Rule, RuleScope, Rules,
-    SequentialDependency, Tool,
+    Checker, Dependency, Effect, LOOPS_WINDOW_MAX, Loops, Need, Policy, PolicyRule, Profile, Rule,
+    RuleScope, Rules, SequentialDependency, Strict, Tool,
 };
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
@@ -64,6 +64,12 @@ fn definition() -> Definition {
                 })
                 .collect(),
         )),
+        // Whatever it finds, the play goes on.
+        loops: Loops {
+            profile: Profile::Strict,
+            strict: Strict { window: LOOPS_WINDOW_MAX, threshold: 3, override_retries: 1 },
+            ..Loops::default()
+        },
         ..Definition::default()
     }
 }
@@ -197,13 +203,23 @@ fn the_largest_state_fits() {
     for n in 1000..1200 {
         play.call(n, &name('x', n), false);
     }
+    // As many actors as are kept, each with a past.
+    for n in 0..31 * 40_usize {
+        let (call, actor) = (name('l', n), name('b', n % 31));
+        let tool = if n / 31 < 8 { "asked" } else { "Bash" };
+        let args = json!({"command": format!("make {n}{}", "x".repeat(200))});
+        play.send(json!({
+            "event":"tool_proposed","actor":actor,"call":call,"tool":tool,"args":args,
+        }));
+        play.send(json!({"event":"tool_finished","actor":actor,"call":call,"status":"ok"}));
+    }
     let words = "\u{10ffff}".repeat(400);
     play.send(json!({"event":"control","action":"pause","by":words,"why":words}));
     play.send(json!({"event":"control","action":"resume"}));
     for n in 1200..1300 {
         let line = format!("cat {} > {n}", "f".repeat(100));
         play.send(json!({
-            "event":"tool_proposed","actor":name('a', n % 40),"call":name('x', n),"tool":"Bash",
+            "event":"tool_proposed","actor":name('b', n % 31),"call":name('x', n),"tool":"Bash",
             "args":{"command":line},
         }));
     }

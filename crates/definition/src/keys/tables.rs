@@ -3,11 +3,12 @@
 use super::Takes::{
     Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Text, Word,
 };
+use super::loops::{LOOPS, LOOPS_CYCLE, LOOPS_ERRORS, LOOPS_GRADED, LOOPS_STRICT, POLL};
 use super::rules::{EXAMPLE_RUN, EXAMPLES, GIVEN, PACKS, RULE};
 use super::{Key, Keys, Needs, Takes};
 
 /// The largest numbers that the types behind the keys hold.
-const U32: u64 = u32::MAX as u64;
+pub(super) const U32: u64 = u32::MAX as u64;
 const I64: u64 = i64::MAX as u64;
 
 pub(crate) const MODES: &[&str] = &["enforce", "observe"];
@@ -104,6 +105,7 @@ pub(crate) static ROOT: Keys = Keys {
         ),
         key("completion_cap", Map(&CAP), "", "How often a stop may be blocked."),
         key("limits", Map(&LIMITS), "none", "Allowances that only go down."),
+        key("loops", Map(&LOOPS), "", "What is done about repetition."),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
@@ -111,7 +113,6 @@ pub(crate) static ROOT: Keys = Keys {
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
     later: &[
-        "loops",
         "progress",
         "dirty_bits",
         "iterations_extension",
@@ -170,8 +171,21 @@ pub(crate) static TOOL: Keys = Keys {
             "none",
             "Commands by which it is recognised in command lines, such as `make deploy`.",
         ),
+        key(
+            "transparent",
+            Flag,
+            "`false`",
+            "Whether the loop guard passes it over, as it does notes and plans.",
+        ),
+        key(
+            "read_only",
+            Flag,
+            "`true` for kind `read`, `search` and `fetch`",
+            "Whether it changes nothing, so that the same result again is nothing new.",
+        ),
+        key("poll", Map(&POLL), "none", "How long it may be asked whether something has happened."),
     ],
-    later: &["schema", "output_schema", "poll", "roles"],
+    later: &["schema", "output_schema", "roles"],
     needs: &[],
 };
 
@@ -474,6 +488,7 @@ pub(crate) static ALL: &[&Keys] = &[
     &ROOT,
     &TOOL,
     &PATHS,
+    &POLL,
     &SECTION,
     &POLICY,
     &NEED,
@@ -490,6 +505,11 @@ pub(crate) static ALL: &[&Keys] = &[
     &CAP,
     &LIMITS,
     &LIMIT,
+    &LOOPS,
+    &LOOPS_STRICT,
+    &LOOPS_GRADED,
+    &LOOPS_CYCLE,
+    &LOOPS_ERRORS,
     &PROVIDER,
     &FILE_CREATED,
     &DEADLINE,

@@ -51,7 +51,7 @@ fn definition(parts: Parts) -> Definition {
         rules: Rules::new(plain(parts.rules)),
         completion: completion(plain(parts.completion)),
         completion_cap: parts.cap.map_or(default.completion_cap, |cap| cap.what),
-        loops: default.loops,
+        loops: parts.loops.map_or(default.loops, |loops| loops.what),
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),
@@ -162,6 +162,9 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
         if let Some(limit) = limit {
             add(Subject::Limit, words::limit(key, limit.what), limit.by);
         }
+    }
+    if let Some(loops) = &parts.loops {
+        add(Subject::Setting, words::loops(&loops.what), loops.by);
     }
     for path in &parts.protected {
         add(Subject::Protected, format!("`{}`", path.what), path.by);

@@ -73,6 +73,7 @@ impl Joining {
     /// Puts a layer below another.
     pub(super) fn join(&mut self, high: Parts, mut low: Parts, how: How) -> Parts {
         let tools = self.join_tools(&high, &mut low, how);
+        let loops = self.join_loops(&high, &low, how);
         let sections = high.sections.saturating_add(low.sections);
         Parts {
             name: if low.name.what.is_some() { low.name.clone() } else { high.name.clone() },
@@ -125,6 +126,7 @@ impl Joining {
                 .zip(low.limits)
                 .map(|((key, high), (_, low))| (key, self.join_limit(key, high, low, how)))
                 .collect(),
+            loops,
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,

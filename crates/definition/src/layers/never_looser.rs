@@ -1,9 +1,9 @@
 //! Whatever a lower layer says, the higher ones lose nothing by it.
 
 use jackline_engine::definition::{
-    Cap, Checker, Dependency, Effect, FeedbackProvider, Journal, Limit, Limits, Need, Opaque,
-    Paths, Per, Policy, PolicyRule, Redact, Rule, RuleScope, Rules, SequentialDependency, Shell,
-    Speech, Tool, Trigger, UnknownTools,
+    Cap, Checker, Cycle, Dependency, Effect, Errors, FeedbackProvider, Graded, Journal, Limit,
+    Limits, Loops, Need, Opaque, Paths, Per, Policy, PolicyRule, Profile, Redact, Rule, RuleScope,
+    Rules, SequentialDependency, Shell, Speech, Strict, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Kind, Mode};
 use proptest::prelude::*;
@@ -23,14 +23,15 @@ fn a_tool() -> impl Strategy<Value = Tool> {
         a_name(),
         prop::sample::select(kinds.to_vec()),
         prop::option::of(a_name()),
-        any::<(bool, bool)>(),
+        any::<(bool, bool, bool)>(),
     )
-        .prop_map(|(name, kind, alias, (idempotent, pointer))| {
+        .prop_map(|(name, kind, alias, (idempotent, pointer, transparent))| {
             let paths = Paths { read: vec![], write: vec!["/nowhere".to_owned()] };
             Tool {
                 kind,
                 aliases: alias.into_iter().filter(|alias| *alias != name).collect(),
                 idempotent,
+                transparent,
                 paths: if pointer { paths } else { Paths::default() },
                 ..Tool::named(&name)
             }
@@ -106,12 +107,35 @@ fn some_policies() -> impl Strategy<Value = Vec<Policy>> {
     prop::collection::vec(policy, 0..3)
 }
 
+fn some_loops() -> impl Strategy<Value = Loops> {
+    let number = 2..6_u16;
+    let kinds = prop::sample::subsequence(vec![Kind::Think, Kind::Fetch, Kind::Read], 0..3);
+    let given = (any::<[bool; 2]>(), [number.clone(), number.clone(), number], kinds);
+    let given = given.prop_map(|([observe, strict], [low, high, most], transparent)| Loops {
+        mode: if observe { Mode::Observe } else { Mode::Enforce },
+        profile: if strict { Profile::Strict } else { Profile::Graded },
+        graded: Graded { soft: low, hard: low + high, infinite: low + high + most },
+        strict: Strict { window: low + high, threshold: low, override_retries: most },
+        cycle: Cycle { period_max: high, repeats: most },
+        errors: Errors { soft: most, hard: most + low },
+        volatile: vec![format!("/{low}")],
+        transparent,
+        ..Loops::default()
+    });
+    prop_oneof![Just(Loops::default()), given]
+}
+
 fn a_definition() -> impl Strategy<Value = Definition> {
     let opaque = prop::sample::select(&[Opaque::Allow, Opaque::Ask, Opaque::Deny][..]);
-    let lists = (some_tools(), some_rules(), some_policies(), a_checker());
+    let lists = (some_tools(), some_rules(), some_policies(), a_checker(), some_loops());
     let numbers = (a_limit(), a_limit(), 1..5_u32, 1..5_u32);
     (lists, numbers, opaque, any::<[bool; 4]>()).prop_map(
-        |((tools, rules, policies, completion), (steps, turns, cap, bytes), opaque, flags)| {
+        |(
+            (tools, rules, policies, completion, loops),
+            (steps, turns, cap, bytes),
+            opaque,
+            flags,
+        )| {
             let [observe, deny, off, speaks] = flags;
             let hello = Speech::Static { text: "hello".to_owned() };
             let hello = FeedbackProvider { speech: hello, trigger: Trigger::default() };
@@ -122,6 +146,7 @@ fn a_definition() -> impl Strategy<Value = Definition> {
                 protected: vec![format!("p{cap}")],
                 rules,
                 completion,
+                loops,
                 completion_cap: Cap { blocks: cap, same: cap },
                 limits: Limits { steps, total_tokens: turns, ..Limits::default() },
                 feedback: speaks.then_some(hello).into_iter().collect(),
@@ -191,6 +216,7 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
     assert!(high.journal.redact == Redact::Off || combined.journal.redact == Redact::BuiltIn);
     assert!(high.journal.retain_days <= combined.journal.retain_days);
     assert_eq!(high.completion_cap, combined.completion_cap);
+    assert_loops_no_looser(&high.loops, &combined.loops);
     if let Some(check) = &high.completion {
         let kept = combined.completion.as_ref().unwrap();
         assert!(kept == check || matches!(kept, Checker::All(all) if all.contains(check)));
@@ -206,6 +232,30 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
     NAMES.iter().for_each(|name| assert_means_the_same(name, high, combined));
 }
 
+/// Whoever says something about loops is not outdone by who says less.
+fn assert_loops_no_looser(high: &Loops, kept: &Loops) {
+    if *high == Loops::default() {
+        return;
+    }
+    assert!(high.mode == Mode::Observe || kept.mode == Mode::Enforce);
+    assert!(high.profile == Profile::Graded || kept.profile == Profile::Strict);
+    let less = |of: fn(&Loops) -> u16| assert!(of(kept) <= of(high));
+    less(|loops| loops.graded.soft);
+    less(|loops| loops.graded.hard);
+    less(|loops| loops.graded.infinite);
+    less(|loops| loops.strict.threshold);
+    less(|loops| loops.strict.override_retries);
+    less(|loops| loops.cycle.repeats);
+    less(|loops| loops.errors.soft);
+    less(|loops| loops.errors.hard);
+    assert!(kept.strict.window >= high.strict.window && kept.history >= high.history);
+    assert!(kept.cycle.period_max >= high.cycle.period_max);
+    assert!(high.volatile.iter().all(|pointer| kept.volatile.contains(pointer)));
+    assert!(kept.transparent.iter().all(|kind| high.transparent.contains(kind)));
+    let Graded { soft, hard, infinite } = kept.graded;
+    assert!(soft < hard && hard < infinite && kept.strict.threshold <= kept.strict.window);
+}
+
 /// A name is the same tool to the rules of the higher layer as before.
 fn assert_means_the_same(name: &str, high: &Definition, combined: &Definition) {
     let Some(kept) = find(combined, name) else {
@@ -216,6 +266,7 @@ fn assert_means_the_same(name: &str, high: &Definition, combined: &Definition) {
         assert_eq!(high.unknown_tools, UnknownTools::Allow, "{name} became known");
         let referred = high.rules.iter().any(|r| r.scope == RuleScope::Tool(name.to_owned()));
         assert!(!referred || kept.name == name, "{name} became {}", kept.name);
+        assert!(high.loops == Loops::default() || !kept.transparent, "{name} became transparent");
         if let Some(kind) = Kind::well_known(name) {
             assert_eq!((kept.kind, &kept.paths), (kind, &Paths::default()), "{name}");
         }

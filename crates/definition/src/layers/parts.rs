@@ -2,8 +2,8 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Notifier, Opaque, Policy, Redact,
-    Rule, Shell, Tool, UnknownTools,
+    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Loops, Notifier, Opaque, Policy,
+    Redact, Rule, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -39,6 +39,8 @@ pub(super) struct Parts {
     pub(super) cap: Option<Said<Cap>>,
     /// By dimension.
     pub(super) limits: Vec<(&'static str, Option<Said<Limit>>)>,
+    /// None where nothing is said about it.
+    pub(super) loops: Option<Said<Loops>>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -65,7 +67,7 @@ impl Parts {
             completion,
             completion_cap,
             limits,
-            loops: _,
+            loops,
             feedback,
             feedback_bytes_max,
             notify,
@@ -91,6 +93,7 @@ impl Parts {
             completion: all(completion, by),
             cap: has_cap.then_some(Said { what: completion_cap, by }),
             limits: words::limits(&limits).map(|(key, limit)| (key, said_limit(limit))).into(),
+            loops: (loops != Loops::default()).then_some(Said { what: loops, by }),
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),

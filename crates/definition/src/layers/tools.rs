@@ -69,6 +69,13 @@ impl Joining {
             return;
         }
         let Some(first) = free.first().cloned() else { return };
+        if let Some(loops) = &high.loops
+            && (tool.transparent || tool.poll.is_some())
+        {
+            // Whoever repeats itself through this tool would go unseen.
+            self.ignore_tool(&first, by, loops.by, "has a loop guard of its own");
+            (tool.transparent, tool.poll) = (false, None);
+        }
         let top = high.mode.by;
         tool.name = first;
         if let Some(kind) = Kind::well_known(&tool.name)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jackline_engine::Kind;
 use jackline_engine::definition::{Paths, Tool};
 
-use super::command_words;
+use super::{command_words, loops};
 use crate::diagnostic::At;
 use crate::keys;
 use crate::reader::Reader;
@@ -170,6 +170,11 @@ fn tool(
                 command = Some(node.at);
                 tool.command = pointer(node, "`command`", reader);
             }
+            "transparent" => {
+                tool.transparent = reader.flag(node, "`transparent`").unwrap_or(false);
+            }
+            "read_only" => tool.read_only = reader.flag(node, "`read_only`").unwrap_or(false),
+            "poll" => tool.poll = Some(loops::poll(node, reader)),
             _ => tool.commands = recognised(node, commands, reader),
         }
     }
@@ -242,7 +247,7 @@ fn paths(node: &Node, reader: &mut Reader<'_>) -> Paths {
 }
 
 /// A JSON pointer; the slash at its beginning may be left out.
-fn pointer(node: &Node, what: &str, reader: &mut Reader<'_>) -> Option<String> {
+pub(super) fn pointer(node: &Node, what: &str, reader: &mut Reader<'_>) -> Option<String> {
     let text = reader.text(node, what)?;
     let escaped = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
     if !escaped {

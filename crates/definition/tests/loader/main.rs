@@ -6,6 +6,7 @@ mod extends;
 mod file;
 mod generated;
 mod idle;
+mod loops;
 mod modes;
 mod notify;
 mod rules;

@@ -51,7 +51,10 @@ impl Guard for Grants {
             },
             Action::ExpireConstraint => {
                 let id = constraint.as_deref().unwrap_or_default();
-                if !look.state.asks.is_in_force(id, look.clock.now()) {
+                let (now, state) = (look.clock.now(), look.state);
+                let known = state.asks.is_in_force(id, now)
+                    || state.overrides.is_in_force(id, now, state.epoch);
+                if !known {
                     let what = format!("no constraint `{id}` is in force");
                     answers.insist(unknown(action.word(), what));
                 }

@@ -75,7 +75,7 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 14] = [
+pub(crate) const GUARDS: [&dyn Guard; 15] = [
     &protocol::Protocol,
     &pause::Pause,
     &limits::LimitGuard,
@@ -89,6 +89,8 @@ pub(crate) const GUARDS: [&dyn Guard; 14] = [
     &opaque::OpaqueGuard,
     &grants::Grants,
     &completion::CompletionGuard,
+    // After everybody who can refuse a call.
+    &loops::LoopGuard,
     &feedback::FeedbackGuard,
 ];
 

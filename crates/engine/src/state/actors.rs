@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::guards::loops::Looping;
 use crate::id::ActorId;
 
 /// How many actors are kept; `main` always is.
@@ -19,6 +20,7 @@ pub(crate) struct Actor {
     pub(crate) id: ActorId,
     pub(crate) last_seq: u64,
     pub(crate) calls: u64,
+    pub(crate) looping: Looping,
 }
 
 impl Actors {
@@ -35,11 +37,31 @@ impl Actors {
                     .map(|(at, _)| at);
                 oldest.map(|at| self.0.swap_remove(at));
             }
-            self.0.push(Actor { id: id.clone(), last_seq: seq, calls: 0 });
+            self.0.push(Actor {
+                id: id.clone(),
+                last_seq: seq,
+                calls: 0,
+                looping: Looping::default(),
+            });
         }
         let actor = self.0.iter_mut().find(|actor| actor.id == *id)?;
         actor.last_seq = seq;
         Some(actor)
+    }
+
+    /// An actor that is known.
+    pub(crate) fn get(&self, id: &ActorId) -> Option<&Actor> {
+        self.0.iter().find(|actor| actor.id == *id)
+    }
+
+    /// The same, to add to it.
+    pub(crate) fn get_mut(&mut self, id: &ActorId) -> Option<&mut Actor> {
+        self.0.iter_mut().find(|actor| actor.id == *id)
+    }
+
+    /// Whom a person speaks to: everybody, through the main agent.
+    pub(crate) fn of_person(&mut self, id: &ActorId) -> impl Iterator<Item = &mut Actor> {
+        self.0.iter_mut().filter(|actor| id.is_main() || actor.id == *id)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Actor> {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Waiting, short};
+use super::{Waiting, clipped, short};
 use crate::digest::Digest128;
 use crate::id::CallId;
 use crate::time::Timestamp;
@@ -19,7 +19,7 @@ const PENDING_MAX: usize = 16;
 const CONSTRAINTS_MAX: usize = 32;
 
 /// How long a reason is kept.
-const REASON_CHARS_MAX: usize = 200;
+const REASON_BYTES_MAX: usize = 200;
 
 /// How many records in which the same question was asked are remembered: a
 /// person may have written down an earlier one.
@@ -73,7 +73,7 @@ pub(crate) struct Question {
 
 impl Question {
     fn shortened(self) -> Self {
-        let short = |text: String| text.chars().take(REASON_CHARS_MAX).collect();
+        let short = |text: String| clipped(text, REASON_BYTES_MAX);
         Self { tool: short(self.tool), does: short(self.does), why: short(self.why) }
     }
 
@@ -156,10 +156,10 @@ impl Asks {
         why: Option<&str>,
         expires_at: Option<Timestamp>,
     ) -> Answered {
-        let reason: String =
-            why.unwrap_or(&pending.question.what()).chars().take(REASON_CHARS_MAX).collect();
+        let reason = why.map_or_else(|| pending.question.what(), ToString::to_string);
+        let reason = clipped(reason, REASON_BYTES_MAX);
         let once = kind == ConstraintKind::PermitSignature && expires_at.is_none();
-        let number = self.count.saturating_add(1);
+        let number = self.next_number();
         Answered { number, signature: pending.signature, kind, reason, once, expires_at }
     }
 
@@ -220,6 +220,16 @@ impl Asks {
             let Question { tool, does, why } = pending.question.clone();
             Waiting { seq, earlier, asked_at: pending.at, tool, does, why }
         })
+    }
+
+    /// The number of the next constraint, whoever puts it in force.
+    pub(crate) fn next_number(&self) -> u32 {
+        self.count.saturating_add(1)
+    }
+
+    /// That number is given away.
+    pub(crate) fn took_number(&mut self) {
+        self.count = self.next_number();
     }
 
     /// Every constraint in force.

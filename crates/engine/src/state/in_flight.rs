@@ -7,12 +7,19 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
+use crate::guards::loops::Opened;
 use crate::id::{ActorId, CallId};
 use crate::state::Part;
 use crate::tool::Kind;
 
 /// How many calls may be open at once.
 const CALLS_MAX: usize = 64;
+
+/// How much room they may take: plenty, unless their names are made to be long.
+const BYTES_MAX: usize = 20 * 1024;
+
+/// What a call takes besides its names and files.
+const CALL_BYTES: usize = 80;
 
 /// How much room the files that open calls name may take.
 const FILES_BYTES_MAX: usize = 8 * 1024;
@@ -44,6 +51,8 @@ pub(crate) struct Call {
     pub(crate) epoch: u64,
     /// What custom policies want back with its result, by their number.
     pub(crate) carried: Vec<(u16, String)>,
+    /// What its result will be compared by.
+    pub(crate) opened: Opened,
 }
 
 /// A tool that a call runs, and that succeeded if the call does.
@@ -102,6 +111,14 @@ impl Call {
         self.changes == Changes::Surely || (self.changes == Changes::Perhaps && self.changed)
     }
 
+    /// About how much room it takes.
+    fn bytes(&self) -> usize {
+        let id = self.id.as_ref().map_or(0, |id| id.as_str().len());
+        let names = id + self.actor.as_str().len() + self.tool.len() + self.opened.shown.len();
+        let carried: usize = self.carried.iter().map(|(_, text)| text.len() + 4).sum();
+        names + carried + self.files_bytes() + 4 * self.proves.len() + CALL_BYTES
+    }
+
     /// How much room its files take.
     fn files_bytes(&self) -> usize {
         self.files.iter().map(|noted| noted.path.len() + 16).sum()
@@ -119,15 +136,22 @@ impl InFlight {
         self.0.iter().any(|call| !call.asked && call.id.as_ref() == Some(id))
     }
 
-    /// Opens a call and gives back the oldest if there are too many.
-    pub(crate) fn insert(&mut self, mut call: Call) -> Option<Call> {
+    /// Opens a call and gives back the oldest where there are too many.
+    pub(crate) fn insert(&mut self, mut call: Call) -> Vec<Call> {
         let open: usize = self.0.iter().map(Call::files_bytes).sum();
         if open + call.files_bytes() > FILES_BYTES_MAX {
             // What does not fit is not learnt: those files have to be read again.
             call.files.clear();
         }
         self.0.push_back(call);
-        if self.0.len() > CALLS_MAX { self.0.pop_front() } else { None }
+        let mut bytes: usize = self.0.iter().map(Call::bytes).sum();
+        let mut oldest = Vec::new();
+        while self.0.len() > CALLS_MAX || (bytes > BYTES_MAX && self.0.len() > 1) {
+            let Some(call) = self.0.pop_front() else { break };
+            bytes = bytes.saturating_sub(call.bytes());
+            oldest.push(call);
+        }
+        oldest
     }
 
     /// The call that a result belongs to: by its id, or, where the client gives
@@ -188,6 +212,7 @@ impl Key<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guards::loops::Class;
     use alloc::format;
     use alloc::string::ToString;
 
@@ -205,6 +230,13 @@ mod tests {
             proves: Vec::new(),
             epoch: 0,
             carried: Vec::new(),
+            opened: Opened {
+                call: Digest128::of(args),
+                coarse: None,
+                class: Class::Other,
+                batch: 0,
+                shown: String::new(),
+            },
         }
     }
 
@@ -212,10 +244,21 @@ mod tests {
     fn the_table_is_bounded_and_gives_back_the_oldest() {
         let mut table = InFlight::default();
         for n in 0..CALLS_MAX {
-            assert_eq!(table.insert(call(Some(&format!("c{n}")), b"")), None);
+            assert_eq!(table.insert(call(Some(&format!("c{n}")), b"")), []);
         }
-        let pushed_out = table.insert(call(Some("one more"), b"")).unwrap();
+        let pushed_out = table.insert(call(Some("one more"), b"")).remove(0);
         assert_eq!(pushed_out.id.unwrap().as_str(), "c0");
+    }
+
+    #[test]
+    fn calls_that_are_made_to_be_large_push_out_others() {
+        let mut table = InFlight::default();
+        let long = "x".repeat(128);
+        let large = Call { tool: long.clone(), ..call(Some(&long), b"") };
+        let kept = (0..CALLS_MAX).take_while(|_| table.insert(large.clone()).is_empty()).count();
+        assert!((40..CALLS_MAX).contains(&kept), "{kept}");
+        let size = postcard::to_allocvec(&table).unwrap().len();
+        assert!(size <= BYTES_MAX, "{size}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod actors;
 mod asks;
 mod clock;
 mod in_flight;
+mod overrides;
 mod reads;
 mod summary;
 mod turn;
@@ -22,6 +23,7 @@ pub(crate) use actors::Actors;
 pub(crate) use asks::{Answered, Asks, Question, Signature};
 pub(crate) use clock::Clock;
 pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
+pub(crate) use overrides::{Breach, Demand, Draft, Overrides, Wanted};
 pub(crate) use reads::{Knows, Part, Reads};
 pub use summary::{Summary, TurnSummary, Waiting};
 pub(crate) use turn::{Turn, TurnResult};
@@ -34,6 +36,7 @@ use crate::guards::custom::CustomState;
 use crate::guards::effects::Effects;
 use crate::guards::feedback::{Cadence, Past};
 use crate::guards::limits::Spent;
+use crate::guards::loops::Findings;
 use crate::guards::sequential::Earned;
 use crate::id::{AttemptId, CallId};
 use crate::time::Timestamp;
@@ -80,6 +83,8 @@ pub(crate) struct State {
     pub(crate) reads: Reads,
     pub(crate) watched: Watched,
     pub(crate) asks: Asks,
+    pub(crate) overrides: Overrides,
+    pub(crate) findings: Findings,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,
@@ -230,6 +235,15 @@ impl State {
         let call = short(call.as_str());
         self.gone.iter().find(|gone| gone.call == call).copied()
     }
+}
+
+/// The beginning of a text that fits into so many bytes.
+pub(crate) fn clipped(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max.saturating_sub(3)));
+        text.push('…');
+    }
+    text
 }
 
 /// A short name for an id, for tables of fixed size.

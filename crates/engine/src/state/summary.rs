@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
+use super::overrides::Override;
 use super::{Invocations, Phase, State, UsageTotals};
+use crate::guards::loops::{self, LoopsSummary};
 use crate::id::{ActorId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{Constraint, Stop};
@@ -50,9 +52,11 @@ pub struct Summary {
     /// Calls that wait for a person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
-    /// What a person's word has put in force.
+    /// What a person's word or a guard has put in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
+    /// Who goes in circles.
+    pub loops: LoopsSummary,
 }
 
 /// A call that waits for a person.
@@ -126,7 +130,12 @@ impl State {
                 .collect(),
             actors: self.actors.iter().map(|actor| (actor.id.clone(), actor.calls)).collect(),
             waiting: self.asks.waiting().collect(),
-            constraints: self.asks.in_force().collect(),
+            constraints: self
+                .asks
+                .in_force()
+                .chain(self.overrides.in_force(self.clock.now(), self.epoch).map(Override::show))
+                .collect(),
+            loops: loops::summary(self),
         }
     }
 }

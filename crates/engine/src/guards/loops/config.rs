@@ -31,6 +31,17 @@ pub struct Loops {
     pub transparent: Vec<Kind>,
 }
 
+/// How long a tool may be asked whether something has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Poll {
+    /// Whether another result starts the count anew.
+    pub until_changed: bool,
+    /// So many calls with the same result are waiting, and no loop.
+    pub max_calls: u32,
+    /// For so long.
+    pub within_seconds: u32,
+}
+
 /// How the answers to a loop rise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

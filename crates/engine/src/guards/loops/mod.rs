@@ -1,9 +1,323 @@
 //! Loops: an agent that does the same again, and learns nothing from it.
+//!
+//! Every call that comes back is a step of its actor, and a [detector](detector::Detector)
+//! says what it makes of it. What is done about it rises: `graded` tells the
+//! agent, pauses, stops; `strict` puts a typed override in force, and the call
+//! that disregards it stops the session before it runs. Calls that are not let
+//! run climb the same ladder in a ring of their own. Only a person's message
+//! starts anew; what a harness says does not.
 
+mod answer;
+mod blocked;
 mod config;
-#[cfg_attr(not(test), expect(dead_code, reason = "the loop guard drives it"))]
 mod detector;
-#[cfg_attr(not(test), expect(dead_code, reason = "the loop guard drives it"))]
+mod memory;
+mod overrides;
 mod step;
+mod summary;
+#[cfg(test)]
+mod tests;
 
-pub use config::{Cycle, Errors, Graded, Loops, Profile, Strict};
+pub use config::{Cycle, Errors, Graded, Loops, Poll, Profile, Strict};
+pub use memory::WINDOW_MAX;
+pub(crate) use memory::{Findings, Looping, Opened};
+pub(crate) use summary::of as summary;
+pub use summary::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
+
+use alloc::vec::Vec;
+
+pub(crate) use detector::Class;
+use detector::{Level, Step};
+use memory::{Found, Noticed, Told, What, short_form};
+
+use super::{Answers, Fold, Guard, Look};
+use crate::definition::{Definition, Resolved};
+use crate::digest::Digest128;
+use crate::event::{Action, Event, EventKind, PromptSource, Status};
+use crate::facts::Facts;
+use crate::proposal::Proposal;
+use crate::state::{Call, Cause, Clock, Paused, State, short};
+use crate::tool::Kind;
+use crate::verdict::{Decision, SafetyKind, Verdict, Violation};
+
+/// The name under which the guard objects.
+const GUARD: &str = "loops";
+
+/// The word for calls that are refused again and again.
+const BLOCKED: &str = "blocked";
+
+pub(crate) struct LoopGuard;
+
+impl Guard for LoopGuard {
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        match &look.event.kind {
+            EventKind::ToolProposed { .. } => {
+                let Some(proposal) = look.proposal else { return };
+                let call = step::call_signature(proposal, &look.definition.loops);
+                overrides::decide(look, proposal, &call, answers);
+                if let Some(found) = refused(look, proposal, &call, answers) {
+                    let about = answer::About::proposed(&look.event.actor, proposal, call);
+                    answer::answer(look, &found, &about, answers);
+                }
+            }
+            EventKind::ToolFinished { .. } => {
+                let Some(call) = look.state.in_flight.find(look.key()) else { return };
+                let known = look.state.actors.get(&call.actor);
+                let mut looping = known.map(|actor| actor.looping.clone()).unwrap_or_default();
+                let step = step_of(call, look.event, look.facts, look.clock);
+                let Some(found) = take(&mut looping, &step, call, &look.definition.loops) else {
+                    return;
+                };
+                if looping.is_news(found.level, found.count) {
+                    let about = answer::About::of(call, &step);
+                    answer::answer(look, &found, &about, answers);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let record = fold.record;
+        let actor = &record.event.actor;
+        match &record.event.kind {
+            EventKind::ToolProposed { .. } => proposed(state, fold),
+            EventKind::ToolFinished { .. } => finished(state, fold),
+            EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
+                state.actors.of_person(actor).for_each(|actor| actor.looping.human());
+                state.overrides.human(actor);
+            }
+            // Whatever has not come back by now never will, and that is an
+            // outcome, too.
+            EventKind::PromptSubmitted { source: PromptSource::Harness, .. } => {
+                lost(state, fold, |call| call.actor == *actor);
+            }
+            EventKind::SessionStarted { .. } | EventKind::StopProposed { background: 0, .. } => {
+                lost(state, fold, |call| actor.is_main() || call.actor == *actor);
+            }
+            EventKind::Control { action: Action::ExpireConstraint, constraint, .. } => {
+                state.overrides.expire(constraint.as_deref().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What becomes of a call that is refused again, if that is worth a word.
+fn refused(
+    look: Look<'_>,
+    proposal: &Proposal<'_>,
+    call: &Digest128,
+    answers: &Answers,
+) -> Option<Found> {
+    let reason = blocked::reason(&answers.violations)?;
+    let actor = look.state.actors.get(&look.event.actor);
+    let before = actor.map_or(0, |actor| actor.looping.blocked.count(call, reason));
+    let count = before.saturating_add(1);
+    let level = blocked::level(count, &look.definition.loops)?;
+    let shown = short_form(step::shown(proposal));
+    Some(Found { level, what: What::Blocked, count, shown })
+}
+
+/// Takes a step of an actor, and says what loop it is part of.
+fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Option<Found> {
+    let found = looping.detector.note(step, loops).map(|finding| {
+        let (level, what) = (finding.level, What::Ran(finding.rule));
+        Found { level, what, count: finding.count, shown: call.opened.shown.clone() }
+    });
+    let strictly = match loops.profile {
+        Profile::Strict => looping.window.note(step, loops.strict),
+        Profile::Graded => 0,
+    };
+    let found = match found {
+        // What the strict profile counts is already past telling.
+        Some(found) if found.level >= Level::Hard => Some(found),
+        _ if strictly > 0 && strictly >= u32::from(loops.strict.threshold) => Some(Found {
+            level: Level::Hard,
+            what: What::Ran(detector::LoopRule::Repeat),
+            count: strictly,
+            shown: call.opened.shown.clone(),
+        }),
+        found => found,
+    };
+    if step.class != Class::Transparent {
+        if found.is_none() {
+            looping.told = None;
+        }
+        looping.found.clone_from(&found);
+    }
+    found
+}
+
+/// The step that a call is, now that it has come back.
+fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
+    let seen = facts.observed.result.as_ref();
+    let (status, exit_code, background) = match &event.kind {
+        EventKind::ToolFinished { status, exit_code, background, .. } => {
+            (*status, *exit_code, *background)
+        }
+        // It was lost: nobody knows how it ended.
+        _ => (Status::Cancelled, None, false),
+    };
+    let outcome = if background {
+        Digest128::of(b"background")
+    } else {
+        step::outcome_signature(seen, status, exit_code)
+    };
+    Step {
+        call: call.opened.call,
+        outcome,
+        tool: short(&call.tool),
+        coarse: call.opened.coarse,
+        error: seen.and_then(|seen| seen.error),
+        failed: status != Status::Ok || exit_code.is_some_and(|code| code != 0),
+        class: call.opened.class,
+        at_ms: clock.elapsed_ms(),
+        batch: call.opened.batch,
+    }
+}
+
+/// What an open call has to remember for the step it will be.
+pub(crate) fn opened(
+    state: &State,
+    definition: &Definition,
+    proposal: &Proposal<'_>,
+    by: &Event,
+) -> Opened {
+    let loops = &definition.loops;
+    let actor = state.actors.get(&by.actor);
+    Opened {
+        call: step::call_signature(proposal, loops),
+        coarse: step::coarse_signature(proposal),
+        class: class(proposal, loops),
+        batch: actor.map_or(0, |actor| actor.looping.batch),
+        shown: short_form(step::shown(proposal)),
+    }
+}
+
+/// How the repetition of a call is taken: by the tool that it is, also where a
+/// command line calls it by another name.
+fn class(proposal: &Proposal<'_>, loops: &Loops) -> Class {
+    let named = match proposal.recognised.as_slice() {
+        [known] if proposal.commands().len() == 1 => Resolved::declared(known.tool),
+        _ => proposal.tool,
+    };
+    let declared = named.declared;
+    if loops.transparent.contains(&named.kind) || declared.is_some_and(|tool| tool.transparent) {
+        return Class::Transparent;
+    }
+    if let Some(poll) = declared.and_then(|tool| tool.poll) {
+        let Poll { until_changed, max_calls, within_seconds } = poll;
+        let within_ms = u64::from(within_seconds).saturating_mul(1000);
+        return Class::Poll { until_changed, max_calls, within_ms };
+    }
+    match named.kind {
+        _ if declared.is_some_and(|tool| tool.read_only) => Class::ReadOnly,
+        Kind::Read | Kind::Search | Kind::Fetch => Class::ReadOnly,
+        _ if proposal.tool.kind == Kind::Exec => Class::Exec,
+        _ => Class::Other,
+    }
+}
+
+/// Folds a proposed call.
+fn proposed(state: &mut State, fold: Fold<'_>) {
+    let (record, definition) = (fold.record, fold.definition);
+    let Some(proposal) = fold.proposal else { return };
+    let (actor, verdict) = (&record.event.actor, record.verdict);
+    let call = step::call_signature(proposal, &definition.loops);
+    let loops_say = |v: &&Violation| v.guard == GUARD && v.enforced;
+    if verdict.lets_run() {
+        state.overrides.ran(actor, proposal, &call);
+    } else {
+        let breached = verdict.violations.iter().filter(loops_say).filter(|v| v.subtype != BLOCKED);
+        for id in breached.filter_map(|v| v.location.as_deref()) {
+            state.overrides.repeated(id);
+        }
+    }
+    state.overrides.tidy(state.clock.now(), state.epoch);
+    let shown = short_form(step::shown(proposal));
+    let Some(looping) = state.actors.get_mut(actor).map(|actor| &mut actor.looping) else { return };
+    if looping.answered {
+        looping.answered = false;
+        looping.batch = looping.batch.saturating_add(1);
+    }
+    let Some(reason) = blocked::reason(&verdict.violations) else { return };
+    looping.blocked.refused(&call, reason);
+    let count = looping.blocked.count(&call, reason);
+    let Some(level) = said(verdict) else { return };
+    let found = Found { level, what: What::Blocked, count, shown };
+    let about = answer::About::proposed(actor, proposal, call);
+    carry_out(state, fold, &found, &about, state.epoch);
+}
+
+/// Folds a call that came back.
+fn finished(state: &mut State, fold: Fold<'_>) {
+    let (record, definition) = (fold.record, fold.definition);
+    let Some(call) = state.in_flight.find(record.key(definition)).cloned() else { return };
+    let step = step_of(&call, record.event, record.facts, &state.clock);
+    let Some(found) = note(state, fold, &call, &step) else { return };
+    let Some(level) = said(record.verdict) else { return };
+    let found = Found { level, ..found };
+    // The call that came back may have changed the workspace itself.
+    let epoch = state.epoch.saturating_add(call.mutates().into());
+    if let Some(actor) = state.actors.get_mut(&call.actor) {
+        actor.looping.told = Some(Told { level, count: found.count });
+    }
+    carry_out(state, fold, &found, &answer::About::of(&call, &step), epoch);
+}
+
+/// Folds open calls that never come back, apart from those that nobody let run.
+fn lost(state: &mut State, fold: Fold<'_>, is_lost: impl Fn(&Call) -> bool) {
+    let open = state.in_flight.iter().filter(|call| !call.asked && is_lost(call));
+    let lost: Vec<Call> = open.cloned().collect();
+    lost.iter().for_each(|call| unresolved(state, fold, call));
+}
+
+/// Folds a call that nobody expects back any more: the next result tells.
+pub(crate) fn unresolved(state: &mut State, fold: Fold<'_>, call: &Call) {
+    let step = step_of(call, fold.record.event, fold.record.facts, &state.clock);
+    note(state, fold, call, &step);
+}
+
+fn note(state: &mut State, fold: Fold<'_>, call: &Call, step: &Step) -> Option<Found> {
+    let actor = state.actors.touch(&call.actor, fold.record.seq)?;
+    actor.looping.answered = true;
+    actor.looping.blocked.ran(&step.call);
+    take(&mut actor.looping, step, call, &fold.definition.loops)
+}
+
+/// How far the guard said that it has gone.
+fn said(verdict: &Verdict) -> Option<Level> {
+    let level = |kind: SafetyKind| match kind {
+        SafetyKind::SoftLoop => Some(Level::Soft),
+        SafetyKind::HardLoop => Some(Level::Hard),
+        SafetyKind::InfiniteLoop => Some(Level::Infinite),
+        _ => None,
+    };
+    verdict.safety.iter().find_map(|event| level(event.kind))
+}
+
+/// Does what the recorded verdict says about a loop.
+fn carry_out(
+    state: &mut State,
+    fold: Fold<'_>,
+    found: &Found,
+    about: &answer::About<'_>,
+    epoch: u64,
+) {
+    let verdict = fold.record.verdict;
+    let holds = |v: &&Violation| v.guard == GUARD && v.enforced && v.decision == Decision::Pause;
+    if let Some(violation) = verdict.violations.iter().find(holds)
+        && state.paused.is_none()
+    {
+        state.paused = Some(Paused::by_guard(Cause::Loop, violation.message.clone()));
+    }
+    let now = state.clock.now();
+    let draft = answer::draft(found, about, now);
+    let number = state.asks.next_number();
+    if verdict.constraints.contains(&draft.show(number)) {
+        state.asks.took_number();
+        state.overrides.put(number, about.actor, draft, epoch);
+    }
+    state.findings.push(Noticed { at: now, actor: about.actor.clone(), found: found.clone() });
+}

@@ -1,0 +1,136 @@
+//! What is done about repetition, and which tools may repeat.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use jackline_definition::load;
+use jackline_engine::Kind;
+use jackline_engine::Mode::{self, Enforce, Observe};
+use jackline_engine::definition::{
+    Cycle, Definition, Errors, Graded, Loops, Poll, Profile, Strict,
+};
+
+use crate::{check, check_shapes};
+
+fn loaded(source: &str) -> Definition {
+    load(source.as_bytes(), "f").unwrap()
+}
+
+#[test]
+fn every_key_arrives() {
+    let source = "\
+loops:
+  mode: observe
+  profile: strict
+  history: 16
+  strict: { window: 6, threshold: 4, override_retries: 2 }
+  graded: { soft: 2, hard: 4, infinite: 8 }
+  cycle: { period_max: 4, repeats: 5 }
+  errors: { soft: 3, hard: 6 }
+  volatile: [/id, nonce]
+  transparent: [think, fetch]
+";
+    assert_eq!(
+        loaded(source).loops,
+        Loops {
+            mode: Observe,
+            profile: Profile::Strict,
+            history: 16,
+            strict: Strict { window: 6, threshold: 4, override_retries: 2 },
+            graded: Graded { soft: 2, hard: 4, infinite: 8 },
+            cycle: Cycle { period_max: 4, repeats: 5 },
+            errors: Errors { soft: 3, hard: 6 },
+            volatile: vec!["/id".to_owned(), "/nonce".to_owned()],
+            transparent: vec![Kind::Think, Kind::Fetch],
+        }
+    );
+}
+
+#[test]
+fn tools_say_how_they_repeat() {
+    let definition = loaded(
+        "tools: { a: { poll: {} }, b: { poll: { until_changed: false, max_calls: 5, within_seconds: 9 } }, c: { transparent: true }, d: { read_only: true } }",
+    );
+    let attributes: Vec<_> =
+        definition.tools.iter().map(|tool| (tool.poll, tool.transparent, tool.read_only)).collect();
+    let poll = |until_changed, max_calls, within_seconds| {
+        Some(Poll { until_changed, max_calls, within_seconds })
+    };
+    assert_eq!(
+        attributes,
+        [
+            (poll(true, 60, 1800), false, false),
+            (poll(false, 5, 9), false, false),
+            (None, true, false),
+            (None, false, true),
+        ]
+    );
+}
+
+#[test]
+fn who_speaks_of_loops_wants_them_answered() {
+    let mode = |source: &str| -> Mode { loaded(source).loops.mode };
+    for (source, expected) in [
+        ("", Observe),
+        ("mode: enforce", Observe),
+        ("loops: {}", Enforce),
+        ("loops: {}\nmode: observe", Observe),
+        ("mode: observe\nloops: { mode: enforce }", Enforce),
+        ("loops: { mode: observe }", Observe),
+        ("extends: coding-agent", Observe),
+        ("extends: autonomous", Enforce),
+        ("extends: autonomous\nmode: observe", Observe),
+        ("extends: strict", Enforce),
+    ] {
+        assert_eq!(mode(source), expected, "{source}");
+    }
+    let profile = |source: &str| loaded(source).loops.profile;
+    assert_eq!(profile("extends: autonomous"), Profile::Graded);
+    assert_eq!(profile("extends: strict"), Profile::Strict);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_at_its_place() {
+    check_shapes(&[
+        (
+            "loops: { history: 4 }",
+            "f:1:19: `loops.history` can't be 4; whole numbers from 8 to 64 are accepted",
+        ),
+        (
+            "loops: { cycle: { period_max: 9 } }",
+            "f:1:31: `loops.cycle.period_max` can't be 9; whole numbers from 2 to 8 are accepted",
+        ),
+        (
+            "loops: { profile: loose }",
+            "f:1:19: `loops.profile` can't be `loose`; one of `strict`, `graded`",
+        ),
+        (
+            "loops: { transparent: [thinking] }",
+            "f:1:24: a kind can't be `thinking`; did you mean `think`?",
+        ),
+        (
+            "loops: { strict: { override_retries: 0 } }",
+            "f:1:38: `loops.strict.override_retries` can't be 0; whole numbers from 1 to 100 are accepted",
+        ),
+        ("loops: { grade: {} }", "f:1:10: unknown key `grade` in `loops`; did you mean `graded`?"),
+        ("tools: { t: { poll: { max_calls: 0 } } }", "f:1:34: `poll.max_calls` can't be 0"),
+        ("tools: { t: { poll: true } }", "f:1:21: `poll` must be a mapping, not true"),
+        (
+            "tools: { t: { transparent: x } }",
+            "f:1:28: `transparent` must be true or false, not `x`",
+        ),
+    ]);
+    check(&[
+        (
+            "loops: { graded: { hard: 3 } }",
+            "f:1:18: `loops.graded` does not rise: soft 3, hard 3, infinite 10; each is more than the one before",
+        ),
+        (
+            "loops: { errors: { soft: 9 } }",
+            "f:1:18: `loops.errors` does not rise: soft 9, hard 8; `hard` is more than `soft`",
+        ),
+        (
+            "loops: { strict: { threshold: 5 } }",
+            "f:1:18: `loops.strict` looks for 5 among 3 calls, which there never are; `window` is at least `threshold`",
+        ),
+    ]);
+}
