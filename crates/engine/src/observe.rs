@@ -3,6 +3,8 @@
 //! The engine decides on what the record holds and on nothing else, so that a
 //! raw payload may expire without breaking replay.
 
+mod summary;
+
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -16,6 +18,8 @@ use crate::digest::{Digest, Digest128};
 use crate::event::{Arguments, Elided, Event, EventKind, Payload, Payloads};
 use crate::json;
 use crate::tool::Kind;
+
+pub use summary::{BuildOutcome, Runner, Summaries, TestSummary, TestVerdict, summaries};
 
 /// Texts longer than this are kept in a blob instead of the record.
 pub const BLOB_OVER_BYTES: usize = 64 * 1024;
@@ -55,6 +59,12 @@ pub struct ObservedResult {
     pub bytes: u64,
     /// Its fingerprint.
     pub digest: Digest128,
+    /// What it says of tests that were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestSummary>,
+    /// What it says of a build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<BuildOutcome>,
 }
 
 /// Looks at an event's payloads. Call it before they are elided: what it sees
@@ -64,26 +74,33 @@ pub fn observe(event: &Event) -> Observation {
         EventKind::ToolProposed { args, .. } => Observation {
             args: Some(match args {
                 Arguments::Parsed(value) => json::digest(value),
-                Arguments::Text(payload) => payload_digest(payload).digest,
+                Arguments::Text(payload) => payload_digest(payload).1,
             }),
             result: None,
         },
         EventKind::ToolFinished { result: Some(result), .. } => {
-            Observation { args: None, result: Some(payload_digest(result)) }
+            Observation { args: None, result: Some(observed_result(result)) }
         }
         _ => Observation::default(),
     }
 }
 
-fn payload_digest(payload: &Payload) -> ObservedResult {
+/// Length and fingerprint.
+fn payload_digest(payload: &Payload) -> (u64, Digest128) {
     match payload {
-        Payload::Inline(text) => {
-            ObservedResult { bytes: text.len() as u64, digest: Digest128::of(text.as_bytes()) }
-        }
-        Payload::Elided { elided } => {
-            ObservedResult { bytes: elided.bytes, digest: elided.sha256.half() }
-        }
+        Payload::Inline(text) => (text.len() as u64, Digest128::of(text.as_bytes())),
+        Payload::Elided { elided } => (elided.bytes, elided.sha256.half()),
     }
+}
+
+fn observed_result(result: &Payload) -> ObservedResult {
+    let (bytes, digest) = payload_digest(result);
+    let Summaries { tests, build } = match result {
+        Payload::Inline(text) => summaries(text),
+        // Its two ends are too short to tell.
+        Payload::Elided { .. } => Summaries::default(),
+    };
+    ObservedResult { bytes, digest, tests, build }
 }
 
 /// How long a value may be that stays although the rest of the arguments goes.
