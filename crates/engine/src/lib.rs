@@ -53,7 +53,10 @@ pub use id::{
     ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,
 };
 pub use nearest::nearest;
-pub use observe::{BLOB_OVER_BYTES, Blob, ErrorClass, Observation, ObservedResult, elide, observe};
+pub use observe::{
+    BLOB_OVER_BYTES, Blob, BuildOutcome, ErrorClass, Observation, ObservedResult, Runner,
+    Summaries, TestSummary, TestVerdict, elide, observe, summaries,
+};
 pub use path::{PathError, canonical};
 pub use place::Place;
 pub use proposal::PATH_KEYS;

@@ -5,6 +5,7 @@
 
 mod error;
 mod scrub;
+mod summary;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -21,6 +22,7 @@ use crate::json;
 use crate::tool::Kind;
 
 pub use error::ErrorClass;
+pub use summary::{BuildOutcome, Runner, Summaries, TestSummary, TestVerdict, summaries};
 
 /// Texts longer than this are kept in a blob instead of the record.
 pub const BLOB_OVER_BYTES: usize = 64 * 1024;
@@ -67,13 +69,15 @@ pub struct ObservedResult {
     /// Which error it is, where the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorClass>,
+    /// What it says of tests that were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestSummary>,
+    /// What it says of a build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<BuildOutcome>,
 }
 
 impl ObservedResult {
-    fn of(bytes: u64, digest: Digest128) -> Self {
-        Self { bytes, digest, scrubbed: None, error: None }
-    }
-
     /// What two results have in common that say the same.
     pub(crate) fn says(&self) -> Digest128 {
         self.scrubbed.unwrap_or(self.digest)
@@ -87,32 +91,37 @@ pub fn observe(event: &Event) -> Observation {
         EventKind::ToolProposed { args, .. } => Observation {
             args: Some(match args {
                 Arguments::Parsed(value) => json::digest(value),
-                Arguments::Text(payload) => payload_digest(payload).digest,
+                Arguments::Text(payload) => payload_digest(payload).1,
             }),
             result: None,
         },
         EventKind::ToolFinished { result: Some(result), status, exit_code, .. } => {
-            let scrubbed = match result {
-                Payload::Inline(text) => scrub::scrub(text),
-                Payload::Elided { .. } => None,
-            };
             let error = error::classify(result.head(), *status, *exit_code);
             Observation {
                 args: None,
-                result: Some(ObservedResult { scrubbed, error, ..payload_digest(result) }),
+                result: Some(ObservedResult { error, ..observed_result(result) }),
             }
         }
         _ => Observation::default(),
     }
 }
 
-fn payload_digest(payload: &Payload) -> ObservedResult {
+/// Length and fingerprint.
+fn payload_digest(payload: &Payload) -> (u64, Digest128) {
     match payload {
-        Payload::Inline(text) => {
-            ObservedResult::of(text.len() as u64, Digest128::of(text.as_bytes()))
-        }
-        Payload::Elided { elided } => ObservedResult::of(elided.bytes, elided.sha256.half()),
+        Payload::Inline(text) => (text.len() as u64, Digest128::of(text.as_bytes())),
+        Payload::Elided { elided } => (elided.bytes, elided.sha256.half()),
     }
+}
+
+fn observed_result(result: &Payload) -> ObservedResult {
+    let (bytes, digest) = payload_digest(result);
+    let (scrubbed, Summaries { tests, build }) = match result {
+        Payload::Inline(text) => (scrub::scrub(text), summaries(text)),
+        // Its two ends are too short to tell.
+        Payload::Elided { .. } => (None, Summaries::default()),
+    };
+    ObservedResult { bytes, digest, scrubbed, error: None, tests, build }
 }
 
 /// How long a value may be that stays although the rest of the arguments goes.

@@ -1,0 +1,277 @@
+//! What a test runner or a builder says at its end, read from a tool's result.
+//!
+//! An agent is told "2 failed, 40 passed" and so must the guards be: whether
+//! tests pass after a change, whether fewer fail than before. A text is read
+//! line by line, once, and only its last part if it is long. What is not
+//! understood is unknown, never guessed: a run that failed must not be taken
+//! for one that passed, however its output was cut.
+//!
+//! A text is only a text. A file that is printed and tells of a test run looks
+//! like one, so whoever rests a decision on a summary must know from the
+//! command that tests were run, and that the end of their output was kept
+//! (`| head` drops it).
+
+mod build;
+mod cargo;
+mod count;
+mod ctest;
+mod gotest;
+mod jest;
+mod junit;
+mod mocha;
+mod phpunit;
+mod python;
+mod rspec;
+mod tap;
+mod text;
+mod vitest;
+mod xml;
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use self::text::Line;
+
+/// What a result says of the tests and builds that were run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summaries {
+    /// The test runs in it, added.
+    pub tests: Option<TestSummary>,
+    /// How building went, where the text leaves no doubt.
+    pub build: Option<BuildOutcome>,
+}
+
+/// What a test run came to. Several runs in one output are added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestSummary {
+    /// Whose words they are; of several, the first that failed, else the first.
+    pub runner: Runner,
+    /// How many tests passed, if the runner says so: `go test` does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<u64>,
+    /// How many failed, those included that could not be run: at least so many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// How many were skipped, ignored, left for later, or expected to fail.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
+    /// Whether the run came to its end, as far as its text shows. Only then can
+    /// its counts be compared with another run's.
+    pub complete: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What to make of a test run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestVerdict {
+    /// Tests were run to the end, and none failed.
+    Passing,
+    /// At least one failed, or could not be built.
+    Failing,
+    /// None was run, or the end is missing.
+    Unknown,
+}
+
+impl TestSummary {
+    /// What to make of it.
+    pub fn verdict(&self) -> TestVerdict {
+        if self.failed > 0 {
+            TestVerdict::Failing
+        } else if self.complete && self.passed != Some(0) {
+            TestVerdict::Passing
+        } else {
+            TestVerdict::Unknown
+        }
+    }
+
+    /// Two runs as one.
+    fn and(self, other: Self) -> Self {
+        let runner = if self.failed == 0 && other.failed > 0 { other.runner } else { self.runner };
+        Self {
+            runner,
+            passed: self.passed.zip(other.passed).map(|(a, b)| a.saturating_add(b)),
+            failed: self.failed.saturating_add(other.failed),
+            skipped: self.skipped.saturating_add(other.skipped),
+            complete: self.complete && other.complete,
+        }
+    }
+}
+
+/// Adds a run to those that were heard before.
+fn add(heard: &mut Option<TestSummary>, run: TestSummary) {
+    *heard = Some(match heard.take() {
+        Some(before) => before.and(run),
+        None => run,
+    });
+}
+
+macro_rules! runners {
+    ($($(#[$doc:meta])* $variant:ident = $word:literal,)*) => {
+        /// Whose words a summary is made of.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Runner {
+            $($(#[$doc])* #[serde(rename = $word)] $variant,)*
+        }
+
+        impl Runner {
+            /// Every runner by its word in a record.
+            pub const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)*];
+
+            /// Its word in a record.
+            pub fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+    };
+}
+
+runners! {
+    /// `pytest`.
+    Pytest = "pytest",
+    /// Python's `unittest`, Django's tests among them.
+    Unittest = "unittest",
+    /// `cargo test`.
+    CargoTest = "cargo_test",
+    /// `cargo nextest`.
+    Nextest = "nextest",
+    /// `go test`, and `gotestsum` around it.
+    GoTest = "go_test",
+    /// `jest`.
+    Jest = "jest",
+    /// `vitest`.
+    Vitest = "vitest",
+    /// `node --test`.
+    Node = "node",
+    /// `mocha`.
+    Mocha = "mocha",
+    /// Anything that speaks the Test Anything Protocol.
+    Tap = "tap",
+    /// `JUnit` by itself, under Maven's surefire or under Ant, and reports in its XML.
+    Junit = "junit",
+    /// Gradle's test tasks.
+    Gradle = "gradle",
+    /// `rspec`.
+    Rspec = "rspec",
+    /// `phpunit`.
+    Phpunit = "phpunit",
+    /// `ctest`.
+    Ctest = "ctest",
+}
+
+/// How building went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BuildOutcome {
+    /// It came to its end.
+    Ok,
+    /// It did not.
+    Failed,
+}
+
+/// One runner's words, heard line by line.
+trait Family: Default {
+    /// Hears a line.
+    fn line(&mut self, line: &Line<'_>);
+    /// What they came to; `None` if they were not the runner's words.
+    fn finish(self) -> Option<TestSummary>;
+}
+
+#[derive(Default)]
+struct Families {
+    pytest: python::Pytest,
+    unittest: python::Unittest,
+    cargo: cargo::Cargo,
+    go: gotest::GoTest,
+    jest: jest::Jest,
+    vitest: vitest::Vitest,
+    mocha: mocha::Mocha,
+    tap: tap::Tap,
+    junit: junit::Junit,
+    gradle: junit::Gradle,
+    rspec: rspec::Rspec,
+    phpunit: phpunit::Phpunit,
+    ctest: ctest::Ctest,
+    xml: xml::Xml,
+    build: build::Build,
+}
+
+impl Families {
+    fn line(&mut self, line: &Line<'_>) {
+        self.mocha.line(line);
+        if line.trimmed.is_empty() {
+            return;
+        }
+        self.pytest.line(line);
+        self.unittest.line(line);
+        self.cargo.line(line);
+        self.go.line(line);
+        self.jest.line(line);
+        self.vitest.line(line);
+        self.tap.line(line);
+        self.junit.line(line);
+        self.gradle.line(line);
+        self.rspec.line(line);
+        self.phpunit.line(line);
+        self.ctest.line(line);
+        self.xml.line(line);
+        self.build.line(line);
+    }
+
+    fn finish(self, cut: bool) -> Summaries {
+        let build = self.build.finish();
+        let heard = [
+            self.pytest.finish(),
+            self.unittest.finish(),
+            self.cargo.finish(),
+            self.go.finish(),
+            self.jest.finish(),
+            self.vitest.finish(),
+            self.mocha.finish(),
+            self.tap.finish(),
+            self.junit.finish(),
+            self.gradle.finish(),
+            self.rspec.finish(),
+            self.phpunit.finish(),
+            self.ctest.finish(),
+        ];
+        let mut tests = heard.into_iter().flatten().reduce(TestSummary::and);
+        // A report is the same run told twice, where its runner was heard too.
+        tests = tests.or_else(|| self.xml.finish());
+        if let Some(tests) = &mut tests {
+            // Where something else went wrong, not all of it was told.
+            let hidden = tests.failed == 0 && build == Some(BuildOutcome::Failed);
+            tests.complete &= !cut && !hidden;
+        }
+        Summaries { tests, build }
+    }
+}
+
+/// Reads what runners and builders say in a tool's result. The work is bounded
+/// however long the text is.
+pub fn summaries(text: &str) -> Summaries {
+    let mut families = Families::default();
+    let parts = text::Parts::of(text);
+    let mut scratch = String::new();
+    for line in text::lines(parts.head) {
+        text::with(line, &mut scratch, |line| families.xml.line(line));
+    }
+    if parts.clipped {
+        families.xml.gap();
+    }
+    let mut cut = false;
+    for line in text::lines(&parts.tail) {
+        text::with(line, &mut scratch, |line| {
+            // Only a mark behind the last words hides the end.
+            cut = text::is_cut_mark(line.trimmed) || cut && line.trimmed.is_empty();
+            families.line(line);
+        });
+    }
+    families.mocha.end(!parts.tail.ends_with(['\n', '\r']));
+    families.finish(cut)
+}
