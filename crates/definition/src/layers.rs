@@ -11,6 +11,7 @@ mod modes;
 #[cfg(test)]
 mod never_looser;
 mod parts;
+mod progress;
 #[cfg(test)]
 mod tests;
 mod tools;

@@ -4,6 +4,7 @@ pub(crate) mod completion;
 pub(crate) mod feedback;
 pub(crate) mod modes;
 pub(crate) mod policies;
+mod progress;
 mod rules;
 mod tools;
 
@@ -76,6 +77,8 @@ pub(crate) fn lower(
             "completion" => definition.completion = completion::lower(node, reader),
             "completion_cap" => completion::lower_cap(node, &mut definition.completion_cap, reader),
             "limits" => definition.limits = limits(node, reader),
+            "progress" => definition.progress = Some(progress::lower(node, reader)),
+            "dirty_bits" => definition.dirty_bits = progress::lower_bits(node, reader),
             "feedback" => waiting.feedback = Some(node),
             "feedback_bytes_max" => {
                 if let Some(bytes) = reader.count(node, "`feedback_bytes_max`") {

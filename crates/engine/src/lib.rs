@@ -12,6 +12,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod checks;
 pub mod definition;
 mod digest;
 mod event;
@@ -48,11 +49,16 @@ pub use facts::{
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
+pub use guards::dirty::DirtySummary;
+pub use guards::progress::ProgressSummary;
 pub use id::{
     ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,
 };
 pub use nearest::nearest;
-pub use observe::{BLOB_OVER_BYTES, Blob, Observation, elide, observe};
+pub use observe::{
+    BLOB_OVER_BYTES, Blob, BuildOutcome, Observation, ObservedResult, TestSummary, TestVerdict,
+    elide, observe,
+};
 pub use path::{PathError, canonical};
 pub use place::Place;
 pub use proposal::PATH_KEYS;
@@ -76,4 +82,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bumped by any change that can alter a verdict, and then marked ★ in the
 /// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 3;
+pub const SEMANTICS: u32 = 4;

@@ -3,6 +3,8 @@
 //! The engine decides on what the record holds and on nothing else, so that a
 //! raw payload may expire without breaking replay.
 
+mod summary;
+
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -16,6 +18,8 @@ use crate::digest::{Digest, Digest128};
 use crate::event::{Arguments, Elided, Event, EventKind, Payload, Payloads};
 use crate::json;
 use crate::tool::Kind;
+
+pub use summary::{BuildOutcome, TestSummary, TestVerdict};
 
 /// Texts longer than this are kept in a blob instead of the record.
 pub const BLOB_OVER_BYTES: usize = 64 * 1024;
@@ -55,6 +59,12 @@ pub struct ObservedResult {
     pub bytes: u64,
     /// Its fingerprint.
     pub digest: Digest128,
+    /// What it says of a test run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestSummary>,
+    /// What it says of a build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<BuildOutcome>,
 }
 
 /// Looks at an event's payloads. Call it before they are elided: what it sees
@@ -77,12 +87,18 @@ pub fn observe(event: &Event) -> Observation {
 
 fn payload_digest(payload: &Payload) -> ObservedResult {
     match payload {
-        Payload::Inline(text) => {
-            ObservedResult { bytes: text.len() as u64, digest: Digest128::of(text.as_bytes()) }
-        }
-        Payload::Elided { elided } => {
-            ObservedResult { bytes: elided.bytes, digest: elided.sha256.half() }
-        }
+        Payload::Inline(text) => ObservedResult {
+            bytes: text.len() as u64,
+            digest: Digest128::of(text.as_bytes()),
+            tests: summary::parse_tests(text),
+            build: None,
+        },
+        Payload::Elided { elided } => ObservedResult {
+            bytes: elided.bytes,
+            digest: elided.sha256.half(),
+            tests: summary::parse_tests(&elided.tail),
+            build: None,
+        },
     }
 }
 

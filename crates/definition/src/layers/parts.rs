@@ -2,8 +2,8 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Notifier, Opaque, Policy, Redact,
-    Rule, Shell, Tool, UnknownTools,
+    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Notifier, Opaque, Policy, Progress,
+    Redact, Rule, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -39,6 +39,9 @@ pub(super) struct Parts {
     pub(super) cap: Option<Said<Cap>>,
     /// By dimension.
     pub(super) limits: Vec<(&'static str, Option<Said<Limit>>)>,
+    pub(super) progress: Option<Said<Progress>>,
+    /// What counts as a test, a build and documentation, by its key.
+    pub(super) dirty_bits: Vec<Said<(&'static str, String)>>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -66,6 +69,8 @@ impl Parts {
             completion_cap,
             limits,
             loops: _,
+            progress,
+            dirty_bits,
             feedback,
             feedback_bytes_max,
             notify,
@@ -91,6 +96,8 @@ impl Parts {
             completion: all(completion, by),
             cap: has_cap.then_some(Said { what: completion_cap, by }),
             limits: words::limits(&limits).map(|(key, limit)| (key, said_limit(limit))).into(),
+            progress: progress.map(|what| Said { what, by }),
+            dirty_bits: all(super::progress::bits(dirty_bits), by),
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),
@@ -110,6 +117,7 @@ fn governs(definition: &Definition) -> bool {
     !definition.policies.is_empty()
         || definition.completion.is_some()
         || words::limits(&definition.limits).iter().any(|(_, limit)| limit.is_some())
+        || definition.progress.is_some()
         || definition.unknown_tools == UnknownTools::Deny
         || definition.shell.opaque != Opaque::Allow
         || definition.tools.iter().any(|tool| !tool.idempotent)
@@ -134,6 +142,6 @@ pub(super) fn with_trust(checker: Checker, runs: bool) -> Checker {
         }
         Checker::All(parts) => Checker::All(each(parts)),
         Checker::Any(parts) => Checker::Any(each(parts)),
-        Checker::Files(_) | Checker::Custom { .. } => checker,
+        Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => checker,
     }
 }

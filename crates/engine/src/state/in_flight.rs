@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
+use crate::guards::dirty::Bits;
 use crate::id::{ActorId, CallId};
 use crate::state::Part;
 use crate::tool::Kind;
@@ -44,6 +45,8 @@ pub(crate) struct Call {
     pub(crate) epoch: u64,
     /// What custom policies want back with its result, by their number.
     pub(crate) carried: Vec<(u16, String)>,
+    /// What it changes and checks.
+    pub(crate) bits: Bits,
 }
 
 /// A tool that a call runs, and that succeeded if the call does.
@@ -205,6 +208,7 @@ mod tests {
             proves: Vec::new(),
             epoch: 0,
             carried: Vec::new(),
+            bits: Bits::default(),
         }
     }
 

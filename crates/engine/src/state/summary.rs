@@ -6,6 +6,9 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use super::{Invocations, Phase, State, UsageTotals};
+use crate::definition::Definition;
+use crate::guards::dirty::DirtySummary;
+use crate::guards::progress::ProgressSummary;
 use crate::id::{ActorId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{Constraint, Stop};
@@ -53,6 +56,10 @@ pub struct Summary {
     /// What a person's word has put in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
+    /// Whether code was changed, and tested since.
+    pub dirty_bits: DirtySummary,
+    /// How iterations went.
+    pub progress: ProgressSummary,
 }
 
 /// A call that waits for a person.
@@ -89,7 +96,7 @@ pub struct TurnSummary {
 }
 
 impl State {
-    pub(crate) fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self, definition: &Definition) -> Summary {
         let (phase, stop) = match &self.phase {
             Phase::New | Phase::Running if self.paused.is_some() => ("paused", None),
             Phase::New => ("new", None),
@@ -127,6 +134,8 @@ impl State {
             actors: self.actors.iter().map(|actor| (actor.id.clone(), actor.calls)).collect(),
             waiting: self.asks.waiting().collect(),
             constraints: self.asks.in_force().collect(),
+            dirty_bits: self.dirty.summary(),
+            progress: self.progress.summary(definition),
         }
     }
 }
