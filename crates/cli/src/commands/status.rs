@@ -244,14 +244,17 @@ fn dirty_bits(bits: DirtySummary) -> Option<String> {
     match (bits.code_modified, bits.tests_run) {
         (true, _) => Some(format!("changed, {tests}{docs}")),
         (false, true) => Some(format!("not changed, {tests}{docs}")),
-        (false, false) => bits.docs_updated.then(|| "not changed, documentation changed".to_owned()),
+        (false, false) => {
+            bits.docs_updated.then(|| "not changed, documentation changed".to_owned())
+        }
     }
 }
 
 /// How many iterations there were, and how the latest went.
 fn iterations(progress: &ProgressSummary) -> String {
     let count = progress.iteration_count;
-    let most = progress.max_consecutive_failures.map_or(String::new(), |most| format!(" of {most}"));
+    let most =
+        progress.max_consecutive_failures.map_or(String::new(), |most| format!(" of {most}"));
     match (progress.consecutive_failures, progress.last_failure) {
         (0, _) => count.to_string(),
         (failed, why) => {
