@@ -12,6 +12,7 @@ mod modes;
 #[cfg(test)]
 mod never_looser;
 mod parts;
+mod progress;
 #[cfg(test)]
 mod tests;
 mod tools;

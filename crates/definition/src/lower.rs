@@ -5,6 +5,7 @@ pub(crate) mod feedback;
 mod loops;
 pub(crate) mod modes;
 pub(crate) mod policies;
+mod progress;
 mod rules;
 mod tools;
 
@@ -82,6 +83,8 @@ pub(crate) fn lower(
                 definition.loops = loops;
                 waiting.loops = Some(mode);
             }
+            "progress" => definition.progress = Some(progress::lower(node, reader)),
+            "dirty_bits" => definition.dirty_bits = progress::lower_bits(node, reader),
             "feedback" => waiting.feedback = Some(node),
             "feedback_bytes_max" => {
                 if let Some(bytes) = reader.count(node, "`feedback_bytes_max`") {

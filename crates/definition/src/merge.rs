@@ -1,8 +1,9 @@
 //! One file on top of another.
 //!
 //! Mappings are put together key by key, lists one after the other; everything
-//! else is replaced, and so is `completion`, of which there is one. What a file
-//! leaves out stays as it was: an omission never loosens.
+//! else is replaced, and so is `completion`, of which there is one; only `clean`
+//! stays beside another check. What a file leaves out stays as it was: an
+//! omission never loosens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,7 +88,8 @@ impl Merging<'_> {
             let below = place.below(&key.text);
             *slot = match slot.take() {
                 Some(base) if !replaced => Some(self.merge(base, node, below)),
-                _ => Some(node),
+                Some(base) => Some(checks(&base, node)),
+                None => Some(node),
             };
             *known = key;
         }
@@ -103,6 +105,32 @@ impl Merging<'_> {
         );
         self.diagnostics.push(own.at, message, None);
     }
+}
+
+/// A check on top of another: the upper one, with `clean` where the lower has
+/// it. Only who asks for nothing at all gets rid of that.
+fn checks(base: &Node, own: Node) -> Node {
+    let Some((key, clean)) = clean(base).filter(|_| own.value != NodeValue::Null) else {
+        return own;
+    };
+    if self::clean(&own).is_some() {
+        return own;
+    }
+    let at = own.at;
+    let kept = Node { at: clean.at, value: NodeValue::Map(vec![(key.clone(), clean.clone())]) };
+    let all = Key { text: "all".to_owned(), at };
+    let list = Node { at, value: NodeValue::List(vec![kept, own]) };
+    Node { at, value: NodeValue::Map(vec![(all, list)]) }
+}
+
+/// The `clean` of a check, where all of it has to be satisfied.
+fn clean(check: &Node) -> Option<(&Key, &Node)> {
+    let NodeValue::Map(entries) = &check.value else { return None };
+    entries.iter().find_map(|(key, node)| match (key.text.as_str(), &node.value) {
+        ("clean", _) => Some((key, node)),
+        ("all", NodeValue::List(parts)) => parts.iter().find_map(clean),
+        _ => None,
+    })
 }
 
 fn is_container(node: &Node) -> bool {

@@ -2,7 +2,7 @@
 
 use jackline_engine::definition::{
     Cap, Checker, Effect, FeedbackProvider, Graded, Limit, Limits, Loops, Notifier, Opaque, Per,
-    PolicyRule, Profile, Redact, Rule, RuleScope, Speech, Strict, Tool, UnknownTools,
+    PolicyRule, Profile, Progress, Redact, Rule, RuleScope, Speech, Strict, Tool, UnknownTools,
 };
 use jackline_engine::{Kind, Mode};
 
@@ -105,12 +105,26 @@ pub fn checker(checker: &Checker) -> String {
         Checker::Any(parts) => joined(parts, " or "),
         Checker::Custom { name } => name.clone(),
         Checker::Command { line, .. } => format!("`{line}` succeeds"),
+        Checker::Clean => "changed code is tested".to_owned(),
     }
 }
 
 /// How often a stop may be blocked.
 pub fn cap(cap: Cap) -> String {
     format!("blocked at most {} times a turn, {} times alike", cap.blocks, cap.same)
+}
+
+/// When a session is stuck.
+pub fn progress(progress: &Progress) -> String {
+    let exempt = if progress.exempt_phases.is_empty() {
+        String::new()
+    } else {
+        format!(", and nothing has to change in {}", progress.exempt_phases.join(", "))
+    };
+    format!(
+        "pauses after {} failed iterations in a row, of {} steps where nobody says{exempt}",
+        progress.max_consecutive_failures, progress.steps_per_iteration
+    )
 }
 
 /// Every dimension by the key that limits it.

@@ -16,11 +16,13 @@ use crate::tool::Kind;
 const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
+pub use crate::guards::dirty::DirtyBits;
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
 pub use crate::guards::limits::{Limit, Limits, Per};
 pub use crate::guards::loops::{
     Cycle, Errors, Graded, Loops, Poll, Profile, Strict, WINDOW_MAX as LOOPS_WINDOW_MAX,
 };
+pub use crate::guards::progress::Progress;
 pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
 
@@ -52,6 +54,10 @@ pub struct Definition {
     pub limits: Limits,
     /// What is done about repetition.
     pub loops: Loops,
+    /// When iterations that bring nothing pause the session; never where it is left out.
+    pub progress: Option<Progress>,
+    /// What counts as a test, a build and documentation, besides what everybody knows.
+    pub dirty_bits: DirtyBits,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -77,6 +83,8 @@ impl Default for Definition {
             completion_cap: Cap::default(),
             limits: Limits::default(),
             loops: Loops::default(),
+            progress: None,
+            dirty_bits: DirtyBits::default(),
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),

@@ -12,6 +12,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod checks;
 pub mod definition;
 mod digest;
 mod event;
@@ -48,7 +49,9 @@ pub use facts::{
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
+pub use guards::dirty::DirtySummary;
 pub use guards::loops::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
+pub use guards::progress::ProgressSummary;
 pub use id::{
     ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,
 };

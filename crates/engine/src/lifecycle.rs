@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
+use crate::guards::dirty::Bits;
 use crate::guards::limits::exhausted_hard;
 use crate::guards::{Answers, Fold, Look, custom, feedback, loops, protocol, reads};
 use crate::id::ActorId;
@@ -134,7 +135,9 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
                 if let Some((call, gone)) = call.as_ref().and_then(|c| Some((c, state.gone(c)?))) {
                     let obeyed = gone.why == Why::Denied
                         && matches!(status, Status::Error | Status::Cancelled);
-                    state.epoch += u64::from(gone.mutates && !obeyed);
+                    if gone.mutates && !obeyed {
+                        changed_something(state);
+                    }
                     if !background && gone.why == Why::Unresolved {
                         state.forget_gone(call);
                     }
@@ -204,6 +207,7 @@ fn open(proposal: &Proposal<'_>, asked: bool, state: &State, fold: Fold<'_>) -> 
         epoch: state.epoch,
         carried: custom::carried(record.facts),
         opened: loops::opened(state, fold.definition, proposal, record.event),
+        bits: Bits::of(fold.definition, proposal),
     }
 }
 
@@ -229,7 +233,14 @@ fn touched(state: &mut State, call: &Call) {
     state.work += u64::from(call.changes != Changes::Nothing);
     if call.mutates() {
         state.epoch += 1;
+        state.dirty.changed(call.bits.code, call.bits.docs, state.epoch);
     }
+}
+
+/// A change of which nobody knows what it changed.
+fn changed_something(state: &mut State) {
+    state.epoch += 1;
+    state.dirty.changed(true, false, state.epoch);
 }
 
 /// What becomes of the session itself.
@@ -264,7 +275,7 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
                 state.policies = open.policies;
                 state.reads.forget_since(open.since);
                 state.attempts.truncate(at);
-                state.epoch += 1;
+                changed_something(state);
             }
         }
         EventKind::Control { action, by, why, .. } => match action {
@@ -308,6 +319,8 @@ fn reset(definition: &Definition, state: &mut State) {
     state.actors.of_person(&ActorId::main()).for_each(|actor| actor.looping.human());
     state.attempts.clear();
     feedback::reset(&mut state.feedback);
+    state.dirty.reset();
+    state.progress.reset(state.epoch);
 }
 
 /// Texts that people give are kept short: the state is bounded.

@@ -103,7 +103,7 @@ impl Session {
 
     /// The state in words for people.
     pub fn summary(&self) -> Summary {
-        self.state.summary()
+        self.state.summary(&self.definition)
     }
 
     /// The facts that a decision on `event` still lacks. Ask until it is empty.

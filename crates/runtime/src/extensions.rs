@@ -216,7 +216,7 @@ impl Extensions {
 
 fn names(checker: &Checker, name: &str) -> bool {
     match checker {
-        Checker::Files(_) | Checker::Command { .. } => false,
+        Checker::Files(_) | Checker::Command { .. } | Checker::Clean => false,
         Checker::All(parts) | Checker::Any(parts) => parts.iter().any(|part| names(part, name)),
         Checker::Custom { name: known } => known == name,
     }

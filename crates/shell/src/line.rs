@@ -237,7 +237,8 @@ impl<'a> Command<'a> {
     }
 
     /// Whether it is the program and subcommand words of `pattern`, such as
-    /// `git push` or `npm run build`. Options before a subcommand are skipped.
+    /// `git push` or `npm run build`. Options before a subcommand are skipped,
+    /// and `npm run test*` is every subcommand that begins so.
     pub fn is(&self, pattern: &str) -> bool {
         crate::matching::matches(&self.words, pattern)
     }

@@ -7,7 +7,8 @@ use crate::scene::{Arg, Args};
 /// Whether words are the program and subcommand words of a pattern.
 ///
 /// Options before and between subcommands are skipped, with their values where
-/// the program's row says that they take one.
+/// the program's row says that they take one. A subcommand that ends in `*`
+/// stands for all that begin so.
 pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
     let mut wanted = pattern.split_whitespace();
     let (Some(program), Some(first)) = (wanted.next(), words.first().and_then(Word::exact)) else {
@@ -22,7 +23,7 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
         return false;
     }
     // Most commands are refused here, before anything is looked up.
-    if !wanted.clone().all(|target| words.iter().skip(1).any(|word| word.text == target)) {
+    if !wanted.clone().all(|target| words.iter().skip(1).any(|word| fits(&word.text, target))) {
         return false;
     }
     let options = rows::find(name).map_or("", |row| row.options);
@@ -30,7 +31,7 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
         Arg::Operand(index) => words.get(index).map(|word| word.exact().unwrap_or_default()),
         Arg::Option(..) => None,
     });
-    if matches!(name, "make" | "gmake" | "ninja" | "just" | "rake" | "ant" | "gradle" | "mvn") {
+    if TARGETS.contains(&name) {
         // A run that only shows what it would do is none.
         let shows = |arg: Arg<'_, '_>| {
             matches!(arg, Arg::Option("n" | "dry-run" | "just-print" | "recon", _))
@@ -40,12 +41,21 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
             return false;
         }
         // Their targets may stand in any order.
-        return wanted.all(|target| operands.clone().any(|operand| operand == target));
+        return wanted.all(|target| operands.clone().any(|operand| fits(operand, target)));
     }
     // `cargo +nightly test`: a toolchain is no subcommand.
     let mut operands =
         operands.filter(|operand| !(matches!(name, "cargo" | "rustc") && operand.starts_with('+')));
-    wanted.all(|target| operands.next() == Some(target))
+    wanted.all(|target| operands.next().is_some_and(|operand| fits(operand, target)))
+}
+
+/// Programs whose targets may stand in any order.
+const TARGETS: [&str; 10] =
+    ["make", "gmake", "ninja", "just", "rake", "ant", "gradle", "gradlew", "mvn", "mvnw"];
+
+/// Whether a word is a subcommand of a pattern.
+fn fits(word: &str, target: &str) -> bool {
+    target.strip_suffix('*').map_or(word == target, |prefix| word.starts_with(prefix))
 }
 
 /// The words from the module on, where python runs one.
@@ -88,6 +98,9 @@ mod tests {
             ("python3.12 -m pytest -x", "pytest"),
             ("python -u -m twine upload x", "twine upload"),
             ("./manage.py test", "./manage.py test"),
+            ("./gradlew clean test", "gradlew test"),
+            ("npm run test:unit", "npm run test*"),
+            ("npm run test", "npm run test*"),
         ] {
             assert!(is(line, pattern), "{line} is {pattern}");
         }
@@ -106,6 +119,8 @@ mod tests {
             ("python x.py -m pytest", "pytest"),
             ("echo git push", "git push"),
             ("git", "git push"),
+            ("npm run build", "npm run test*"),
+            ("npm run pretest", "npm run test*"),
         ] {
             assert!(!is(line, pattern), "{line} is not {pattern}");
         }

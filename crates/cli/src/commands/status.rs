@@ -5,7 +5,7 @@ use std::path::Path;
 use anstyle::AnsiColor;
 use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
-use jackline_engine::{Constraint, ConstraintKind, Summary};
+use jackline_engine::{Constraint, ConstraintKind, DirtySummary, ProgressSummary, Summary};
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{Found, Off, agent_above, ask_code, inspect, now, off_now};
 use serde_json::json;
@@ -213,6 +213,12 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
             if ended.is_empty() { String::new() } else { format!(": {}", ended.join(", ")) }
         ),
     );
+    if let Some(bits) = dirty_bits(summary.dirty_bits) {
+        row("code", bits);
+    }
+    if summary.progress.iteration_count > 0 {
+        row("iterations", iterations(&summary.progress));
+    }
     for (name, value) in trial.rows() {
         row(name, value);
     }
@@ -223,6 +229,38 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
     row("epoch", format!("{} {}", summary.epoch, dim("(how often the workspace was changed)")));
     row("records", (summary.seq + 1).to_string());
     table(&rows);
+}
+
+/// Whether changed code was tested; none where there is nothing to say.
+fn dirty_bits(bits: DirtySummary) -> Option<String> {
+    let tests = match (bits.tests_run, bits.tests_passing) {
+        (false, _) if bits.skipped => "not tested, which a person said is good",
+        (false, _) => "not tested since",
+        (true, "yes") => "tests pass",
+        (true, "no") => "tests fail",
+        (true, _) => "tested, and nobody knows whether the tests pass",
+    };
+    let docs = if bits.docs_updated { ", documentation changed" } else { "" };
+    match (bits.code_modified, bits.tests_run) {
+        (true, _) => Some(format!("changed, {tests}{docs}")),
+        (false, true) => Some(format!("not changed, {tests}{docs}")),
+        (false, false) => {
+            bits.docs_updated.then(|| "not changed, documentation changed".to_owned())
+        }
+    }
+}
+
+/// How many iterations there were, and how the latest went.
+fn iterations(progress: &ProgressSummary) -> String {
+    let count = progress.iteration_count;
+    let most =
+        progress.max_consecutive_failures.map_or(String::new(), |most| format!(" of {most}"));
+    match (progress.consecutive_failures, progress.last_failure) {
+        (0, _) => count.to_string(),
+        (failed, why) => {
+            format!("{count}, the last {failed}{most} failed: {}", why.unwrap_or("unknown"))
+        }
+    }
 }
 
 /// How many faults are shown.

@@ -175,6 +175,8 @@ fn waiting(checker: &Checker) -> Vec<&str> {
     match checker {
         Checker::Command { line, trusted: false, .. } => vec![line],
         Checker::All(parts) | Checker::Any(parts) => parts.iter().flat_map(waiting).collect(),
-        Checker::Command { .. } | Checker::Files(_) | Checker::Custom { .. } => Vec::new(),
+        Checker::Command { .. } | Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => {
+            Vec::new()
+        }
     }
 }

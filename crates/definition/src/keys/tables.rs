@@ -106,6 +106,18 @@ pub(crate) static ROOT: Keys = Keys {
         key("completion_cap", Map(&CAP), "", "How often a stop may be blocked."),
         key("limits", Map(&LIMITS), "none", "Allowances that only go down."),
         key("loops", Map(&LOOPS), "", "What is done about repetition."),
+        key(
+            "progress",
+            Map(&PROGRESS),
+            "none: nothing is paused",
+            "When iterations that bring nothing pause the session. `progress: {}` has the defaults below.",
+        ),
+        key(
+            "dirty_bits",
+            Map(&DIRTY_BITS),
+            "",
+            "What counts as a test, a build and documentation, besides what is known everywhere.",
+        ),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
@@ -113,8 +125,6 @@ pub(crate) static ROOT: Keys = Keys {
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
     later: &[
-        "progress",
-        "dirty_bits",
         "iterations_extension",
         "context",
         "schema",
@@ -285,9 +295,73 @@ pub(crate) static CHECKER: Keys = Keys {
         key("command", OneOf(&[Text, Map(&COMMAND)]), "", "A command line that must succeed."),
         key("all", List(1, &Map(&CHECKER)), "", "Every one of these checks."),
         key("any", List(1, &Map(&CHECKER)), "", "At least one of these checks."),
+        key(
+            "clean",
+            Map(&CLEAN),
+            "",
+            "No code was changed since the tests passed. It is the code that calls were seen to change, and tests that were seen to be run.",
+        ),
     ],
-    later: &["clean"],
+    later: &[],
     needs: &[Needs::Single],
+};
+
+pub(crate) static CLEAN: Keys = Keys {
+    id: "clean",
+    of: "`clean`",
+    doc: "It has nothing to set: `clean: {}`. A run counts as passing where the exit status of the line hangs on it \
+          (`pytest | tail` and `pytest || true` do not), else where its summary says so; what nobody can tell is not passing.",
+    known: &[],
+    later: &[],
+    needs: &[],
+};
+
+pub(crate) static PROGRESS: Keys = Keys {
+    id: "progress",
+    of: "`progress`",
+    doc: "An iteration fails when tests fail after a change, the build fails, its error is that of the iteration before, or \
+          nothing was changed. Fewer failing tests than before are progress, and progress starts the count anew.",
+    known: &[
+        key(
+            "max_consecutive_failures",
+            Count(1, U32),
+            "3",
+            "So many failed iterations in a row pause the session.",
+        ),
+        key(
+            "exempt_phases",
+            List(0, &Text),
+            "none",
+            "Phases, as `iteration_ended` names them, in which nothing has to change.",
+        ),
+        key(
+            "steps_per_iteration",
+            Count(1, U32),
+            "50",
+            "How many steps are an iteration where no `iteration_ended` ever comes.",
+        ),
+    ],
+    later: &[],
+    needs: &[],
+};
+
+pub(crate) static DIRTY_BITS: Keys = Keys {
+    id: "dirty_bits",
+    of: "`dirty_bits`",
+    doc: "Commands are programs and subcommands, as in `commands` of a tool, or names of tools. They are added to those that \
+          are known: `cargo test`, `pytest`, `go test`, `npm test`, `make test`, `mvn verify` and so on, through `bash -c`, `uv run`, `npx` and the like.",
+    known: &[
+        key("tests", List(0, &Text), "none", "Commands that test, such as `./test.sh`."),
+        key("builds", List(0, &Text), "none", "Commands that build."),
+        key(
+            "docs",
+            List(0, &Path),
+            "none",
+            "Files that are documentation and not code, besides `*.md` and `docs/**`.",
+        ),
+    ],
+    later: &[],
+    needs: &[],
 };
 
 pub(crate) static FILE: Keys = Keys {
@@ -502,6 +576,7 @@ pub(crate) static ALL: &[&Keys] = &[
     &CHECKER,
     &FILE,
     &COMMAND,
+    &CLEAN,
     &CAP,
     &LIMITS,
     &LIMIT,
@@ -510,6 +585,8 @@ pub(crate) static ALL: &[&Keys] = &[
     &LOOPS_GRADED,
     &LOOPS_CYCLE,
     &LOOPS_ERRORS,
+    &PROGRESS,
+    &DIRTY_BITS,
     &PROVIDER,
     &FILE_CREATED,
     &DEADLINE,

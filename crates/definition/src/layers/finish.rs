@@ -52,6 +52,8 @@ fn definition(parts: Parts) -> Definition {
         completion: completion(plain(parts.completion)),
         completion_cap: parts.cap.map_or(default.completion_cap, |cap| cap.what),
         loops: parts.loops.map_or(default.loops, |loops| loops.what),
+        progress: parts.progress.map(|progress| progress.what),
+        dirty_bits: super::progress::together(plain(parts.dirty_bits)),
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),
@@ -83,7 +85,7 @@ fn number(checker: &mut Checker, next: &mut u16) {
         Checker::All(parts) | Checker::Any(parts) => {
             parts.iter_mut().for_each(|part| number(part, next));
         }
-        Checker::Files(_) | Checker::Custom { .. } => {}
+        Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => {}
     }
 }
 
@@ -119,7 +121,7 @@ fn waits(checker: &Checker) -> bool {
     match checker {
         Checker::Command { trusted, .. } => !trusted,
         Checker::All(parts) | Checker::Any(parts) => parts.iter().any(waits),
-        Checker::Files(_) | Checker::Custom { .. } => false,
+        Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => false,
     }
 }
 
@@ -127,7 +129,7 @@ fn commands(checker: &Checker) -> usize {
     match checker {
         Checker::Command { .. } => 1,
         Checker::All(parts) | Checker::Any(parts) => parts.iter().map(commands).sum(),
-        Checker::Files(_) | Checker::Custom { .. } => 0,
+        Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => 0,
     }
 }
 
@@ -165,6 +167,13 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     }
     if let Some(loops) = &parts.loops {
         add(Subject::Setting, words::loops(&loops.what), loops.by);
+    }
+    if let Some(progress) = &parts.progress {
+        add(Subject::Limit, words::progress(&progress.what), progress.by);
+    }
+    for bit in &parts.dirty_bits {
+        let (key, pattern) = &bit.what;
+        add(Subject::Setting, format!("dirty_bits.{key}: {pattern}"), bit.by);
     }
     for path in &parts.protected {
         add(Subject::Protected, format!("`{}`", path.what), path.by);

@@ -75,6 +75,9 @@ impl Joining {
         let tools = self.join_tools(&high, &mut low, how);
         let loops = self.join_loops(&high, &low, how);
         let sections = high.sections.saturating_add(low.sections);
+        let mut clean = high.completion.iter().filter(|check| check.what.wants_clean());
+        let rests = clean.next().map(|check| check.by);
+        let rests = rests.or_else(|| high.progress.as_ref().map(|progress| progress.by));
         Parts {
             name: if low.name.what.is_some() { low.name.clone() } else { high.name.clone() },
             mode: self.join_mode(&high, &low, how),
@@ -127,6 +130,8 @@ impl Joining {
                 .map(|((key, high), (_, low))| (key, self.join_limit(key, high, low, how)))
                 .collect(),
             loops,
+            dirty_bits: self.join_bits(high.dirty_bits, low.dirty_bits, rests, how),
+            progress: self.join_progress(high.progress, low.progress, how),
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,
@@ -292,7 +297,7 @@ fn join_notifiers(mut high: Vec<Said<Notifier>>, low: Vec<Said<Notifier>>) -> Ve
 }
 
 /// All of both, the same thing once.
-fn union<T: PartialEq>(high: Vec<Said<T>>, low: Vec<Said<T>>) -> Vec<Said<T>> {
+pub(super) fn union<T: PartialEq>(high: Vec<Said<T>>, low: Vec<Said<T>>) -> Vec<Said<T>> {
     union_if(high, low, |_| true)
 }
 

@@ -1,9 +1,10 @@
 //! Whatever a lower layer says, the higher ones lose nothing by it.
 
 use jackline_engine::definition::{
-    Cap, Checker, Cycle, Dependency, Effect, Errors, FeedbackProvider, Graded, Journal, Limit,
-    Limits, Loops, Need, Opaque, Paths, Per, Policy, PolicyRule, Profile, Redact, Rule, RuleScope,
-    Rules, SequentialDependency, Shell, Speech, Strict, Tool, Trigger, UnknownTools,
+    Cap, Checker, Cycle, Dependency, DirtyBits, Effect, Errors, FeedbackProvider, Graded, Journal,
+    Limit, Limits, Loops, Need, Opaque, Paths, Per, Policy, PolicyRule, Profile, Progress, Redact,
+    Rule, RuleScope, Rules, SequentialDependency, Shell, Speech, Strict, Tool, Trigger,
+    UnknownTools,
 };
 use jackline_engine::{Definition, Kind, Mode};
 use proptest::prelude::*;
@@ -93,8 +94,26 @@ fn a_checker() -> impl Strategy<Value = Option<Checker>> {
     prop_oneof![
         Just(None),
         Just(Some(command("make", 0, true))),
+        Just(Some(Checker::Clean)),
         Just(Some(Checker::Any(vec![command("make", 0, true), command("x", 1, true)]))),
     ]
+}
+
+fn some_progress() -> impl Strategy<Value = Option<Progress>> {
+    prop::option::of((1..5_u32, 1..5_u32, any::<bool>()).prop_map(|(failures, steps, exempt)| {
+        Progress {
+            max_consecutive_failures: failures,
+            exempt_phases: exempt.then(|| "plan".to_owned()).into_iter().collect(),
+            steps_per_iteration: steps,
+        }
+    }))
+}
+
+fn some_bits() -> impl Strategy<Value = DirtyBits> {
+    any::<[bool; 3]>().prop_map(|[tests, builds, docs]| {
+        let one = |given: bool, text: &str| given.then(|| text.to_owned()).into_iter().collect();
+        DirtyBits { tests: one(tests, "true"), builds: one(builds, "b"), docs: one(docs, "**") }
+    })
 }
 
 fn some_policies() -> impl Strategy<Value = Vec<Policy>> {
@@ -129,13 +148,10 @@ fn a_definition() -> impl Strategy<Value = Definition> {
     let opaque = prop::sample::select(&[Opaque::Allow, Opaque::Ask, Opaque::Deny][..]);
     let lists = (some_tools(), some_rules(), some_policies(), a_checker(), some_loops());
     let numbers = (a_limit(), a_limit(), 1..5_u32, 1..5_u32);
-    (lists, numbers, opaque, any::<[bool; 4]>()).prop_map(
-        |(
-            (tools, rules, policies, completion, loops),
-            (steps, turns, cap, bytes),
-            opaque,
-            flags,
-        )| {
+    let watched = (some_progress(), some_bits());
+    (lists, numbers, watched, opaque, any::<[bool; 4]>()).prop_map(
+        |(lists, (steps, turns, cap, bytes), (progress, dirty_bits), opaque, flags)| {
+            let (tools, rules, policies, completion, loops) = lists;
             let [observe, deny, off, speaks] = flags;
             let hello = Speech::Static { text: "hello".to_owned() };
             let hello = FeedbackProvider { speech: hello, trigger: Trigger::default() };
@@ -149,6 +165,8 @@ fn a_definition() -> impl Strategy<Value = Definition> {
                 loops,
                 completion_cap: Cap { blocks: cap, same: cap },
                 limits: Limits { steps, total_tokens: turns, ..Limits::default() },
+                progress,
+                dirty_bits,
                 feedback: speaks.then_some(hello).into_iter().collect(),
                 feedback_bytes_max: bytes,
                 journal: Journal {
@@ -217,12 +235,22 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
     assert!(high.journal.retain_days <= combined.journal.retain_days);
     assert_eq!(high.completion_cap, combined.completion_cap);
     assert_loops_no_looser(&high.loops, &combined.loops);
+    if let Some(high) = &high.progress {
+        let kept = combined.progress.as_ref().unwrap();
+        assert!(kept.max_consecutive_failures <= high.max_consecutive_failures);
+        assert!(kept.steps_per_iteration <= high.steps_per_iteration);
+        assert!(kept.exempt_phases.iter().all(|phase| high.exempt_phases.contains(phase)));
+    }
+    if high.progress.is_some() || high.completion.as_ref().is_some_and(Checker::wants_clean) {
+        assert_eq!(high.dirty_bits, combined.dirty_bits);
+    }
     if let Some(check) = &high.completion {
         let kept = combined.completion.as_ref().unwrap();
         assert!(kept == check || matches!(kept, Checker::All(all) if all.contains(check)));
     }
     let governs = !high.policies.is_empty()
         || high.completion.is_some()
+        || high.progress.is_some()
         || limits.iter().any(|(high, _)| high.is_some())
         || high.unknown_tools == UnknownTools::Deny
         || high.shell.opaque > Opaque::Allow

@@ -3,7 +3,7 @@
 use jackline_engine::Mode;
 use jackline_engine::definition::{
     Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Loops, Notifier, Opaque, Policy,
-    Redact, Rule, Shell, Tool, UnknownTools,
+    Progress, Redact, Rule, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -41,6 +41,9 @@ pub(super) struct Parts {
     pub(super) limits: Vec<(&'static str, Option<Said<Limit>>)>,
     /// None where nothing is said about it.
     pub(super) loops: Option<Said<Loops>>,
+    pub(super) progress: Option<Said<Progress>>,
+    /// What counts as a test, a build and documentation, by its key.
+    pub(super) dirty_bits: Vec<Said<(&'static str, String)>>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -68,6 +71,8 @@ impl Parts {
             completion_cap,
             limits,
             loops,
+            progress,
+            dirty_bits,
             feedback,
             feedback_bytes_max,
             notify,
@@ -94,6 +99,8 @@ impl Parts {
             cap: has_cap.then_some(Said { what: completion_cap, by }),
             limits: words::limits(&limits).map(|(key, limit)| (key, said_limit(limit))).into(),
             loops: (loops != Loops::default()).then_some(Said { what: loops, by }),
+            progress: progress.map(|what| Said { what, by }),
+            dirty_bits: all(super::progress::bits(dirty_bits), by),
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),
@@ -113,6 +120,7 @@ fn governs(definition: &Definition) -> bool {
     !definition.policies.is_empty()
         || definition.completion.is_some()
         || words::limits(&definition.limits).iter().any(|(_, limit)| limit.is_some())
+        || definition.progress.is_some()
         || definition.unknown_tools == UnknownTools::Deny
         || definition.shell.opaque != Opaque::Allow
         || definition.tools.iter().any(|tool| !tool.idempotent)
@@ -137,6 +145,6 @@ pub(super) fn with_trust(checker: Checker, runs: bool) -> Checker {
         }
         Checker::All(parts) => Checker::All(each(parts)),
         Checker::Any(parts) => Checker::Any(each(parts)),
-        Checker::Files(_) | Checker::Custom { .. } => checker,
+        Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => checker,
     }
 }

@@ -65,6 +65,11 @@ fn one(
         *commands = commands.saturating_add(1);
         return command(body, number, reader);
     }
+    if key == "clean" {
+        // It has nothing to set, and says so to whoever tries.
+        let _ = reader.fields(body, &keys::CLEAN).count();
+        return Some(Checker::Clean);
+    }
     let items = reader.list(body, &format!("`{key}`"));
     if items.is_empty() && matches!(body.value, NodeValue::List(_) | NodeValue::Null) {
         let message = format!("`{key}` is empty, so it demands nothing");

@@ -2,9 +2,10 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
-    Cap, Checker, Dependency, Effect, FeedbackProvider, FileCreated, Journal, Limit, Limits, Loops,
-    Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule, Redact, RequiredFile, Rule,
-    RuleScope, Rules, SequentialDependency, Shell, Speech, Tool, Trigger, UnknownTools,
+    Cap, Checker, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated, Journal, Limit,
+    Limits, Loops, Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule, Progress,
+    Redact, RequiredFile, Rule, RuleScope, Rules, SequentialDependency, Shell, Speech, Tool,
+    Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 use proptest::prelude::*;
@@ -58,6 +59,7 @@ completion:
     - command: { run: make check, timeout_seconds: 5 }
     - files: [report.md, { path: out//./results.json, min_bytes: 10, json: true, newer_than_start: true }]
     - any: [ files: [{ path: a, non_empty: true }], files: [/abs/b] ]
+    - clean: {}
 completion_cap: { blocks: 4, same: 2 }
 limits:
   steps: 100
@@ -65,6 +67,8 @@ limits:
   input_tokens: { max: 1000, soft: true }
   output_tokens: { max: 50, per: turn }
   total_tokens: null
+progress: { max_consecutive_failures: 4, exempt_phases: [plan], steps_per_iteration: 20 }
+dirty_bits: { tests: [./test.sh, 'just  ci'], builds: [bin/build], docs: [notes/, '*.rst', ./man/*.1] }
 deadline: { warning_threshold_seconds: 60 }
 feedback:
   - { deadline: {}, every_n_seconds: 30 }
@@ -158,6 +162,7 @@ fn full() -> Definition {
                 Checker::Files(vec![file("a", 1)]),
                 Checker::Files(vec![file("/abs/b", 0)]),
             ]),
+            Checker::Clean,
         ])),
         completion_cap: Cap { blocks: 4, same: 2 },
         limits: Limits {
@@ -168,6 +173,16 @@ fn full() -> Definition {
             total_tokens: None,
         },
         loops: Loops::default(),
+        progress: Some(Progress {
+            max_consecutive_failures: 4,
+            exempt_phases: texts(&["plan"]),
+            steps_per_iteration: 20,
+        }),
+        dirty_bits: DirtyBits {
+            tests: texts(&["./test.sh", "just ci"]),
+            builds: texts(&["bin/build"]),
+            docs: texts(&["notes/**", "**/*.rst", "man/*.1"]),
+        },
         feedback: feedback(),
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
@@ -375,7 +390,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
         ("loop: {}", "f:1:1: unknown key `loop` in the definition; did you mean `loops`?"),
         (
             "zzzzzz: 1",
-            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
         ),
         (
             "tools: { t: { knd: read } }",

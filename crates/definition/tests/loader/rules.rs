@@ -132,7 +132,7 @@ fn numbers(checker: &Checker, found: &mut Vec<(u16, String)>) {
         Checker::All(parts) | Checker::Any(parts) => {
             parts.iter().for_each(|part| numbers(part, found));
         }
-        Checker::Files(_) | Checker::Custom { .. } => {}
+        Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => {}
     }
 }
 

@@ -12,13 +12,14 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::dirty::clean::{self, Unclean};
 use super::limits::{Exhausted, exhausted_hard};
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::event::EventKind;
 use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
 use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
-use crate::verdict::{Class, Completion, Decision, Feedback, Severity};
+use crate::verdict::{Class, Completion, Decision, Feedback, SafetyEvent, SafetyKind, Severity};
 
 /// How many paths a message names.
 const PATHS_SHOWN: usize = 3;
@@ -55,6 +56,19 @@ pub enum Checker {
         /// Whether a person has said that it may run on their machine.
         trusted: bool,
     },
+    /// Changed code that was tested.
+    Clean,
+}
+
+impl Checker {
+    /// Whether it is about changed code, too.
+    pub fn wants_clean(&self) -> bool {
+        match self {
+            Self::Clean => true,
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::wants_clean),
+            Self::Files(_) | Self::Custom { .. } | Self::Command { .. } => false,
+        }
+    }
 }
 
 /// A file that must be there.
@@ -184,6 +198,7 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
     let same = turn.same >= cap.same && turn.last_block == Some((short(&text), look.state.epoch));
     match look.event.kind {
         EventKind::StopProposed { .. } if same || turn.blocks >= cap.blocks => {
+            log(look, problems, "continued_monitoring", answers);
             answers.completion = Some(Completion::Capped { rounds: turn.blocks, feedback: text });
         }
         EventKind::StopProposed { .. } => {
@@ -195,8 +210,10 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
                 decision: Decision::Deny,
                 message: text.clone(),
                 location: missing.first().cloned(),
-                correction: Some(problems.correction().to_string()),
+                correction: Some(problems.correction()),
             });
+            let holds = answers.violations.last().is_some_and(|violation| violation.enforced);
+            log(look, problems, if holds { "injected_test_prompt" } else { "observed" }, answers);
             answers.completion = Some(Completion::Incomplete { missing, feedback: text });
         }
         EventKind::OutputProposed { .. } => {
@@ -217,6 +234,18 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
     }
 }
 
+/// Changed code that nothing has tested goes into the safety log.
+fn log(look: Look<'_>, problems: &Problems, action: &str, answers: &mut Answers) {
+    if let Some(unclean) = &problems.unclean {
+        answers.safety.push(SafetyEvent {
+            timestamp: look.clock.now(),
+            kind: SafetyKind::DirtyBitViolation,
+            details: unclean.details(look.state),
+            action_taken: action.to_string(),
+        });
+    }
+}
+
 /// What a checker found.
 enum Found {
     Complete,
@@ -234,6 +263,8 @@ struct Problems {
     said: Vec<String>,
     /// Why nobody can say, where that is so.
     unsaid: Option<Unsaid>,
+    /// What is wrong with changed code.
+    unclean: Option<Unclean>,
 }
 
 /// Why a checker has no answer.
@@ -249,7 +280,10 @@ enum Unsaid {
 
 impl Problems {
     fn is_empty(&self) -> bool {
-        self.missing.is_empty() && self.wrong.is_empty() && self.said.is_empty()
+        self.missing.is_empty()
+            && self.wrong.is_empty()
+            && self.said.is_empty()
+            && self.unclean.is_none()
     }
 
     fn add(&mut self, mut other: Self) {
@@ -257,6 +291,7 @@ impl Problems {
         self.wrong.append(&mut other.wrong);
         self.said.append(&mut other.said);
         self.unsaid = self.unsaid.or(other.unsaid);
+        self.unclean = self.unclean.take().or(other.unclean);
     }
 
     fn paths(&self) -> Vec<String> {
@@ -269,25 +304,32 @@ impl Problems {
         } else if !self.wrong.is_empty() {
             ("task_incomplete", "wrong_files")
         } else {
-            match self.unsaid {
-                Some(Unsaid::Broken) => ("guard_fault", "checker_broken"),
-                Some(Unsaid::Running) => ("task_incomplete", "verification_running"),
-                Some(Unsaid::Untrusted) => ("task_incomplete", "untrusted_command"),
-                None => ("task_incomplete", "checker"),
+            match (self.unsaid, &self.unclean) {
+                (Some(Unsaid::Broken), _) => ("guard_fault", "checker_broken"),
+                (Some(Unsaid::Running), _) => ("task_incomplete", "verification_running"),
+                (Some(Unsaid::Untrusted), _) => ("task_incomplete", "untrusted_command"),
+                (None, Some(unclean)) if self.said.is_empty() => {
+                    ("task_incomplete", unclean.subtype())
+                }
+                (None, _) => ("task_incomplete", "checker"),
             }
         }
     }
 
     /// What to do about it.
-    fn correction(&self) -> &'static str {
-        match self.unsaid {
+    fn correction(&self) -> String {
+        let text = match self.unsaid {
             Some(Unsaid::Running) => "wait a moment, then stop again",
             Some(Unsaid::Untrusted) => "tell the person; nothing the agent does will help",
             Some(Unsaid::Broken) => {
                 "tell the person; they can mend it, or pass for a while with `jackline off --for 30m --why …`"
             }
-            None => "finish the task, then stop",
-        }
+            None => match self.unclean.as_ref().and_then(|unclean| unclean.command.as_ref()) {
+                Some(command) => return format!("run `{command}`, then stop"),
+                None => "finish the task, then stop",
+            },
+        };
+        text.to_string()
     }
 
     /// What the agent is told: at most three paths, and how many there are.
@@ -316,6 +358,7 @@ impl Problems {
             more => sentences.push(format!("{more} more files are not as required.")),
         }
         sentences.extend(self.said.iter().cloned());
+        sentences.extend(self.unclean.as_ref().map(Unclean::text));
         let text = sentences.join(" ");
         if text.is_empty() { DEFAULT_TEXT.to_string() } else { text }
     }
@@ -348,6 +391,7 @@ fn ask(checker: &Checker, look: Look<'_>, queries: &mut Queries) {
             verification::ask(*number, line, *timeout_seconds, look, queries);
         }
         Checker::Command { .. } => {}
+        Checker::Clean => clean::ask(look, queries),
         Checker::All(parts) | Checker::Any(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
             cheap.iter().for_each(|part| ask(part, look, queries));
@@ -369,7 +413,7 @@ fn ask(checker: &Checker, look: Look<'_>, queries: &mut Queries) {
 impl Checker {
     fn is_costly(&self) -> bool {
         match self {
-            Self::Files(_) => false,
+            Self::Files(_) | Self::Clean => false,
             Self::Custom { .. } | Self::Command { .. } => true,
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::is_costly),
         }
@@ -383,6 +427,7 @@ fn evaluate(checker: &Checker, look: Look<'_>) -> Found {
         Checker::Command { number, line, trusted, .. } => {
             verification::check(*number, line, *trusted, look)
         }
+        Checker::Clean => Problems { unclean: clean::check(look), ..Problems::default() },
         Checker::All(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
             let mut problems = failures(&cheap, look);

@@ -6,6 +6,7 @@
 
 pub(crate) mod completion;
 pub(crate) mod custom;
+pub(crate) mod dirty;
 pub(crate) mod effects;
 pub(crate) mod feedback;
 pub(crate) mod grants;
@@ -13,6 +14,7 @@ pub(crate) mod limits;
 pub(crate) mod loops;
 pub(crate) mod opaque;
 pub(crate) mod pause;
+pub(crate) mod progress;
 pub(crate) mod protected;
 pub(crate) mod protocol;
 pub(crate) mod reads;
@@ -75,14 +77,16 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 15] = [
+pub(crate) const GUARDS: [&dyn Guard; 17] = [
     &protocol::Protocol,
     &pause::Pause,
     &limits::LimitGuard,
+    &progress::ProgressGuard,
     &unknown::Unknown,
     &protected::Protected,
     &reads::ReadGuard,
     &sequential::Sequential,
+    &dirty::DirtyGuard,
     &effects::EffectGuard,
     &custom::Custom,
     &rules::RuleGuard,

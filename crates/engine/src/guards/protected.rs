@@ -6,7 +6,7 @@
 
 mod copies;
 mod names;
-mod paths;
+pub(crate) mod paths;
 mod program;
 mod ways;
 

@@ -122,7 +122,10 @@ fn control(look: Look<'_>, action: Action, answers: &mut Answers) {
         | Action::Reset
         | Action::Grant
         | Action::Refuse
-        | Action::ExpireConstraint => return,
+        | Action::ExpireConstraint
+        | Action::ClearBlocker
+        | Action::ResetFailures
+        | Action::SkipDirtyBits => return,
         Action::Resume if state.paused.is_some() => return,
         // The word is written down here; what switches the guard off is a fact.
         Action::Off if look.facts.is_off() => return,

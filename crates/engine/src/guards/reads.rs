@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use jackline_shell::{Access, Exit, Lines};
 
 use super::{Answers, Fold, Guard, Look, Objection};
-use crate::definition::{Definition, PolicyRule};
+use crate::definition::{Checker, Definition, PolicyRule};
 use crate::event::{EventKind, Status};
 use crate::facts::{FileFact, FileKind, Queries, Query, Wants};
 use crate::id::ActorId;
@@ -121,11 +121,13 @@ impl Guard for ReadGuard {
 /// Whether the definition needs to know what was read: for this policy, and to
 /// see whether an opaque program changed what a check was about.
 pub(crate) fn tracks(definition: &Definition) -> bool {
-    definition.policies.iter().any(|policy| match &policy.rule {
-        PolicyRule::ReadBeforeWrite { .. } => true,
-        PolicyRule::SequentialDependency(rule) => rule.has_fresh(),
-        PolicyRule::Custom { .. } => false,
-    })
+    let wants_clean = definition.completion.as_ref().is_some_and(Checker::wants_clean);
+    wants_clean
+        || definition.policies.iter().any(|policy| match &policy.rule {
+            PolicyRule::ReadBeforeWrite { .. } => true,
+            PolicyRule::SequentialDependency(rule) => rule.has_fresh(),
+            PolicyRule::Custom { .. } => false,
+        })
 }
 
 /// Whether a policy governs the call, and whether one of them is about removing
@@ -304,7 +306,7 @@ pub(crate) fn changes(proposal: &Proposal<'_>) -> Changes {
 }
 
 /// Whether touching this changes the workspace, and not as a declared check does.
-fn counts(proposal: &Proposal<'_>, touch: &Touch) -> bool {
+pub(crate) fn counts(proposal: &Proposal<'_>, touch: &Touch) -> bool {
     let inside = match &touch.target {
         Target::At(path) | Target::Pattern(path) => !path.starts_with('/'),
         Target::Repository(_) | Target::Unknown(_) => true,

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
+use crate::guards::dirty::Bits;
 use crate::guards::loops::Opened;
 use crate::id::{ActorId, CallId};
 use crate::state::Part;
@@ -53,6 +54,8 @@ pub(crate) struct Call {
     pub(crate) carried: Vec<(u16, String)>,
     /// What its result will be compared by.
     pub(crate) opened: Opened,
+    /// What it changes and checks.
+    pub(crate) bits: Bits,
 }
 
 /// A tool that a call runs, and that succeeded if the call does.
@@ -237,6 +240,7 @@ mod tests {
                 batch: 0,
                 shown: String::new(),
             },
+            bits: Bits::default(),
         }
     }
 

@@ -33,10 +33,12 @@ pub(crate) use watched::Watched;
 
 use crate::guards::completion::verification::Runs;
 use crate::guards::custom::CustomState;
+use crate::guards::dirty::Dirty;
 use crate::guards::effects::Effects;
 use crate::guards::feedback::{Cadence, Past};
 use crate::guards::limits::Spent;
 use crate::guards::loops::Findings;
+use crate::guards::progress::ProgressState;
 use crate::guards::sequential::Earned;
 use crate::id::{AttemptId, CallId};
 use crate::time::Timestamp;
@@ -85,6 +87,8 @@ pub(crate) struct State {
     pub(crate) asks: Asks,
     pub(crate) overrides: Overrides,
     pub(crate) findings: Findings,
+    pub(crate) dirty: Dirty,
+    pub(crate) progress: ProgressState,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,

@@ -7,7 +7,10 @@ use serde::Serialize;
 
 use super::overrides::Override;
 use super::{Invocations, Phase, State, UsageTotals};
+use crate::definition::Definition;
+use crate::guards::dirty::DirtySummary;
 use crate::guards::loops::{self, LoopsSummary};
+use crate::guards::progress::ProgressSummary;
 use crate::id::{ActorId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{Constraint, Stop};
@@ -57,6 +60,10 @@ pub struct Summary {
     pub constraints: Vec<Constraint>,
     /// Who goes in circles.
     pub loops: LoopsSummary,
+    /// Whether code was changed, and tested since.
+    pub dirty_bits: DirtySummary,
+    /// How iterations went.
+    pub progress: ProgressSummary,
 }
 
 /// A call that waits for a person.
@@ -93,7 +100,7 @@ pub struct TurnSummary {
 }
 
 impl State {
-    pub(crate) fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self, definition: &Definition) -> Summary {
         let (phase, stop) = match &self.phase {
             Phase::New | Phase::Running if self.paused.is_some() => ("paused", None),
             Phase::New => ("new", None),
@@ -136,6 +143,8 @@ impl State {
                 .chain(self.overrides.in_force(self.clock.now(), self.epoch).map(Override::show))
                 .collect(),
             loops: loops::summary(self),
+            dirty_bits: self.dirty.summary(),
+            progress: self.progress.summary(definition),
         }
     }
 }

@@ -1,0 +1,277 @@
+//! Dirty bits: whether code was changed, and whether tests have seen it since.
+//!
+//! They are set from what calls do, never from what the agent says. A run of the
+//! tests counts for the code as it was when the run *began*, and nothing but
+//! proof counts as passing.
+
+pub(crate) mod clean;
+mod paths;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Answers, Fold, Guard, Look};
+use crate::checks::{self, Check, What};
+use crate::definition::Definition;
+use crate::event::{Action, EventKind, Status};
+use crate::observe::{BuildOutcome, ObservedResult, TestVerdict};
+use crate::proposal::Proposal;
+use crate::state::{Call, Changes, State};
+
+/// What the definition adds to the commands and files that everybody knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirtyBits {
+    /// Commands and tools that test.
+    pub tests: Vec<String>,
+    /// Commands and tools that build.
+    pub builds: Vec<String>,
+    /// Patterns of files that are documentation.
+    pub docs: Vec<String>,
+}
+
+/// What is remembered of changes and tests.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Dirty {
+    /// The epoch that the last change of code made.
+    code: Option<u64>,
+    docs: bool,
+    tested: Option<Tested>,
+    /// The epoch in which a person said that it is good as it is.
+    skipped: Option<u64>,
+    /// How the tests were run last.
+    command: Option<String>,
+}
+
+/// The latest run of the tests that says something.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Tested {
+    /// The epoch that it saw.
+    epoch: u64,
+    passing: Passing,
+}
+
+/// Whether tests pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Passing {
+    Yes,
+    Unknown,
+    No,
+}
+
+/// What a call does that matters here, kept until it comes back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Bits {
+    /// Whether it changes code.
+    pub(crate) code: bool,
+    /// Whether it changes documentation.
+    pub(crate) docs: bool,
+    pub(crate) checks: Vec<Check>,
+    /// Whether its tests run after everything that it changes.
+    after: bool,
+}
+
+/// The bits, for people and for the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DirtySummary {
+    /// Whether code was changed.
+    pub code_modified: bool,
+    /// Whether tests were run since.
+    pub tests_run: bool,
+    /// Whether they passed: `yes`, `no` or `unknown`.
+    pub tests_passing: &'static str,
+    /// Whether documentation was changed.
+    pub docs_updated: bool,
+    /// Whether a person said that the code is good without tests.
+    pub skipped: bool,
+}
+
+impl Bits {
+    /// What a call does.
+    pub(crate) fn of(definition: &Definition, proposal: &Proposal<'_>) -> Self {
+        let found = checks::found(definition, proposal);
+        let (code, docs) = paths::changed(definition, proposal, &found);
+        let after = paths::checks_last(proposal, &found);
+        Self { code, docs, checks: found.into_iter().map(|found| found.check).collect(), after }
+    }
+}
+
+impl Passing {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Dirty {
+    /// Remembers a change that made an epoch.
+    pub(crate) fn changed(&mut self, code: bool, docs: bool, epoch: u64) {
+        if code {
+            self.code = Some(epoch);
+        }
+        self.docs |= docs;
+    }
+
+    /// Forgets what was earned; what was done to the workspace stays.
+    pub(crate) fn reset(&mut self) {
+        self.tested = None;
+        self.skipped = None;
+    }
+
+    /// How the tests of the code as it is ended; none where none were run.
+    fn tested(&self) -> Option<Passing> {
+        let fresh = |tested: &Tested| self.code.is_none_or(|code| tested.epoch >= code);
+        self.tested.filter(fresh).map(|tested| tested.passing)
+    }
+
+    fn is_skipped(&self) -> bool {
+        self.skipped.is_some_and(|skipped| self.code.is_none_or(|code| skipped >= code))
+    }
+
+    fn saw_tests(&mut self, epoch: u64, passing: Passing) {
+        let known = self.tested.filter(|known| known.epoch >= self.code.unwrap_or(0));
+        let kept = match known {
+            // Two runs may come back in either order; the later epoch stands.
+            Some(known) if known.epoch > epoch => return,
+            // A run that nobody can tell anything of takes nothing back.
+            Some(known) if passing == Passing::Unknown => known.passing,
+            _ => passing,
+        };
+        self.tested = Some(Tested { epoch, passing: kept });
+    }
+
+    /// The bits as they are.
+    pub(crate) fn summary(&self) -> DirtySummary {
+        let tested = self.tested();
+        DirtySummary {
+            code_modified: self.code.is_some(),
+            tests_run: tested.is_some(),
+            tests_passing: tested.unwrap_or(Passing::Unknown).word(),
+            docs_updated: self.docs,
+            skipped: self.is_skipped(),
+        }
+    }
+}
+
+/// How a call came to its end, as far as that says something of its commands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Succeeded,
+    Failed,
+    /// It was ended, or died.
+    Broken,
+}
+
+impl End {
+    fn of(status: Status, exit_code: Option<i64>) -> Option<Self> {
+        match (status, exit_code) {
+            // It did not run, or nobody knows how far.
+            (Status::Cancelled, _) => None,
+            (Status::Timeout | Status::Crashed, _) => Some(Self::Broken),
+            (Status::Ok, None | Some(0)) => Some(Self::Succeeded),
+            (Status::Ok | Status::Error, _) => Some(Self::Failed),
+        }
+    }
+}
+
+pub(crate) struct DirtyGuard;
+
+impl Guard for DirtyGuard {
+    /// The completion check asks, not this guard.
+    fn decide(&self, _look: Look<'_>, _answers: &mut Answers) {}
+
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        let record = fold.record;
+        match &record.event.kind {
+            EventKind::ToolProposed { .. } if record.verdict.lets_run() => {
+                let Some(proposal) = fold.proposal else { return };
+                let found = checks::found(fold.definition, proposal);
+                if let Some(command) = checks::test_command(proposal, &found) {
+                    state.dirty.command = Some(command);
+                }
+            }
+            EventKind::ToolFinished { status, exit_code, background, .. } => {
+                // The call is still open here: it is closed after the guards
+                // have seen it.
+                let key = record.key(fold.definition);
+                let Some(call) = state.in_flight.find_mut(key) else { return };
+                if call.changes == Changes::Perhaps && call.changed {
+                    (call.bits.code, call.bits.docs) = paths::seen(fold);
+                }
+                let call = call.clone();
+                if let Some(end) = End::of(*status, *exit_code)
+                    && !background
+                {
+                    finished(state, &call, end, record.facts.observed.result.as_ref());
+                }
+            }
+            // A control that was refused changes nothing.
+            EventKind::Control { action: Action::SkipDirtyBits, .. }
+                if record.verdict.lets_run() =>
+            {
+                state.dirty.skipped = Some(state.epoch);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the end of a call says of its checks.
+fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedResult>) {
+    // What the call itself changed before it tested, the tests have seen, unless
+    // somebody else changed something meanwhile.
+    let own = call.bits.after && call.mutates() && call.epoch == state.epoch;
+    let epoch = call.epoch + u64::from(own);
+    let summary = result.and_then(|result| result.tests.as_ref());
+    let of = |what: What| call.bits.checks.iter().filter(move |check| check.what == what);
+    let known = |check: &&Check| ran(**check, end, summary.is_some());
+    let tests = of(What::Test).filter(known).map(|check| {
+        let said = match summary.map(|summary| summary.verdict()) {
+            Some(TestVerdict::Passing) if end != End::Broken => Passing::Yes,
+            Some(TestVerdict::Failing) => Passing::No,
+            _ => Passing::Unknown,
+        };
+        match proof(*check, end) {
+            Some(true) => Passing::Yes,
+            Some(false) => Passing::No,
+            None => said,
+        }
+    });
+    // Of several, the worst counts.
+    if let Some(passing) = tests.max() {
+        state.dirty.saw_tests(epoch, passing);
+        let failing = summary.map(|summary| summary.failed);
+        state.progress.saw_tests(passing, failing, epoch);
+    }
+    let built = of(What::Build).filter_map(|check| proof(*check, end)).min();
+    let said = result.and_then(|result| result.build).map(|built| built == BuildOutcome::Ok);
+    if let Some(ok) = built.or(said) {
+        state.progress.saw_build(ok);
+    }
+    if of(What::Docs).any(|check| proof(*check, end) == Some(true)) {
+        state.dirty.docs = true;
+    }
+    if end != End::Succeeded
+        && let Some(result) = result.filter(|result| result.bytes > 0)
+    {
+        state.progress.saw_error(result.digest);
+    }
+}
+
+/// Whether a check succeeded, where the end of its call proves it.
+fn proof(check: Check, end: End) -> Option<bool> {
+    match end {
+        End::Succeeded if check.proven => Some(true),
+        End::Failed if check.refuted => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a check ran at all.
+fn ran(check: Check, end: End, spoke: bool) -> bool {
+    check.certain || spoke || proof(check, end).is_some()
+}
