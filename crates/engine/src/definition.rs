@@ -16,11 +16,13 @@ use crate::tool::Kind;
 const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
+pub use crate::guards::context::Context;
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
 pub use crate::guards::limits::{Limit, Limits, Per};
 pub use crate::guards::loops::{Cycle, Errors, Graded, Loops, Profile, Strict};
 pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
+pub use crate::models::{Models, Price};
 
 /// The guardrails of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +52,10 @@ pub struct Definition {
     pub limits: Limits,
     /// What is done about repetition.
     pub loops: Loops,
+    /// What is done about a context that fills up; none where nothing is.
+    pub context: Option<Context>,
+    /// What models cost and hold, where something asks for it.
+    pub models: Models,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -75,6 +81,8 @@ impl Default for Definition {
             completion_cap: Cap::default(),
             limits: Limits::default(),
             loops: Loops::default(),
+            context: None,
+            models: Models::default(),
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),

@@ -21,6 +21,7 @@ mod guards;
 mod id;
 pub mod json;
 mod lifecycle;
+pub mod models;
 mod nearest;
 mod observe;
 mod path;
@@ -58,7 +59,8 @@ pub use place::Place;
 pub use proposal::PATH_KEYS;
 pub use session::{Record, Session, StateError};
 pub use state::{
-    Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals, Waiting,
+    BudgetSummary, ContextSummary, Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary,
+    TurnSummary, UsageTotals, Waiting,
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::Kind;
@@ -76,4 +78,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bumped by any change that can alter a verdict, and then marked ★ in the
 /// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 3;
+pub const SEMANTICS: u32 = 4;

@@ -103,7 +103,7 @@ impl Session {
 
     /// The state in words for people.
     pub fn summary(&self) -> Summary {
-        self.state.summary()
+        self.state.summary(&self.definition)
     }
 
     /// The facts that a decision on `event` still lacks. Ask until it is empty.
@@ -381,7 +381,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (3, "7544cfe49b9a3110e7911cbb9324d2dbb6b897a810136bf9d3a91937bc88f195")
+            (3, "1499ba77809bb5c0472d965839de45adb50590b8424914610824e08ec102af4c")
         );
     }
 

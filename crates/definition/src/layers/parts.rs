@@ -2,8 +2,8 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Notifier, Opaque, Policy, Redact,
-    Rule, Shell, Tool, UnknownTools,
+    Cap, Checker, Context, Definition, FeedbackProvider, Journal, Limit, Models, Notifier, Opaque,
+    Policy, Price, Redact, Rule, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -39,6 +39,14 @@ pub(super) struct Parts {
     pub(super) cap: Option<Said<Cap>>,
     /// By dimension.
     pub(super) limits: Vec<(&'static str, Option<Said<Limit>>)>,
+    pub(super) iterations_extension: Said<u64>,
+    /// By tool.
+    pub(super) tool_calls: Vec<(String, Said<Limit>)>,
+    pub(super) context: Option<Said<Context>>,
+    pub(super) prices: Vec<Said<Price>>,
+    /// The built-in tables; what is the same in all layers that have them.
+    pub(super) dated: String,
+    pub(super) windows: Vec<(String, u64)>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -66,6 +74,8 @@ impl Parts {
             completion_cap,
             limits,
             loops: _,
+            context,
+            models: Models { dated, prices, windows },
             feedback,
             feedback_bytes_max,
             notify,
@@ -75,6 +85,8 @@ impl Parts {
         let completion: Vec<_> =
             completion.into_iter().map(|checker| with_trust(checker, runs)).collect();
         let has_cap = !completion.is_empty() || completion_cap != Cap::default();
+        let iterations_extension = limits.iterations_extension;
+        let tool_calls = limits.tool_calls.iter().cloned();
         let said_limit = |limit: Option<Limit>| limit.map(|what| Said { what, by });
         Self {
             name: Said { what: (name != Definition::default().name).then_some(name), by },
@@ -91,6 +103,12 @@ impl Parts {
             completion: all(completion, by),
             cap: has_cap.then_some(Said { what: completion_cap, by }),
             limits: words::limits(&limits).map(|(key, limit)| (key, said_limit(limit))).into(),
+            iterations_extension: Said { what: iterations_extension, by },
+            tool_calls: tool_calls.map(|(tool, what)| (tool, Said { what, by })).collect(),
+            context: context.map(|what| Said { what, by }),
+            prices: all(prices, by),
+            dated,
+            windows,
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),
@@ -110,6 +128,8 @@ fn governs(definition: &Definition) -> bool {
     !definition.policies.is_empty()
         || definition.completion.is_some()
         || words::limits(&definition.limits).iter().any(|(_, limit)| limit.is_some())
+        || !definition.limits.tool_calls.is_empty()
+        || definition.context.is_some()
         || definition.unknown_tools == UnknownTools::Deny
         || definition.shell.opaque != Opaque::Allow
         || definition.tools.iter().any(|tool| !tool.idempotent)

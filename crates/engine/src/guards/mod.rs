@@ -5,6 +5,7 @@
 //! its slice of the state. Adding one is a file here and a line in [`GUARDS`].
 
 pub(crate) mod completion;
+pub(crate) mod context;
 pub(crate) mod custom;
 pub(crate) mod effects;
 pub(crate) mod feedback;
@@ -75,9 +76,11 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 14] = [
+pub(crate) const GUARDS: [&dyn Guard; 15] = [
     &protocol::Protocol,
     &pause::Pause,
+    // Before the limits, which count the usage it looks at.
+    &context::ContextGuard,
     &limits::LimitGuard,
     &unknown::Unknown,
     &protected::Protected,
@@ -133,6 +136,11 @@ impl Answers {
             stop: None,
             safety: Vec::new(),
         }
+    }
+
+    /// Whether what a guard says by the definition's mode holds.
+    pub(crate) fn enforces(&self) -> bool {
+        self.mode == Mode::Enforce && !self.off
     }
 
     /// Adds an objection that holds unless the definition only observes.

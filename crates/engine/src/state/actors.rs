@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::guards::context::Fill;
 use crate::id::ActorId;
 
 /// How many actors are kept; `main` always is.
@@ -19,6 +20,7 @@ pub(crate) struct Actor {
     pub(crate) id: ActorId,
     pub(crate) last_seq: u64,
     pub(crate) calls: u64,
+    pub(crate) fill: Fill,
 }
 
 impl Actors {
@@ -35,11 +37,28 @@ impl Actors {
                     .map(|(at, _)| at);
                 oldest.map(|at| self.0.swap_remove(at));
             }
-            self.0.push(Actor { id: id.clone(), last_seq: seq, calls: 0 });
+            self.0.push(Actor { id: id.clone(), last_seq: seq, calls: 0, fill: Fill::default() });
         }
         let actor = self.0.iter_mut().find(|actor| actor.id == *id)?;
         actor.last_seq = seq;
         Some(actor)
+    }
+
+    /// How full an actor's context is.
+    pub(crate) fn fill(&self, id: &ActorId) -> Fill {
+        let known = self.0.iter().find(|actor| actor.id == *id);
+        known.map_or_else(Fill::default, |actor| actor.fill.clone())
+    }
+
+    pub(crate) fn set_fill(&mut self, id: &ActorId, fill: Fill) {
+        if let Some(actor) = self.0.iter_mut().find(|actor| actor.id == *id) {
+            actor.fill = fill;
+        }
+    }
+
+    /// Forgets what compactions came to.
+    pub(crate) fn reset_fills(&mut self) {
+        self.0.iter_mut().for_each(|actor| actor.fill.reset());
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Actor> {
