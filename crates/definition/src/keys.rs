@@ -48,6 +48,8 @@ pub(crate) enum Takes {
     Flag,
     /// A whole number in a range.
     Count(u64, u64),
+    /// An amount of dollars, with up to six decimals.
+    Usd,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A list with at least so many items, each of this kind.

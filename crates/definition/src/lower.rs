@@ -1,7 +1,9 @@
 //! From the tree to the definition that the engine runs on.
 
 pub(crate) mod completion;
+mod context;
 pub(crate) mod feedback;
+mod limits;
 mod loops;
 pub(crate) mod modes;
 pub(crate) mod policies;
@@ -10,7 +12,7 @@ mod rules;
 mod tools;
 
 use jackline_engine::definition::{
-    Journal, Limit, Limits, Notifier, Occasion, Opaque, Per, Redact, Rules, Shell, UnknownTools,
+    Journal, Notifier, Occasion, Opaque, Redact, Rules, Shell, UnknownTools,
 };
 use jackline_engine::{Definition, Mode, canonical};
 
@@ -77,7 +79,6 @@ pub(crate) fn lower(
             "protected" => definition.protected = protected(node, reader),
             "completion" => definition.completion = completion::lower(node, reader),
             "completion_cap" => completion::lower_cap(node, &mut definition.completion_cap, reader),
-            "limits" => definition.limits = limits(node, reader),
             "loops" => {
                 let (loops, mode) = loops::lower(node, reader);
                 definition.loops = loops;
@@ -85,6 +86,10 @@ pub(crate) fn lower(
             }
             "progress" => definition.progress = Some(progress::lower(node, reader)),
             "dirty_bits" => definition.dirty_bits = progress::lower_bits(node, reader),
+            "limits" => waiting.limits = Some(node),
+            "iterations_extension" => waiting.iterations_extension = Some(node),
+            "prices" => waiting.prices = Some(node),
+            "context" => definition.context = context::lower(node, reader),
             "feedback" => waiting.feedback = Some(node),
             "feedback_bytes_max" => {
                 if let Some(bytes) = reader.count(node, "`feedback_bytes_max`") {
@@ -110,6 +115,9 @@ struct Waiting<'n> {
     rules: Option<&'n Node>,
     packs: Option<&'n Node>,
     modes: Vec<NamedMode<'n>>,
+    limits: Option<&'n Node>,
+    iterations_extension: Option<&'n Node>,
+    prices: Option<&'n Node>,
     feedback: Option<&'n Node>,
     deadline: Option<&'n Node>,
     /// The mode that `loops` gives, where there is a `loops`.
@@ -143,6 +151,7 @@ fn finish(
     } else {
         UnknownTools::Allow
     });
+    lower_limits(waiting, &mut definition, &tools, reader);
     definition.tools = tools.to_list();
     let mut rules = waiting.rules.map_or_else(Vec::new, |node| rules::lower(node, &tools, reader));
     let mut idle =
@@ -151,6 +160,31 @@ fn finish(
     definition.rules = Rules::new(rules.iter().map(|lowered| lowered.rule.clone()).collect());
     let modes = waiting.modes.iter().map(|named| (named.name.to_owned(), named.mode)).collect();
     Lowered { definition, tools, rules, idle, modes }
+}
+
+/// Limits name tools; and the table of models is only carried along where a
+/// limit on cost, prices or the context gate ask for it.
+fn lower_limits(
+    waiting: &Waiting<'_>,
+    definition: &mut Definition,
+    tools: &Tools,
+    reader: &mut Reader<'_>,
+) {
+    if let Some(node) = waiting.limits {
+        definition.limits = limits::lower(node, tools, reader);
+    }
+    if let Some(node) = waiting.iterations_extension
+        && let Some(more) = reader.count(node, "`iterations_extension`")
+    {
+        definition.limits.iterations_extension = more;
+        if more == 0 {
+            reader.complain(node.at, "`iterations_extension` can't be 0");
+        }
+    }
+    let own = waiting.prices.map(|node| limits::prices(node, reader));
+    if own.is_some() || definition.limits.cost_usd.is_some() || definition.context.is_some() {
+        definition.models = limits::models(own.unwrap_or_default());
+    }
 }
 
 fn name(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
@@ -166,50 +200,6 @@ fn name(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
         reader.complain_hint(node.at, message, "write it as namespace/key, such as acme/coder");
     }
     fits.then(|| text.to_owned())
-}
-
-fn limits(node: &Node, reader: &mut Reader<'_>) -> Limits {
-    let mut limits = Limits::default();
-    for (key, node) in reader.fields(node, &keys::LIMITS) {
-        let slot = match key {
-            "steps" => &mut limits.steps,
-            "wall_seconds" => &mut limits.wall_seconds,
-            "input_tokens" => &mut limits.input_tokens,
-            "output_tokens" => &mut limits.output_tokens,
-            _ => &mut limits.total_tokens,
-        };
-        *slot = limit(key, node, reader);
-    }
-    limits
-}
-
-fn limit(key: &str, node: &Node, reader: &mut Reader<'_>) -> Option<Limit> {
-    if node.value == NodeValue::Null {
-        return None;
-    }
-    if let NodeValue::Map(_) = node.value {
-        let (mut max, mut soft, mut per) = (None, false, Per::Session);
-        let mut given = false;
-        for (key, node) in reader.fields(node, &keys::LIMIT) {
-            match key {
-                "max" => {
-                    given = true;
-                    max = reader.count(node, "`max`");
-                }
-                "soft" => soft = reader.flag(node, "`soft`").unwrap_or(soft),
-                _ => {
-                    let words = [("session", Per::Session), ("turn", Per::Turn)];
-                    per = reader.word(node, "`per`", &words).unwrap_or(per);
-                }
-            }
-        }
-        if !given {
-            reader.complain(node.at, format!("`limits.{key}` has no `max`"));
-        }
-        return max.map(|max| Limit { max, soft, per });
-    }
-    let max = reader.count(node, &format!("`limits.{key}`"))?;
-    Some(Limit { max, soft: false, per: Per::Session })
 }
 
 /// How a person is told; none where nothing would tell them.

@@ -28,7 +28,7 @@ enum Place {
 impl Place {
     fn below(self, key: &str) -> Self {
         match (self, key) {
-            (Self::Root, "limits") => Self::Limits,
+            (Self::Root, "limits") | (Self::Limits, "tool_calls") => Self::Limits,
             (Self::Limits, _) => Self::Limit,
             _ => Self::Elsewhere,
         }

@@ -176,6 +176,26 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Dollars, with up to six decimals, in millionths.
+    pub(crate) fn usd(&mut self, node: &Node, what: &str) -> Option<u64> {
+        let text = match &node.value {
+            NodeValue::Integer(number) => number.to_string(),
+            NodeValue::Text(text) => text.clone(),
+            _ => {
+                self.wrong(node, what, "an amount of dollars");
+                return None;
+            }
+        };
+        let micros = parse_usd(&text);
+        if micros.is_none() {
+            let text: String = text.chars().take(40).collect();
+            let message = format!("{what} can't be `{text}`");
+            let hint = "amounts from 0 with up to six decimals are accepted, such as 2.50";
+            self.complain_hint(node.at, message, hint);
+        }
+        micros
+    }
+
     pub(crate) fn word<T: Copy>(
         &mut self,
         node: &Node,
@@ -194,7 +214,46 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Millionths of a dollar.
+fn parse_usd(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(decimals) || decimals.len() > 6 {
+        return None;
+    }
+    let rest: u64 = format!("{decimals:0<6}").parse().ok()?;
+    let micros = whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(rest)?;
+    i64::try_from(micros).is_ok().then_some(micros)
+}
+
 /// "`a`, `b`", for messages.
 pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_usd;
+
+    #[test]
+    fn dollars_are_read_without_a_float() {
+        for (text, micros) in [
+            ("0", Some(0)),
+            ("2", Some(2_000_000)),
+            ("2.5", Some(2_500_000)),
+            ("2.50", Some(2_500_000)),
+            ("0.000001", Some(1)),
+            ("0.0000001", None),
+            ("9223372036854.775807", Some(9_223_372_036_854_775_807)),
+            ("9223372036854.775808", None),
+            ("-1", None),
+            ("1e3", None),
+            (".5", None),
+            ("5.", None),
+            ("1,5", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_usd(text), micros, "{text}");
+        }
+    }
 }

@@ -90,6 +90,7 @@ fn words(takes: &Takes) -> String {
         Takes::Count(min, max) if min == max => format!("`{min}`"),
         Takes::Count(0, _) => "a whole number".to_owned(),
         Takes::Count(min, _) => format!("a whole number from {min}"),
+        Takes::Usd => "an amount of dollars".to_owned(),
         Takes::Word(words) => {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
         }

@@ -59,6 +59,10 @@ fn value(takes: &Takes) -> Value {
         Takes::Form(pattern, _) => json!({ "type": "string", "pattern": pattern }),
         Takes::Flag => json!({ "type": "boolean" }),
         Takes::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        // Decimals reach our own reader as text, and an editor's as numbers.
+        Takes::Usd => {
+            json!({ "type": ["number", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]{1,6})?$" })
+        }
         Takes::Word(words) => json!({ "enum": words }),
         Takes::List(0, of) => json!({ "type": ["array", "null"], "items": value(of) }),
         Takes::List(min, of) => json!({ "type": "array", "items": value(of), "minItems": min }),

@@ -1,9 +1,11 @@
 //! A lowered definition in words for people, one line a demand.
 
 use jackline_engine::definition::{
-    Cap, Checker, Effect, FeedbackProvider, Graded, Limit, Limits, Loops, Notifier, Opaque, Per,
-    PolicyRule, Profile, Progress, Redact, Rule, RuleScope, Speech, Strict, Tool, UnknownTools,
+    Cap, Checker, Context, Effect, FeedbackProvider, Graded, Limit, Limits, Loops, Notifier,
+    Opaque, Per, PolicyRule, Price, Profile, Progress, Redact, Rule, RuleScope, Speech, Strict,
+    Tool, UnknownTools,
 };
+use jackline_engine::models::usd;
 use jackline_engine::{Kind, Mode};
 
 /// How much of a text is quoted.
@@ -128,14 +130,26 @@ pub fn progress(progress: &Progress) -> String {
 }
 
 /// Every dimension by the key that limits it.
-pub fn limits(limits: &Limits) -> [(&'static str, Option<Limit>); 5] {
-    let Limits { steps, wall_seconds, input_tokens, output_tokens, total_tokens } = limits;
+pub fn limits(limits: &Limits) -> [(&'static str, Option<Limit>); 7] {
+    let Limits {
+        steps,
+        wall_seconds,
+        cost_usd,
+        input_tokens,
+        output_tokens,
+        total_tokens,
+        iterations,
+        iterations_extension: _,
+        tool_calls: _,
+    } = limits;
     [
         ("steps", *steps),
         ("wall_seconds", *wall_seconds),
+        ("cost_usd", *cost_usd),
         ("input_tokens", *input_tokens),
         ("output_tokens", *output_tokens),
         ("total_tokens", *total_tokens),
+        ("iterations", *iterations),
     ]
 }
 
@@ -146,7 +160,28 @@ pub fn limit(dimension: &str, limit: Limit) -> String {
         Per::Session => "session",
         Per::Turn => "turn",
     };
+    if dimension == "cost_usd" {
+        return format!("at most {} USD a {per}{soft}", usd(limit.max));
+    }
     format!("at most {} {} a {per}{soft}", limit.max, dimension.replace('_', " "))
+}
+
+/// How often a tool may be called.
+pub fn tool_limit(tool: &str, limit: Limit) -> String {
+    self::limit(&format!("calls of `{tool}`"), limit)
+}
+
+/// What a model costs.
+pub fn price(price: &Price) -> String {
+    let Price { model, input, output, .. } = price;
+    format!("`{model}` costs {} USD read and {} USD written", usd(*input), usd(*output))
+}
+
+/// From which fill of the context on something is done.
+pub fn context(context: Context) -> String {
+    let Context { window, warn, compact, block, .. } = context;
+    let window = window.map_or_else(String::new, |window| format!(" of {window} tokens"));
+    format!("warn at {warn} %, compact at {compact} %, block at {block} %{window}")
 }
 
 /// What the agent is told, and when.

@@ -16,6 +16,7 @@ use crate::tool::Kind;
 const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
+pub use crate::guards::context::Context;
 pub use crate::guards::dirty::DirtyBits;
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
 pub use crate::guards::limits::{Limit, Limits, Per};
@@ -25,6 +26,7 @@ pub use crate::guards::loops::{
 pub use crate::guards::progress::Progress;
 pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
+pub use crate::models::{Models, Price};
 
 /// The guardrails of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +60,10 @@ pub struct Definition {
     pub progress: Option<Progress>,
     /// What counts as a test, a build and documentation, besides what everybody knows.
     pub dirty_bits: DirtyBits,
+    /// What is done about a context that fills up; none where nothing is.
+    pub context: Option<Context>,
+    /// What models cost and hold, where something asks for it.
+    pub models: Models,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -85,6 +91,8 @@ impl Default for Definition {
             loops: Loops::default(),
             progress: None,
             dirty_bits: DirtyBits::default(),
+            context: None,
+            models: Models::default(),
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),

@@ -22,6 +22,7 @@ mod guards;
 mod id;
 pub mod json;
 mod lifecycle;
+pub mod models;
 mod nearest;
 mod observe;
 mod path;
@@ -65,7 +66,8 @@ pub use place::Place;
 pub use proposal::PATH_KEYS;
 pub use session::{Record, Session, StateError};
 pub use state::{
-    Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals, Waiting,
+    BudgetSummary, ContextSummary, Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary,
+    TurnSummary, UsageTotals, Waiting,
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::Kind;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
 use crate::guards::dirty::Bits;
-use crate::guards::limits::exhausted_hard;
+use crate::guards::limits::{exhausted_hard, iterations};
 use crate::guards::{Answers, Fold, Look, custom, feedback, loops, protocol, reads};
 use crate::id::ActorId;
 use crate::proposal::{Proposal, Recognised};
@@ -81,7 +81,7 @@ pub(crate) fn begin(state: &mut State, record: &Record<'_>) {
         EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
             state.turn = state.turn.next();
             state.usage.turn = UsageTotals::default();
-            state.spent.begin_turn(elapsed_ms);
+            state.spent.begin_turn(elapsed_ms, iterations::ended(state));
             state.paused = None;
         }
         kind if kind.is_of_turn() => {
@@ -310,7 +310,8 @@ fn reset(definition: &Definition, state: &mut State) {
     state.paused = None;
     state.deadline = None;
     state.turn = state.turn.next();
-    state.spent.reset(state.clock.elapsed_ms());
+    state.spent.reset(state.clock.elapsed_ms(), iterations::ended(state));
+    state.actors.reset_fills();
     state.usage.reset(state.turn.number);
     state.policies = initial_policies(definition);
     state.reads.clear();

@@ -5,7 +5,11 @@ use std::path::Path;
 use anstyle::AnsiColor;
 use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
-use jackline_engine::{Constraint, ConstraintKind, DirtySummary, ProgressSummary, Summary};
+use jackline_engine::models::usd;
+use jackline_engine::{
+    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, ProgressSummary,
+    Summary,
+};
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{Found, Off, agent_above, ask_code, inspect, now, off_now};
 use serde_json::json;
@@ -189,6 +193,12 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
         let used = of(tokens, turn.usage.total(), definition.limits.total_tokens);
         row("tokens", format!("{used} {split}"));
     }
+    for budget in summary.budgets.iter().filter(|it| !ABOVE.contains(&it.dimension.as_str())) {
+        row("limit", spent(budget));
+    }
+    for context in &summary.context {
+        row("context", filled(context));
+    }
     let calls = &summary.invocations;
     let ended = [
         ("ok", calls.ok),
@@ -314,6 +324,48 @@ pub(super) fn effect(constraint: &Constraint) -> String {
         ConstraintKind::WidenRetrieval => "the next search has to be another",
     };
     format!("{what}: {}", plain(&constraint.reason, 120))
+}
+
+/// Limits that have lines of their own.
+const ABOVE: [&str; 2] = ["steps", "total_tokens"];
+
+/// What was used of a limit, and what is not counted.
+fn spent(budget: &BudgetSummary) -> String {
+    let BudgetSummary { dimension, used, max, per, soft, unpriced } = budget;
+    let per = match per {
+        Per::Session => "",
+        Per::Turn => " in this turn",
+    };
+    let soft = if *soft { ", soft" } else { "" };
+    if dimension != "cost_usd" {
+        return format!("{used} of {max} {}{per}{soft}", dimension.replace('_', " "));
+    }
+    let amount = format!("{} of {} USD{per}{soft}", usd(*used), usd(*max));
+    if unpriced.is_empty() {
+        return amount;
+    }
+    let names: Vec<String> = unpriced.iter().map(|name| plain(name, 64)).collect();
+    format!("at least {amount} {}", dim(format!("(no price for {})", names.join(", "))))
+}
+
+/// How full a context is.
+fn filled(context: &ContextSummary) -> String {
+    let who = if context.actor.is_main() {
+        String::new()
+    } else {
+        format!(" {}", dim(plain(context.actor.as_str(), 40)))
+    };
+    let ineffective = match context.ineffective {
+        0 => String::new(),
+        1 => ", the last compaction freed next to nothing".to_owned(),
+        times => format!(", {times} compactions freed next to nothing"),
+    };
+    let fill = match (context.pct, context.used, context.window) {
+        (Some(pct), Some(used), Some(window)) => format!("{pct} % ({used} of {window} tokens)"),
+        (_, Some(used), _) => format!("{used} tokens of a window that nobody knows"),
+        (pct, None, _) => format!("about {} %, estimated", pct.unwrap_or(0)),
+    };
+    format!("{fill}{ineffective}{who}")
 }
 
 /// What was used, beside its limit.

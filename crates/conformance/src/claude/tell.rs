@@ -123,6 +123,9 @@ impl Teller {
             {
                 return Ok(None);
             }
+            EventKind::SessionStarted { client: Some(other), .. } if other != "claude" => {
+                return Err(format!("the session is run by `{other}`, and not by this client"));
+            }
             EventKind::SessionStarted { workspace, model, .. } if main => {
                 if let Some(workspace) = workspace {
                     self.projects.insert(session.to_owned(), self.absolute(workspace));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jackline_engine::definition::{
-    Checker, Journal, Limit, Limits, Policy, PolicyRule, Rules, Shell,
+    Checker, Journal, Limit, Limits, Models, Policy, PolicyRule, Rules, Shell,
 };
 use jackline_engine::{CUSTOM_POLICIES_MAX, Definition};
 
@@ -40,7 +40,17 @@ fn definition(parts: Parts) -> Definition {
             input_tokens: limit("input_tokens"),
             output_tokens: limit("output_tokens"),
             total_tokens: limit("total_tokens"),
+            cost_usd: limit("cost_usd"),
+            iterations: limit("iterations"),
+            iterations_extension: parts.iterations_extension.what,
+            tool_calls: parts
+                .tool_calls
+                .into_iter()
+                .map(|(tool, said)| (tool, said.what))
+                .collect(),
         },
+        context: parts.context.map(|context| context.what),
+        models: Models { dated: parts.dated, prices: plain(parts.prices), windows: parts.windows },
         name: parts.name.what.unwrap_or(default.name),
         mode: parts.mode.what,
         tools: plain(parts.tools),
@@ -174,6 +184,16 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     for bit in &parts.dirty_bits {
         let (key, pattern) = &bit.what;
         add(Subject::Setting, format!("dirty_bits.{key}: {pattern}"), bit.by);
+    }
+    for (tool, limit) in &parts.tool_calls {
+        add(Subject::Limit, words::tool_limit(tool, limit.what), limit.by);
+    }
+    let extension = &parts.iterations_extension;
+    if extension.what != default.limits.iterations_extension {
+        add(Subject::Setting, format!("iterations_extension: {}", extension.what), extension.by);
+    }
+    if let Some(context) = &parts.context {
+        add(Subject::Setting, format!("context: {}", words::context(context.what)), context.by);
     }
     for path in &parts.protected {
         add(Subject::Protected, format!("`{}`", path.what), path.by);

@@ -1,7 +1,9 @@
 //! Two layers as one.
 
 use jackline_engine::Mode;
-use jackline_engine::definition::{Checker, Limit, Notifier, Per, Redact, Rule, UnknownTools};
+use jackline_engine::definition::{
+    Checker, Context, Limit, Models, Notifier, Per, Price, Redact, Rule, UnknownTools,
+};
 
 use super::modes;
 use super::parts::{Parts, Said, with_trust};
@@ -132,6 +134,19 @@ impl Joining {
             loops,
             dirty_bits: self.join_bits(high.dirty_bits, low.dirty_bits, rests, how),
             progress: self.join_progress(high.progress, low.progress, how),
+            iterations_extension: self.join_setting(
+                high.iterations_extension,
+                low.iterations_extension,
+                how,
+                |high, low| high <= low,
+                |value| format!("iterations_extension: {value}"),
+                "has the smaller one",
+            ),
+            tool_calls: self.join_tool_calls(high.tool_calls, low.tool_calls, how),
+            context: self.join_context(high.context, low.context, how),
+            prices: self.join_prices(high.prices, low.prices, how),
+            dated: if high.dated.is_empty() { low.dated } else { high.dated },
+            windows: if high.windows.is_empty() { low.windows } else { high.windows },
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,
@@ -226,6 +241,78 @@ impl Joining {
         Some(high)
     }
 
+    /// Every tool once.
+    fn join_tool_calls(
+        &mut self,
+        mut high: Vec<(String, Said<Limit>)>,
+        low: Vec<(String, Said<Limit>)>,
+        how: How,
+    ) -> Vec<(String, Said<Limit>)> {
+        for (tool, limit) in low {
+            let Some((_, known)) = high.iter_mut().find(|(known, _)| *known == tool) else {
+                high.push((tool, limit));
+                continue;
+            };
+            let key = format!("calls of `{tool}`");
+            if let Some(joined) = self.join_limit(&key, Some(known.clone()), Some(limit), how) {
+                *known = joined;
+            }
+        }
+        high
+    }
+
+    /// The lower layer's where it is at least as strict in everything.
+    fn join_context(
+        &mut self,
+        high: Option<Said<Context>>,
+        low: Option<Said<Context>>,
+        how: How,
+    ) -> Option<Said<Context>> {
+        let (high, low) = match (high, low) {
+            (Some(high), Some(low)) if high.what != low.what => (high, low),
+            (high, low) => return high.or(low),
+        };
+        let text = |said: &Said<Context>| format!("`context`: {}", words::context(said.what));
+        if how == How::Override {
+            self.replaced(Subject::Setting, text(&high), high.by, low.by);
+            return Some(low);
+        }
+        if is_as_strict(low.what, high.what) {
+            return Some(low);
+        }
+        let why = "has one that this does not tighten";
+        self.ignore(Subject::Setting, text(&low), low.by, high.by, why);
+        Some(high)
+    }
+
+    /// A lower layer can price what has no price, and let things cost more.
+    fn join_prices(
+        &mut self,
+        mut high: Vec<Said<Price>>,
+        low: Vec<Said<Price>>,
+        how: How,
+    ) -> Vec<Said<Price>> {
+        let table: Vec<Price> = high.iter().map(|said| said.what.clone()).collect();
+        let table = Models { prices: table, ..Models::default() };
+        for price in low {
+            let named = high.iter().position(|known| known.what.model == price.what.model);
+            let known = table.price(&price.what.model);
+            let cheaper = known.is_some_and(|known| !price.what.is_at_least(known));
+            if cheaper && how == How::Tighten {
+                let to = named.and_then(|at| high.get(at)).map_or(0, |known| known.by);
+                let text = words::price(&price.what);
+                self.ignore(Subject::Setting, text, price.by, to, "has a higher price");
+                continue;
+            }
+            match named.and_then(|at| high.get_mut(at)) {
+                Some(known) if known.what == price.what => {}
+                Some(known) => *known = price,
+                None => high.push(price),
+            }
+        }
+        high
+    }
+
     /// Every rule once by its name. A lower layer can't redefine a rule, only
     /// have the same one hold where it is merely observed.
     fn join_rules(
@@ -264,6 +351,22 @@ fn implies(one: Limit, other: Limit) -> bool {
     one.max <= other.max
         && (!one.soft || other.soft)
         && (one.per == other.per || one.per == Per::Session)
+}
+
+/// Whether one demands at least as much of a context as the other.
+fn is_as_strict(one: Context, other: Context) -> bool {
+    // A window that is told can be too large; one that is found out can't.
+    let window = match (one.window, other.window) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one <= other,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    window
+        && one.warn <= other.warn
+        && one.compact <= other.compact
+        && one.block <= other.block
+        && one.min_freed_pct >= other.min_freed_pct
+        && one.ineffective_max <= other.ineffective_max
 }
 
 /// Whether two rules do the same, wherever they come from and whether they hold.

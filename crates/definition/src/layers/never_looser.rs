@@ -1,10 +1,10 @@
 //! Whatever a lower layer says, the higher ones lose nothing by it.
 
 use jackline_engine::definition::{
-    Cap, Checker, Cycle, Dependency, DirtyBits, Effect, Errors, FeedbackProvider, Graded, Journal,
-    Limit, Limits, Loops, Need, Opaque, Paths, Per, Policy, PolicyRule, Profile, Progress, Redact,
-    Rule, RuleScope, Rules, SequentialDependency, Shell, Speech, Strict, Tool, Trigger,
-    UnknownTools,
+    Cap, Checker, Context, Cycle, Dependency, DirtyBits, Effect, Errors, FeedbackProvider, Graded,
+    Journal, Limit, Limits, Loops, Models, Need, Opaque, Paths, Per, Policy, PolicyRule, Price,
+    Profile, Progress, Redact, Rule, RuleScope, Rules, SequentialDependency, Shell, Speech, Strict,
+    Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Kind, Mode};
 use proptest::prelude::*;
@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use super::tests::{command, condition, managed, repository, rule, user};
 use super::{Layered, combine};
 
+const MODELS: [&str; 4] = ["m", "m-1", "m-1-2", "n"];
 const NAMES: [&str; 6] = ["Bash", "Write", "run", "pay", "think", "mcp_x"];
 
 fn a_name() -> impl Strategy<Value = String> {
@@ -90,6 +91,41 @@ fn a_limit() -> impl Strategy<Value = Option<Limit>> {
     }))
 }
 
+fn some_tool_calls() -> impl Strategy<Value = Vec<(String, Limit)>> {
+    prop::collection::btree_map(a_name(), a_limit(), 0..3).prop_map(|limits| {
+        limits.into_iter().filter_map(|(tool, limit)| Some((tool, limit?))).collect()
+    })
+}
+
+fn a_context() -> impl Strategy<Value = Option<Context>> {
+    let window = prop::option::of(1..4_u64);
+    prop::option::of((window, 1..4_u8, 1..4_u8, 1..4_u8, 1..4_u8, 1..4_u32).prop_map(
+        |(window, warn, compact, block, min_freed_pct, ineffective_max)| Context {
+            window,
+            warn,
+            compact,
+            block,
+            min_freed_pct,
+            ineffective_max,
+        },
+    ))
+}
+
+/// Models of which some begin as others do.
+fn some_prices() -> impl Strategy<Value = Vec<Price>> {
+    let model = prop::sample::select(&MODELS[..]).prop_map(ToOwned::to_owned);
+    prop::collection::btree_map(model, (1..4_u64, 1..4_u64), 0..4).prop_map(|prices| {
+        let price = |(model, (input, output))| Price {
+            model,
+            input,
+            output,
+            cache_read: input,
+            cache_creation: output,
+        };
+        prices.into_iter().map(price).collect()
+    })
+}
+
 fn a_checker() -> impl Strategy<Value = Option<Checker>> {
     prop_oneof![
         Just(None),
@@ -149,9 +185,12 @@ fn a_definition() -> impl Strategy<Value = Definition> {
     let lists = (some_tools(), some_rules(), some_policies(), a_checker(), some_loops());
     let numbers = (a_limit(), a_limit(), 1..5_u32, 1..5_u32);
     let watched = (some_progress(), some_bits());
-    (lists, numbers, watched, opaque, any::<[bool; 4]>()).prop_map(
-        |(lists, (steps, turns, cap, bytes), (progress, dirty_bits), opaque, flags)| {
+    let budgets = (a_limit(), some_tool_calls(), 1..4_u64, a_context(), some_prices());
+    (lists, numbers, watched, budgets, opaque, any::<[bool; 4]>()).prop_map(
+        |(lists, (steps, turns, cap, bytes), watched, budgets, opaque, flags)| {
             let (tools, rules, policies, completion, loops) = lists;
+            let (progress, dirty_bits) = watched;
+            let (cost_usd, tool_calls, iterations_extension, context, prices) = budgets;
             let [observe, deny, off, speaks] = flags;
             let hello = Speech::Static { text: "hello".to_owned() };
             let hello = FeedbackProvider { speech: hello, trigger: Trigger::default() };
@@ -164,9 +203,18 @@ fn a_definition() -> impl Strategy<Value = Definition> {
                 completion,
                 loops,
                 completion_cap: Cap { blocks: cap, same: cap },
-                limits: Limits { steps, total_tokens: turns, ..Limits::default() },
                 progress,
                 dirty_bits,
+                limits: Limits {
+                    steps,
+                    total_tokens: turns,
+                    cost_usd,
+                    tool_calls,
+                    iterations_extension,
+                    ..Limits::default()
+                },
+                context,
+                models: Models { prices, ..Models::default() },
                 feedback: speaks.then_some(hello).into_iter().collect(),
                 feedback_bytes_max: bytes,
                 journal: Journal {
@@ -217,12 +265,30 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
     let limits = [
         (high.limits.steps, combined.limits.steps),
         (high.limits.total_tokens, combined.limits.total_tokens),
+        (high.limits.cost_usd, combined.limits.cost_usd),
     ];
-    for (high, kept) in limits {
+    let of_tools = high.limits.tool_calls.iter().map(|(tool, limit)| {
+        let kept = combined.limits.tool_calls.iter().find(|(kept, _)| kept == tool);
+        (Some(*limit), kept.map(|(_, limit)| *limit))
+    });
+    for (high, kept) in limits.into_iter().chain(of_tools) {
         let Some(high) = high else { continue };
         let kept = kept.unwrap();
         assert!(kept.max <= high.max && (!kept.soft || high.soft));
         assert!(kept.per == high.per || kept.per == Per::Session);
+    }
+    assert!(combined.limits.iterations_extension <= high.limits.iterations_extension);
+    for model in MODELS.iter().chain(&["m-1-2-3", "n-7", "m-3"]) {
+        let Some(price) = high.models.price(model) else { continue };
+        assert!(combined.models.price(model).unwrap().is_at_least(price), "{model}");
+    }
+    if let Some(high) = high.context {
+        let kept = combined.context.unwrap();
+        assert!(kept.warn <= high.warn && kept.compact <= high.compact && kept.block <= high.block);
+        assert!(kept.min_freed_pct >= high.min_freed_pct);
+        assert!(kept.ineffective_max <= high.ineffective_max);
+        assert_eq!(kept.window.is_some(), high.window.is_some());
+        assert!(kept.window <= high.window);
     }
     assert!(high.protected.iter().all(|path| combined.protected.contains(path)));
     assert!(high.policies.iter().all(|policy| combined.policies.contains(policy)));
@@ -252,6 +318,8 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
         || high.completion.is_some()
         || high.progress.is_some()
         || limits.iter().any(|(high, _)| high.is_some())
+        || !high.limits.tool_calls.is_empty()
+        || high.context.is_some()
         || high.unknown_tools == UnknownTools::Deny
         || high.shell.opaque > Opaque::Allow
         || high.tools.iter().any(|tool| !tool.idempotent)

@@ -2,8 +2,8 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Cap, Checker, Definition, FeedbackProvider, Journal, Limit, Loops, Notifier, Opaque, Policy,
-    Progress, Redact, Rule, Shell, Tool, UnknownTools,
+    Cap, Checker, Context, Definition, FeedbackProvider, Journal, Limit, Loops, Models, Notifier,
+    Opaque, Policy, Price, Progress, Redact, Rule, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -44,6 +44,14 @@ pub(super) struct Parts {
     pub(super) progress: Option<Said<Progress>>,
     /// What counts as a test, a build and documentation, by its key.
     pub(super) dirty_bits: Vec<Said<(&'static str, String)>>,
+    pub(super) iterations_extension: Said<u64>,
+    /// By tool.
+    pub(super) tool_calls: Vec<(String, Said<Limit>)>,
+    pub(super) context: Option<Said<Context>>,
+    pub(super) prices: Vec<Said<Price>>,
+    /// The built-in tables; what is the same in all layers that have them.
+    pub(super) dated: String,
+    pub(super) windows: Vec<(String, u64)>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -73,6 +81,8 @@ impl Parts {
             loops,
             progress,
             dirty_bits,
+            context,
+            models: Models { dated, prices, windows },
             feedback,
             feedback_bytes_max,
             notify,
@@ -82,6 +92,8 @@ impl Parts {
         let completion: Vec<_> =
             completion.into_iter().map(|checker| with_trust(checker, runs)).collect();
         let has_cap = !completion.is_empty() || completion_cap != Cap::default();
+        let iterations_extension = limits.iterations_extension;
+        let tool_calls = limits.tool_calls.iter().cloned();
         let said_limit = |limit: Option<Limit>| limit.map(|what| Said { what, by });
         Self {
             name: Said { what: (name != Definition::default().name).then_some(name), by },
@@ -101,6 +113,12 @@ impl Parts {
             loops: (loops != Loops::default()).then_some(Said { what: loops, by }),
             progress: progress.map(|what| Said { what, by }),
             dirty_bits: all(super::progress::bits(dirty_bits), by),
+            iterations_extension: Said { what: iterations_extension, by },
+            tool_calls: tool_calls.map(|(tool, what)| (tool, Said { what, by })).collect(),
+            context: context.map(|what| Said { what, by }),
+            prices: all(prices, by),
+            dated,
+            windows,
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),
@@ -121,6 +139,8 @@ fn governs(definition: &Definition) -> bool {
         || definition.completion.is_some()
         || words::limits(&definition.limits).iter().any(|(_, limit)| limit.is_some())
         || definition.progress.is_some()
+        || !definition.limits.tool_calls.is_empty()
+        || definition.context.is_some()
         || definition.unknown_tools == UnknownTools::Deny
         || definition.shell.opaque != Opaque::Allow
         || definition.tools.iter().any(|tool| !tool.idempotent)

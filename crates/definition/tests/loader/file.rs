@@ -2,10 +2,10 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
-    Cap, Checker, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated, Journal, Limit,
-    Limits, Loops, Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule, Progress,
-    Redact, RequiredFile, Rule, RuleScope, Rules, SequentialDependency, Shell, Speech, Tool,
-    Trigger, UnknownTools,
+    Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated, Journal,
+    Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule,
+    Price, Progress, Redact, RequiredFile, Rule, RuleScope, Rules, SequentialDependency, Shell,
+    Speech, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 use proptest::prelude::*;
@@ -69,6 +69,12 @@ limits:
   total_tokens: null
 progress: { max_consecutive_failures: 4, exempt_phases: [plan], steps_per_iteration: 20 }
 dirty_bits: { tests: [./test.sh, 'just  ci'], builds: [bin/build], docs: [notes/, '*.rst', ./man/*.1] }
+  cost_usd: { max: 2.50, soft: true }
+  iterations: 100
+  tool_calls: { view: 5, deploy: { max: 2, per: turn }, write_file: null }
+iterations_extension: 10
+prices: { my-model: { input: 1, output: 2.5 } }
+context: { window: 1000, block: 90 }
 deadline: { warning_threshold_seconds: 60 }
 feedback:
   - { deadline: {}, every_n_seconds: 30 }
@@ -171,6 +177,13 @@ fn full() -> Definition {
             input_tokens: limit(1000, true, Per::Session),
             output_tokens: limit(50, false, Per::Turn),
             total_tokens: None,
+            cost_usd: limit(2_500_000, true, Per::Session),
+            iterations: limit(100, false, Per::Session),
+            iterations_extension: 10,
+            tool_calls: vec![
+                ("read_file".to_owned(), Limit { max: 5, soft: false, per: Per::Session }),
+                ("deploy".to_owned(), Limit { max: 2, soft: false, per: Per::Turn }),
+            ],
         },
         loops: Loops::default(),
         progress: Some(Progress {
@@ -183,6 +196,8 @@ fn full() -> Definition {
             builds: texts(&["bin/build"]),
             docs: texts(&["notes/**", "**/*.rst", "man/*.1"]),
         },
+        context: Some(Context { window: Some(1000), block: 90, ..Context::default() }),
+        models: models(),
         feedback: feedback(),
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
@@ -194,6 +209,19 @@ fn full() -> Definition {
         }],
         journal: Journal { redact: Redact::Off, retain_days: 7, retain_bytes: 1_000_000 },
     }
+}
+
+/// The built-in table with a price of one's own.
+fn models() -> Models {
+    let built_in = load(b"context: {}", "f").unwrap().models;
+    let own = Price {
+        model: "my-model".to_owned(),
+        input: 1_000_000,
+        output: 2_500_000,
+        cache_read: 1_000_000,
+        cache_creation: 1_000_000,
+    };
+    Models { prices: built_in.prices.iter().cloned().chain([own]).collect(), ..built_in }
 }
 
 fn texts(texts: &[&str]) -> Vec<String> {
@@ -290,6 +318,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(
         Digest::of(&bytes).to_string(),
         "bae465d70b58a24f119a5efdf4a087549d87d6d77db22d1729b6809a033291c1"
+        "ad3bb494067af56726de6e8c830dd52360a605c939cfc51322066e87d2cf7f4a"
     );
 }
 
@@ -353,8 +382,6 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
     for key in [
         "progress",
         "dirty_bits",
-        "iterations_extension",
-        "context",
         "schema",
         "plan",
         "outputs",
@@ -364,15 +391,11 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
         "models",
         "advisor",
         "identity",
-        "prices",
     ] {
         assert_eq!(complaints(&format!("version: 1\n{key}: {{}}\n")), later(key, 2, 1));
     }
     for key in ["schema", "output_schema", "roles"] {
         assert_eq!(complaints(&format!("tools:\n  t: {{ {key}: x }}\n")), later(key, 2, 8));
-    }
-    for key in ["cost_usd", "iterations", "tool_calls"] {
-        assert_eq!(complaints(&format!("limits:\n  {key}: 1\n")), later(key, 2, 3));
     }
     assert_eq!(complaints("completion:\n  clean: {}\n"), later("clean", 2, 3));
     assert_eq!(
@@ -390,7 +413,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
         ("loop: {}", "f:1:1: unknown key `loop` in the definition; did you mean `loops`?"),
         (
             "zzzzzz: 1",
-            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
         ),
         (
             "tools: { t: { knd: read } }",
@@ -869,4 +892,46 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn wrong_budgets_are_refused_each_at_its_place() {
+    let source = "\
+tools: { search: {} }
+limits:
+  cost_usd: 2.5.0
+  iterations: { soft: true }
+  tool_calls: { serch: 1, search: -1 }
+iterations_extension: 0
+prices: { m: { input: -1 }, n: 3 }
+context: { window: 0, warn: 90, block: 101, ineffective_max: 0 }
+";
+    let expected = "\
+f:3:13: `limits.cost_usd` can't be `2.5.0`; amounts from 0 with up to six decimals are accepted, such as 2.50
+f:4:15: `limits.iterations` has no `max`
+f:5:17: this limit can never see `serch`: no such tool is declared; did you mean `search`?
+f:5:35: `limits.tool_calls.search` can't be -1; whole numbers from 0 are accepted
+f:6:23: `iterations_extension` can't be 0
+f:7:14: the price of `m` has no `output`
+f:7:23: `input` can't be `-1`; amounts from 0 with up to six decimals are accepted, such as 2.50
+f:7:32: a price must be a mapping, not a number
+f:7:32: the price of `n` has no `input`
+f:7:32: the price of `n` has no `output`
+f:8:10: `context` rises from 90 over 80 to 85; give `warn`, `compact` and `block` in rising order
+f:8:20: `context.window` can't be 0
+f:8:40: `context.block` can't be 101; percent, from 1 to 100
+f:8:62: `context.ineffective_max` can't be 0";
+    check(&[(source, expected)]);
+}
+
+#[test]
+fn the_table_of_models_is_carried_only_where_something_asks_for_it() {
+    let carried = |source: &str| !load(source.as_bytes(), "f").unwrap().models.prices.is_empty();
+    assert!(!carried("limits: { steps: 3 }"));
+    assert!(carried("limits: { cost_usd: 3 }"));
+    assert!(carried("prices: { m: { input: 1, output: 1 } }"));
+    assert!(carried("context: {}"));
+    assert!(!carried("context: null"));
+    assert!(carried("extends: [autonomous]"));
+    assert!(!carried("extends: [coding-agent]"));
 }

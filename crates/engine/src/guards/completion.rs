@@ -13,13 +13,15 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::dirty::clean::{self, Unclean};
-use super::limits::{Exhausted, exhausted_hard};
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::limits::exhausted_hard;
+use super::{Answers, Fold, Guard, Look, Objection, context};
 use crate::event::EventKind;
 use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
 use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
-use crate::verdict::{Class, Completion, Decision, Feedback, SafetyEvent, SafetyKind, Severity};
+use crate::verdict::{
+    Bypass, Class, Completion, Decision, Feedback, SafetyEvent, SafetyKind, Severity,
+};
 
 /// How many paths a message names.
 const PATHS_SHOWN: usize = 3;
@@ -130,8 +132,8 @@ impl Guard for CompletionGuard {
             return;
         }
         let Some(checker) = &look.definition.completion else { return };
-        if let Some(reached) = bypassing(look) {
-            answers.completion = Some(Completion::Bypassed { reason: reached.bypass() });
+        if let Some(reason) = bypassing(look) {
+            answers.completion = Some(Completion::Bypassed { reason });
         } else {
             match evaluate(checker, look) {
                 Found::Complete => answers.completion = Some(Completion::Complete),
@@ -154,9 +156,11 @@ impl Guard for CompletionGuard {
             if let Some(Completion::Incomplete { feedback, .. }) = &record.verdict.completion {
                 let text = (!waits).then(|| short(feedback));
                 state.turn.block(text, state.epoch);
+                state.turn.remember_missing(feedback);
             }
             return;
         }
+        state.turn.missing = None;
         state.turn.result = Some(match &record.verdict.completion {
             None => TurnResult::Free,
             Some(Completion::Complete) => TurnResult::Complete,
@@ -178,11 +182,14 @@ fn asks_for_check(look: Look<'_>) -> bool {
     }
 }
 
-/// The limit because of which the check is skipped. An agent that has left
-/// can't be kept from ending, so there the check is made whatever ran out.
-fn bypassing(look: Look<'_>) -> Option<Exhausted> {
-    let left = matches!(look.event.kind, EventKind::SessionEnded {});
-    if left { None } else { exhausted_hard(look) }
+/// What ran out so that the check is skipped. An agent that has left can't be
+/// kept from ending, so there the check is made whatever ran out.
+fn bypassing(look: Look<'_>) -> Option<Bypass> {
+    if matches!(look.event.kind, EventKind::SessionEnded {}) {
+        return None;
+    }
+    let reached = exhausted_hard(look).map(|reached| reached.bypass());
+    reached.or_else(|| context::bypasses(look).then_some(Bypass::Context))
 }
 
 /// The checker, where this event calls for it and nothing bypasses it.

@@ -1,8 +1,14 @@
 //! Allowances: the promise that a session ends.
 //!
-//! There is one predicate, [`exhausted`], and it is `used >= limit` in every
-//! dimension. The gate, the completion bypass and the session's end all ask it.
+//! There is one predicate, [`Measured::is_reached`], and it is `used >= limit`
+//! in every dimension. The gate, the completion bypass, the session's end and
+//! what people are shown all ask it.
 
+mod cost;
+pub(crate) mod iterations;
+mod tool_calls;
+
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -10,27 +16,56 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::{Answers, Fold, Guard, Look, Objection};
+use crate::definition::Definition;
 use crate::event::EventKind;
-use crate::state::{State, UsageTotals};
+use crate::models::usd;
+use crate::state::State;
 use crate::time::Timestamp;
 use crate::verdict::{Bypass, Class, Decision, Feedback, Observed, Severity, Stop, StopCode};
 
 /// The name under which soft limits speak.
 const PROVIDER: &str = "Budget";
 
+/// The dimension whose numbers are millionths of a dollar.
+pub(crate) const COST: &str = "cost_usd";
+
 /// The limits of a definition, by dimension.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Proposed calls, blocked stops and compactions.
     pub steps: Option<Limit>,
     /// Seconds.
     pub wall_seconds: Option<Limit>,
+    /// Millionths of a dollar.
+    pub cost_usd: Option<Limit>,
     /// Tokens read.
     pub input_tokens: Option<Limit>,
     /// Tokens written.
     pub output_tokens: Option<Limit>,
     /// Tokens read and written.
     pub total_tokens: Option<Limit>,
+    /// Iterations of an autonomous run; a person can extend it.
+    pub iterations: Option<Limit>,
+    /// How many more there are each time a person does.
+    pub iterations_extension: u64,
+    /// Calls of single tools, by name or alias.
+    pub tool_calls: Vec<(String, Limit)>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: None,
+            wall_seconds: None,
+            cost_usd: None,
+            input_tokens: None,
+            output_tokens: None,
+            total_tokens: None,
+            iterations: None,
+            iterations_extension: 25,
+            tool_calls: Vec::new(),
+        }
+    }
 }
 
 /// One limit.
@@ -54,6 +89,15 @@ pub enum Per {
     Turn,
 }
 
+impl Per {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Turn => "turn",
+        }
+    }
+}
+
 /// What was used, besides tokens.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spent {
@@ -61,29 +105,130 @@ pub(crate) struct Spent {
     pub(crate) turn: Counter,
     /// Dimensions whose soft limit the agent was told about, per counter.
     told: Vec<(String, u64)>,
+    /// Iterations that people have allowed beyond the limit.
+    extended: u64,
 }
 
-/// One counter of steps and time.
+/// One counter of steps, time, iterations and calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counter {
     pub(crate) steps: u64,
     /// Session time at which it began to count.
     pub(crate) since_ms: u64,
+    /// The iteration after which it began to count.
+    since_iteration: u64,
+    /// Calls of the tools that are limited, in the order of the definition.
+    tool_calls: Vec<u64>,
+}
+
+/// A limit and what was used of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Measured<'a> {
+    pub(crate) dimension: &'static str,
+    /// The tool, where it is about one.
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) limit: Limit,
+    pub(crate) used: u64,
+    /// Models whose cost is not in it.
+    pub(crate) unpriced: &'a [String],
+}
+
+impl Measured<'_> {
+    pub(crate) fn is_reached(&self) -> bool {
+        self.used >= self.limit.max
+    }
+
+    /// Its name below `limits`.
+    pub(crate) fn key(&self) -> Cow<'static, str> {
+        match self.tool {
+            Some(tool) => Cow::Owned(format!("{}.{tool}", self.dimension)),
+            None => Cow::Borrowed(self.dimension),
+        }
+    }
+
+    fn message(&self) -> String {
+        let Self { dimension, tool, limit, used, unpriced } = self;
+        let per = limit.per.word();
+        if *dimension == COST {
+            let (least, names) = match unpriced {
+                [] => ("", String::new()),
+                names => {
+                    let names = super::listed(names.iter().map(String::as_str));
+                    ("at least ", format!("; no price is known for {names}"))
+                }
+            };
+            let (used, max) = (usd(*used), usd(limit.max));
+            return format!("{least}{used} of {max} USD of this {per} are used{names}");
+        }
+        let what = match tool {
+            Some(tool) => format!("calls of `{tool}`"),
+            None => dimension.replace('_', " "),
+        };
+        format!("{used} of {} {what} of this {per} are used", limit.max)
+    }
+}
+
+/// What every limit of a definition stands at, but those on single tools.
+fn measured<'a>(
+    definition: &'a Definition,
+    state: &'a State,
+    elapsed_ms: u64,
+) -> impl Iterator<Item = Measured<'a>> {
+    let limits = &definition.limits;
+    let counter = |per| match per {
+        Per::Session => &state.spent.session,
+        Per::Turn => &state.spent.turn,
+    };
+    let usage = |per| match per {
+        Per::Session => &state.usage.session,
+        Per::Turn => &state.usage.turn,
+    };
+    let seconds = move |per| elapsed_ms.saturating_sub(counter(per).since_ms) / 1000;
+    let row = |dimension, limit: Option<Limit>, used: &dyn Fn(Per) -> u64| {
+        let limit = limit?;
+        let unpriced: &[String] =
+            if dimension == COST { state.usage.unpriced(usage(limit.per)) } else { &[] };
+        Some(Measured { dimension, tool: None, limit, used: used(limit.per), unpriced })
+    };
+    [
+        row("wall_seconds", limits.wall_seconds, &seconds),
+        row("steps", limits.steps, &|per| counter(per).steps),
+        row(COST, limits.cost_usd, &|per| usage(per).cost_micros),
+        row("input_tokens", limits.input_tokens, &|per| usage(per).input),
+        row("output_tokens", limits.output_tokens, &|per| usage(per).output),
+        row("total_tokens", limits.total_tokens, &|per| usage(per).total()),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Every limit there is and what was used of it, for people.
+pub(crate) fn budgets<'a>(
+    definition: &'a Definition,
+    state: &'a State,
+    elapsed_ms: u64,
+) -> impl Iterator<Item = Measured<'a>> {
+    let iterations = iterations::measured(definition, state, iterations::ended(state));
+    measured(definition, state, elapsed_ms)
+        .chain(iterations)
+        .chain(tool_calls::measured(definition, state))
 }
 
 /// A limit that is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Exhausted {
-    pub(crate) dimension: &'static str,
-    pub(crate) limit: Limit,
-    used: u64,
+pub(crate) struct Exhausted<'a> {
+    measured: Measured<'a>,
     deadline: Option<Timestamp>,
 }
 
-impl Exhausted {
+impl Exhausted<'_> {
+    fn dimension(&self) -> &'static str {
+        if self.deadline.is_some() { "deadline" } else { self.measured.dimension }
+    }
+
     /// What a completion check skipped because of it is bypassed by.
     pub(crate) fn bypass(&self) -> Bypass {
-        match self.dimension {
+        match self.dimension() {
             "deadline" | "wall_seconds" => Bypass::Deadline,
             _ => Bypass::Budget,
         }
@@ -91,82 +236,51 @@ impl Exhausted {
 
     /// What a session stopped because of it ends with.
     pub(crate) fn stop(&self) -> Stop {
-        Stop::of(StopCode::BudgetExceeded).because(self.dimension)
+        Stop::of(StopCode::BudgetExceeded).because(self.dimension())
     }
 
     fn message(&self) -> String {
         match self.deadline {
             Some(deadline) => format!("the deadline {deadline} is reached"),
-            None => {
-                let over = match self.limit.per {
-                    Per::Session => "session",
-                    Per::Turn => "turn",
-                };
-                format!(
-                    "{} of {} {} of this {over} are used",
-                    self.used,
-                    self.limit.max,
-                    self.dimension.replace('_', " ")
-                )
-            }
+            None => self.measured.message(),
         }
     }
 }
 
-/// Every limit that is reached, deadline first.
-pub(crate) fn exhausted(look: Look<'_>) -> Vec<Exhausted> {
-    let state = look.state;
-    let limits = &look.definition.limits;
-    let elapsed_ms = look.clock.elapsed_ms();
-    let seconds = |counter: &Counter| elapsed_ms.saturating_sub(counter.since_ms) / 1000;
-    let steps = |counter: &Counter| counter.steps;
-    let spent = |of: fn(&Spent) -> &Counter| of(&state.spent);
-    let counted = |limit: Limit, measure: &dyn Fn(&Counter) -> u64| match limit.per {
-        Per::Session => measure(spent(|spent| &spent.session)),
-        Per::Turn => measure(spent(|spent| &spent.turn)),
-    };
-    let tokens = |limit: Limit, measure: fn(&UsageTotals) -> u64| match limit.per {
-        Per::Session => measure(&state.usage.session),
-        Per::Turn => measure(&state.usage.turn),
-    };
-
-    let mut reached = Vec::new();
-    let deadline = [state.deadline, look.facts.deadline].into_iter().flatten().min();
-    if let Some(deadline) = deadline.filter(|deadline| look.clock.now() >= *deadline) {
+/// Every limit that is reached and that the session can't go on beyond, or is
+/// warned of; deadline first.
+pub(crate) fn exhausted(look: Look<'_>) -> Vec<Exhausted<'_>> {
+    let deadline = [look.state.deadline, look.facts.deadline].into_iter().flatten().min();
+    let deadline = deadline.filter(|deadline| look.clock.now() >= *deadline).map(|deadline| {
         let limit = Limit { max: 0, soft: false, per: Per::Session };
-        reached.push(Exhausted { dimension: "deadline", limit, used: 0, deadline: Some(deadline) });
-    }
-    let mut measure = |dimension, limit: Option<Limit>, used: &dyn Fn(Limit) -> u64| {
-        if let Some(limit) = limit {
-            let used = used(limit);
-            if used >= limit.max {
-                reached.push(Exhausted { dimension, limit, used, deadline: None });
-            }
-        }
-    };
-    measure("wall_seconds", limits.wall_seconds, &|limit| counted(limit, &seconds));
-    measure("steps", limits.steps, &|limit| counted(limit, &steps));
-    measure("input_tokens", limits.input_tokens, &|limit| tokens(limit, |used| used.input));
-    measure("output_tokens", limits.output_tokens, &|limit| tokens(limit, |used| used.output));
-    measure("total_tokens", limits.total_tokens, &|limit| tokens(limit, UsageTotals::total));
-    reached
+        let measured =
+            Measured { dimension: "deadline", tool: None, limit, used: 0, unpriced: &[] };
+        Exhausted { measured, deadline: Some(deadline) }
+    });
+    let reached = measured(look.definition, look.state, look.clock.elapsed_ms())
+        .filter(Measured::is_reached)
+        .map(|measured| Exhausted { measured, deadline: None });
+    deadline.into_iter().chain(reached).collect()
 }
 
 /// The first limit that is reached and not soft.
-pub(crate) fn exhausted_hard(look: Look<'_>) -> Option<Exhausted> {
-    exhausted(look).into_iter().find(|reached| !reached.limit.soft)
+pub(crate) fn exhausted_hard(look: Look<'_>) -> Option<Exhausted<'_>> {
+    exhausted(look).into_iter().find(|reached| !reached.measured.limit.soft)
 }
 
 pub(crate) struct LimitGuard;
 
 impl Guard for LimitGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        iterations::decide(look, answers);
         if !look.event.kind.is_work() {
             return;
         }
+        cost::warn_unpriced(look, answers);
         for reached in exhausted(look) {
-            match (reached.limit.soft, reached.limit.per) {
-                (true, _) => warn(look, &reached, answers),
+            let limit = reached.measured.limit;
+            match (limit.soft, limit.per) {
+                (true, _) => warn(look, &reached.measured, answers),
                 (false, Per::Session) => {
                     answers.stop.get_or_insert_with(|| reached.stop());
                     answers.object(objection(
@@ -184,6 +298,7 @@ impl Guard for LimitGuard {
                 )),
             }
         }
+        tool_calls::decide(look, answers);
     }
 
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
@@ -200,52 +315,51 @@ impl Guard for LimitGuard {
             state.spent.told.retain(|(dimension, _)| *dimension != observed.category);
             state.spent.told.push((observed.category.clone(), turn));
         }
-        if let EventKind::UsageReported {
-            request, input, output, cache_read, cache_creation, ..
-        } = &record.event.kind
-        {
-            let used = UsageTotals {
-                input: *input,
-                output: *output,
-                cache_read: *cache_read,
-                cache_creation: *cache_creation,
-            };
-            state.usage.report(request.as_ref(), used, turn);
-        }
+        tool_calls::apply(state, fold);
+        iterations::apply(state, fold);
+        cost::apply(state, fold);
     }
 }
 
 impl Spent {
     /// Starts the counters of a new turn.
-    pub(crate) fn begin_turn(&mut self, elapsed_ms: u64) {
-        self.turn = Counter { steps: 0, since_ms: elapsed_ms };
+    pub(crate) fn begin_turn(&mut self, elapsed_ms: u64, iterations: u64) {
+        self.turn = Counter::since(elapsed_ms, iterations);
     }
 
     /// Starts all counters anew.
-    pub(crate) fn reset(&mut self, elapsed_ms: u64) {
-        *self = Self::default();
-        self.session.since_ms = elapsed_ms;
-        self.turn.since_ms = elapsed_ms;
+    pub(crate) fn reset(&mut self, elapsed_ms: u64, iterations: u64) {
+        let counter = Counter::since(elapsed_ms, iterations);
+        *self = Self { session: counter.clone(), turn: counter, ..Self::default() };
+    }
+
+    fn was_told(&self, category: &str, limit: Limit, turn: u64) -> bool {
+        self.told
+            .iter()
+            .any(|(told, at)| told == category && (limit.per == Per::Session || *at == turn))
+    }
+}
+
+impl Counter {
+    fn since(elapsed_ms: u64, iterations: u64) -> Self {
+        Self { since_ms: elapsed_ms, since_iteration: iterations, ..Self::default() }
     }
 }
 
 /// Tells the agent once, per session or per turn.
-fn warn(look: Look<'_>, reached: &Exhausted, answers: &mut Answers) {
-    let spent = &look.state.spent;
-    let told = spent.told.iter().any(|(dimension, turn)| {
-        dimension == reached.dimension
-            && (reached.limit.per == Per::Session || *turn == look.state.turn.number)
-    });
-    if told {
+fn warn(look: Look<'_>, reached: &Measured<'_>, answers: &mut Answers) {
+    let (key, limit) = (reached.key(), reached.limit);
+    if look.state.spent.was_told(&key, limit, look.state.turn.number) {
         return;
     }
+    let number = |n: u64| if reached.dimension == COST { usd(n) } else { n.to_string() };
     answers.feedback.push(Feedback {
         provider: PROVIDER.to_string(),
         severity: Severity::Warning,
         summary: format!("Soft limit reached: {}.", reached.message()),
         observations: Vec::from([Observed {
-            category: reached.dimension.to_string(),
-            description: format!("{} of {}", reached.used, reached.limit.max),
+            category: key.into_owned(),
+            description: format!("{} of {}", number(reached.used), number(limit.max)),
             evidence: None,
         }]),
         suggestions: Vec::from(["Ask a person whether to go on, or wrap up.".to_string()]),
@@ -256,7 +370,7 @@ fn warn(look: Look<'_>, reached: &Exhausted, answers: &mut Answers) {
 }
 
 fn objection(
-    reached: &Exhausted,
+    reached: &Exhausted<'_>,
     decision: Decision,
     class: Class,
     correction: &str,
@@ -264,13 +378,13 @@ fn objection(
     Objection {
         guard: "limits",
         kind: "budget",
-        subtype: reached.dimension,
+        subtype: reached.dimension(),
         class,
         decision,
         message: reached.message(),
         location: Some(match reached.deadline {
-            Some(_) => reached.dimension.to_string(),
-            None => format!("limits.{}", reached.dimension),
+            Some(_) => reached.dimension().to_string(),
+            None => format!("limits.{}", reached.measured.key()),
         }),
         correction: Some(correction.to_string()),
     }

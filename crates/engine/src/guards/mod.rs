@@ -5,6 +5,7 @@
 //! its slice of the state. Adding one is a file here and a line in [`GUARDS`].
 
 pub(crate) mod completion;
+pub(crate) mod context;
 pub(crate) mod custom;
 pub(crate) mod dirty;
 pub(crate) mod effects;
@@ -77,9 +78,11 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 17] = [
+pub(crate) const GUARDS: [&dyn Guard; 18] = [
     &protocol::Protocol,
     &pause::Pause,
+    // Before the limits, which count the usage it looks at.
+    &context::ContextGuard,
     &limits::LimitGuard,
     &progress::ProgressGuard,
     &unknown::Unknown,
@@ -139,6 +142,11 @@ impl Answers {
             stop: None,
             safety: Vec::new(),
         }
+    }
+
+    /// Whether what a guard says by the definition's mode holds.
+    pub(crate) fn enforces(&self) -> bool {
+        self.mode == Mode::Enforce && !self.off
     }
 
     /// Adds an objection that holds unless the definition only observes.

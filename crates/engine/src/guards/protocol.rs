@@ -9,6 +9,7 @@ use alloc::string::{String, ToString};
 
 use serde_json::Value;
 
+use super::limits::iterations;
 use super::{Answers, Guard, Look, Objection};
 use crate::event::{Action, Arguments, EventKind, Payload, Status};
 use crate::json::parse_strict;
@@ -127,6 +128,12 @@ fn control(look: Look<'_>, action: Action, answers: &mut Answers) {
         | Action::ResetFailures
         | Action::SkipDirtyBits => return,
         Action::Resume if state.paused.is_some() => return,
+        Action::Acknowledge if iterations::waits(look) => return,
+        Action::Acknowledge => (
+            "no_effect",
+            "no checkpoint waits to be acknowledged; nothing was changed".to_string(),
+            "nothing to do; a run pauses for it at `limits.iterations`",
+        ),
         // The word is written down here; what switches the guard off is a fact.
         Action::Off if look.facts.is_off() => return,
         Action::Off => (
@@ -142,7 +149,7 @@ fn control(look: Look<'_>, action: Action, answers: &mut Answers) {
         _ => (
             "not_built_yet",
             format!("the control `{word}` is not built yet; nothing was changed"),
-            "use `stop`, `pause`, `resume`, `reset`, `grant` or `refuse`",
+            "use `stop`, `pause`, `resume`, `acknowledge`, `reset`, `grant` or `refuse`",
         ),
     };
     // A person is answered in every mode.

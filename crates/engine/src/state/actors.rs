@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::guards::context::Fill;
 use crate::guards::loops::Looping;
 use crate::id::ActorId;
 
@@ -21,6 +22,7 @@ pub(crate) struct Actor {
     pub(crate) last_seq: u64,
     pub(crate) calls: u64,
     pub(crate) looping: Looping,
+    pub(crate) fill: Fill,
 }
 
 impl Actors {
@@ -42,6 +44,7 @@ impl Actors {
                 last_seq: seq,
                 calls: 0,
                 looping: Looping::default(),
+                fill: Fill::default(),
             });
         }
         let actor = self.0.iter_mut().find(|actor| actor.id == *id)?;
@@ -62,6 +65,23 @@ impl Actors {
     /// Whom a person speaks to: everybody, through the main agent.
     pub(crate) fn of_person(&mut self, id: &ActorId) -> impl Iterator<Item = &mut Actor> {
         self.0.iter_mut().filter(|actor| id.is_main() || actor.id == *id)
+    }
+
+    /// How full an actor's context is.
+    pub(crate) fn fill(&self, id: &ActorId) -> Fill {
+        let known = self.0.iter().find(|actor| actor.id == *id);
+        known.map_or_else(Fill::default, |actor| actor.fill.clone())
+    }
+
+    pub(crate) fn set_fill(&mut self, id: &ActorId, fill: Fill) {
+        if let Some(actor) = self.0.iter_mut().find(|actor| actor.id == *id) {
+            actor.fill = fill;
+        }
+    }
+
+    /// Forgets what compactions came to.
+    pub(crate) fn reset_fills(&mut self) {
+        self.0.iter_mut().for_each(|actor| actor.fill.reset());
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Actor> {

@@ -25,13 +25,14 @@ pub(crate) use clock::Clock;
 pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
 pub(crate) use overrides::{Breach, Demand, Draft, Overrides, Wanted};
 pub(crate) use reads::{Knows, Part, Reads};
-pub use summary::{Summary, TurnSummary, Waiting};
+pub use summary::{BudgetSummary, ContextSummary, Summary, TurnSummary, Waiting};
 pub(crate) use turn::{Turn, TurnResult};
-pub(crate) use usage::Usage;
 pub use usage::UsageTotals;
+pub(crate) use usage::{Report, Usage};
 pub(crate) use watched::Watched;
 
 use crate::guards::completion::verification::Runs;
+use crate::guards::context::Host;
 use crate::guards::custom::CustomState;
 use crate::guards::dirty::Dirty;
 use crate::guards::effects::Effects;
@@ -77,6 +78,9 @@ pub(crate) struct State {
     pub(crate) invocations: Invocations,
     pub(crate) spent: Spent,
     pub(crate) usage: Usage,
+    /// How many iterations have ended.
+    pub(crate) iterations: u64,
+    pub(crate) host: Host,
     pub(crate) policies: Vec<PolicyState>,
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) feedback: Vec<Cadence>,

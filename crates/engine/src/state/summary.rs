@@ -5,15 +5,17 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
+use super::actors::Actor;
 use super::overrides::Override;
 use super::{Invocations, Phase, State, UsageTotals};
-use crate::definition::Definition;
+use crate::definition::{Definition, Per};
 use crate::guards::dirty::DirtySummary;
+use crate::guards::limits::budgets;
 use crate::guards::loops::{self, LoopsSummary};
 use crate::guards::progress::ProgressSummary;
 use crate::id::{ActorId, CallId};
 use crate::time::Timestamp;
-use crate::verdict::{Constraint, Stop};
+use crate::verdict::{Constraint, ContextLevel, Stop};
 
 /// A state in the words of `status`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,6 +66,49 @@ pub struct Summary {
     pub dirty_bits: DirtySummary,
     /// How iterations went.
     pub progress: ProgressSummary,
+    /// Every limit, and what was used of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetSummary>,
+    /// How full the contexts are, where the definition looks at them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<ContextSummary>,
+}
+
+/// A limit in the words of `status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BudgetSummary {
+    /// Its key below `limits`.
+    pub dimension: String,
+    /// What was used; millionths of a dollar for `cost_usd`.
+    pub used: u64,
+    /// What may be used, in the same unit, with what a person has added.
+    pub max: u64,
+    /// What it is counted over.
+    pub per: Per,
+    /// Whether reaching it only warns.
+    pub soft: bool,
+    /// Models whose cost is not in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpriced: Vec<String>,
+}
+
+/// A context in the words of `status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ContextSummary {
+    /// Whose it is.
+    pub actor: ActorId,
+    /// Tokens in it, where somebody reports them.
+    pub used: Option<u64>,
+    /// Tokens it holds, where that is known.
+    pub window: Option<u64>,
+    /// How much of it is used, in percent.
+    pub pct: Option<u64>,
+    /// What that calls for.
+    pub level: ContextLevel,
+    /// Whether it was guessed.
+    pub estimated: bool,
+    /// Compactions in a row that freed next to nothing.
+    pub ineffective: u32,
 }
 
 /// A call that waits for a person.
@@ -145,6 +190,38 @@ impl State {
             loops: loops::summary(self),
             dirty_bits: self.dirty.summary(),
             progress: self.progress.summary(definition),
+            budgets: self.budgets(definition),
+            context: self.contexts(definition),
         }
+    }
+
+    fn budgets(&self, definition: &Definition) -> Vec<BudgetSummary> {
+        budgets(definition, self, self.clock.elapsed_ms())
+            .map(|measured| BudgetSummary {
+                dimension: measured.key().into_owned(),
+                used: measured.used,
+                max: measured.limit.max,
+                per: measured.limit.per,
+                soft: measured.limit.soft,
+                unpriced: measured.unpriced.to_vec(),
+            })
+            .collect()
+    }
+
+    fn contexts(&self, definition: &Definition) -> Vec<ContextSummary> {
+        let Some(settings) = definition.context else { return Vec::new() };
+        let show = |actor: &Actor| {
+            let standing = actor.fill.standing(settings, self.host.compacts);
+            ContextSummary {
+                actor: actor.id.clone(),
+                used: standing.used,
+                window: standing.window,
+                pct: standing.pct,
+                level: standing.level,
+                estimated: standing.estimated,
+                ineffective: actor.fill.ineffective,
+            }
+        };
+        self.actors.iter().map(show).collect()
     }
 }

@@ -1,8 +1,13 @@
 //! From a human prompt to an allowed stop.
 
+use alloc::string::String;
+
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Bypass;
+
+/// How much is kept of what was missing.
+const MISSING_CHARS_MAX: usize = 300;
 
 /// The turn at hand.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +22,8 @@ pub(crate) struct Turn {
     pub(crate) same: u32,
     /// The text and epoch of the last block.
     pub(crate) last_block: Option<(u64, u64)>,
+    /// What was missing when a stop was last blocked.
+    pub(crate) missing: Option<String>,
 }
 
 /// How a turn ended.
@@ -53,6 +60,11 @@ impl Turn {
     /// The turn after this one.
     pub(crate) fn next(&self) -> Self {
         Self { number: self.number + 1, ..Self::default() }
+    }
+
+    /// Keeps what a blocked stop was told, in short.
+    pub(crate) fn remember_missing(&mut self, text: &str) {
+        self.missing = Some(text.chars().take(MISSING_CHARS_MAX).collect());
     }
 
     /// Counts a blocked stop, and whether it says the same again; one without a

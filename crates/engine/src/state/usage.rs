@@ -1,9 +1,12 @@
-//! Tokens, counted once however often they are reported.
+//! Tokens and what they cost, counted once however often they are reported.
 
 use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::EventKind;
 use crate::id::RequestId;
 
 /// How many of the latest requests can be replaced by a later report.
@@ -12,6 +15,10 @@ const REPLACEABLE_MAX: usize = 64;
 /// How many requests are known to have been counted. Beyond that many, a
 /// request that is reported again counts again.
 const COUNTED_MAX: usize = 2048;
+
+/// How many models without a price are remembered by name, and how much of it.
+const UNPRICED_MAX: usize = 8;
+const MODEL_CHARS_MAX: usize = 64;
 
 /// Token counts of a session and of its turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +30,8 @@ pub(crate) struct Usage {
     counted: VecDeque<[u8; 6]>,
     /// The turn since which the session counts.
     since_turn: u64,
+    /// Models without a price, in the order in which they were met.
+    unpriced: Vec<String>,
 }
 
 /// What was last reported on a request.
@@ -45,6 +54,48 @@ pub struct UsageTotals {
     pub cache_read: u64,
     /// Tokens written to the provider's cache.
     pub cache_creation: u64,
+    /// What they cost, in millionths of a dollar, as far as that is known.
+    pub cost_micros: u64,
+    /// How many requests have a cost that nobody knows.
+    pub unpriced: u64,
+}
+
+/// What one report says.
+pub(crate) struct Report<'a> {
+    pub(crate) request: Option<&'a RequestId>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) used: UsageTotals,
+    pub(crate) window: Option<u64>,
+    /// What it cost, where the reporter knows.
+    pub(crate) cost_micros: Option<u64>,
+}
+
+impl<'a> Report<'a> {
+    /// The report that an event is.
+    pub(crate) fn of(kind: &'a EventKind) -> Option<Self> {
+        let EventKind::UsageReported {
+            request,
+            model,
+            input,
+            cache_read,
+            cache_creation,
+            output,
+            window,
+            cost_micros,
+        } = kind
+        else {
+            return None;
+        };
+        let used = UsageTotals {
+            input: *input,
+            output: *output,
+            cache_read: *cache_read,
+            cache_creation: *cache_creation,
+            ..UsageTotals::default()
+        };
+        let (request, model) = (request.as_ref(), model.as_deref());
+        Some(Self { request, model, used, window: *window, cost_micros: *cost_micros })
+    }
 }
 
 impl UsageTotals {
@@ -53,12 +104,19 @@ impl UsageTotals {
         self.input.saturating_add(self.output)
     }
 
+    /// What one request took up of the model's window.
+    pub(crate) fn in_context(&self) -> u64 {
+        self.total().saturating_add(self.cache_read).saturating_add(self.cache_creation)
+    }
+
     fn combine(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             input: f(self.input, other.input),
             output: f(self.output, other.output),
             cache_read: f(self.cache_read, other.cache_read),
             cache_creation: f(self.cache_creation, other.cache_creation),
+            cost_micros: f(self.cost_micros, other.cost_micros),
+            unpriced: f(self.unpriced, other.unpriced),
         }
     }
 }
@@ -85,11 +143,32 @@ impl Usage {
         }
     }
 
+    /// Whether a request was reported before.
+    pub(crate) fn knows(&self, request: &RequestId) -> bool {
+        let request = super::short(request.as_str());
+        self.requests.iter().any(|known| known.request == request)
+            || self.counted.contains(&shorter(request))
+    }
+
+    /// Remembers a model without a price.
+    pub(crate) fn remember_unpriced(&mut self, model: &str) {
+        let name: String = model.chars().take(MODEL_CHARS_MAX).collect();
+        if self.unpriced.len() < UNPRICED_MAX && !self.unpriced.contains(&name) {
+            self.unpriced.push(name);
+        }
+    }
+
+    /// The models whose cost is missing in these totals.
+    pub(crate) fn unpriced(&self, totals: &UsageTotals) -> &[String] {
+        if totals.unpriced > 0 { &self.unpriced } else { &[] }
+    }
+
     /// Starts to count anew, with turn `turn`.
     pub(crate) fn reset(&mut self, turn: u64) {
         self.session = UsageTotals::default();
         self.turn = UsageTotals::default();
         self.since_turn = turn;
+        self.unpriced.clear();
     }
 
     /// Remembers a report, and gives the earlier one on the same request.

@@ -1,0 +1,121 @@
+//! The iteration cap: an autonomous run pauses there until a person has looked.
+//!
+//! It is no end. Acknowledging extends the cap and goes on; going on without
+//! that pauses again at once.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::ToString;
+
+use serde_json::Value;
+
+use super::{Limit, Measured, Per, warn};
+use crate::definition::Definition;
+use crate::event::{Action, EventKind};
+use crate::guards::{Answers, Fold, Look, Objection};
+use crate::state::{Cause, Paused, State};
+use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
+
+const DIMENSION: &str = "iterations";
+
+/// How a person lets the run go on.
+pub(crate) const ACKNOWLEDGE: &str =
+    "end the turn; a person reads `.jackline/CHECKPOINT.md`, and `jackline ack` goes on";
+
+/// How many iterations have come to an end.
+pub(crate) fn ended(state: &State) -> u64 {
+    state.iterations
+}
+
+/// What the cap stands at once so many iterations have ended.
+pub(super) fn measured(
+    definition: &Definition,
+    state: &State,
+    ended: u64,
+) -> Option<Measured<'static>> {
+    let limit = definition.limits.iterations?;
+    let counter = match limit.per {
+        Per::Session => &state.spent.session,
+        Per::Turn => &state.spent.turn,
+    };
+    let used = ended.saturating_sub(counter.since_iteration);
+    let limit = Limit { max: limit.max.saturating_add(state.spent.extended), ..limit };
+    Some(Measured { dimension: DIMENSION, tool: None, limit, used, unpriced: &[] })
+}
+
+/// The cap, where it is reached and holds.
+fn reached(definition: &Definition, state: &State, ended: u64) -> Option<Measured<'static>> {
+    measured(definition, state, ended).filter(Measured::is_reached)
+}
+
+/// Whether a checkpoint waits for a person.
+pub(crate) fn waits(look: Look<'_>) -> bool {
+    let hard = reached(look.definition, look.state, ended(look.state));
+    hard.is_some_and(|reached| !reached.limit.soft)
+}
+
+pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
+    let ends = matches!(look.event.kind, EventKind::IterationEnded { .. });
+    // Where it is paused already, that answers.
+    if look.state.paused.is_some() || !(ends || look.event.kind.is_work()) {
+        return;
+    }
+    let ended = ended(look.state).saturating_add(u64::from(ends));
+    let Some(reached) = reached(look.definition, look.state, ended) else { return };
+    if reached.limit.soft {
+        warn(look, &reached, answers);
+        return;
+    }
+    let paused = answers.enforces();
+    // What is only observed is said when it happens, not at every call after it.
+    if paused || ends {
+        answers.safety.push(SafetyEvent {
+            timestamp: look.clock.now(),
+            kind: SafetyKind::IterationCap,
+            details: BTreeMap::from([
+                ("iterations".to_string(), Value::from(reached.used)),
+                ("max".to_string(), Value::from(reached.limit.max)),
+            ]),
+            action_taken: if paused { "paused" } else { "observed" }.to_string(),
+        });
+    }
+    answers.object(Objection {
+        guard: "limits",
+        kind: "budget",
+        subtype: DIMENSION,
+        class: Class::Recoverable,
+        decision: Decision::Pause,
+        message: reached.message(),
+        location: Some(format!("limits.{DIMENSION}")),
+        correction: Some(ACKNOWLEDGE.to_string()),
+    });
+}
+
+pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
+    let record = fold.record;
+    match &record.event.kind {
+        EventKind::IterationEnded { .. } => state.iterations = state.iterations.saturating_add(1),
+        EventKind::Control { action: Action::Acknowledge, .. } => {
+            acknowledge(state, fold.definition);
+        }
+        _ => {}
+    }
+    let held = record.verdict.violations.iter().find(|violation| {
+        violation.enforced
+            && (violation.guard.as_str(), violation.subtype.as_str()) == ("limits", DIMENSION)
+    });
+    if let Some(held) = held {
+        state.paused = Some(Paused::by_guard(Cause::Checkpoint, held.message.clone()));
+    }
+}
+
+/// Allows more iterations, counted from where the run is, and goes on.
+fn acknowledge(state: &mut State, definition: &Definition) {
+    let Some(reached) = reached(definition, state, ended(state)) else { return };
+    let beyond = reached.used.saturating_sub(reached.limit.max);
+    let more = beyond.saturating_add(definition.limits.iterations_extension);
+    state.spent.extended = state.spent.extended.saturating_add(more);
+    if state.paused.as_ref().is_some_and(|paused| paused.cause == Cause::Checkpoint) {
+        state.paused = None;
+    }
+}
