@@ -42,7 +42,7 @@ pub use event::{
 };
 pub use facts::{
     CallView, CheckFact, DefinitionFact, Facts, FeedbackFact, FeedbackView, FileFact, FileKind,
-    GitFact, Now, OffFact, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, Tracked,
+    GitFact, Markers, Now, OffFact, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, Tracked,
     VerificationFact, Wants, WatchedFact,
 };
 pub use guards::completion::UNANSWERED;
@@ -58,7 +58,8 @@ pub use place::Place;
 pub use proposal::PATH_KEYS;
 pub use session::{Record, Session, StateError};
 pub use state::{
-    Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary, UsageTotals, Waiting,
+    Invocations, LastAction, Order, Report, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary,
+    UsageTotals, Waiting,
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::Kind;
@@ -76,4 +77,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bumped by any change that can alter a verdict, and then marked ★ in the
 /// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 3;
+pub const SEMANTICS: u32 = 4;

@@ -8,7 +8,9 @@ mod asks;
 mod clock;
 mod in_flight;
 mod reads;
+mod reports;
 mod summary;
+mod trail;
 mod turn;
 mod usage;
 mod watched;
@@ -23,7 +25,11 @@ pub(crate) use asks::{Answered, Asks, Question, Signature};
 pub(crate) use clock::Clock;
 pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
 pub(crate) use reads::{Knows, Part, Reads};
+pub(crate) use reports::Reports;
+pub use reports::{Order, Report};
 pub use summary::{Summary, TurnSummary, Waiting};
+pub use trail::LastAction;
+pub(crate) use trail::Trail;
 pub(crate) use turn::{Turn, TurnResult};
 pub(crate) use usage::Usage;
 pub use usage::UsageTotals;
@@ -34,6 +40,7 @@ use crate::guards::custom::CustomState;
 use crate::guards::effects::Effects;
 use crate::guards::feedback::{Cadence, Past};
 use crate::guards::limits::Spent;
+use crate::guards::markers::Marked;
 use crate::guards::sequential::Earned;
 use crate::id::{AttemptId, CallId};
 use crate::time::Timestamp;
@@ -80,6 +87,10 @@ pub(crate) struct State {
     pub(crate) reads: Reads,
     pub(crate) watched: Watched,
     pub(crate) asks: Asks,
+    /// The markers that were seen last.
+    pub(crate) marked: Marked,
+    pub(crate) reports: Reports,
+    pub(crate) trail: Trail,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,
@@ -120,6 +131,19 @@ pub(crate) enum Cause {
     NoProgress,
     /// The iterations are used up; a checkpoint waits to be acknowledged.
     Checkpoint,
+}
+
+impl Cause {
+    /// The word in `status`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Protected => "protected",
+            Self::Loop => "loop",
+            Self::NoProgress => "no_progress",
+            Self::Checkpoint => "checkpoint",
+        }
+    }
 }
 
 impl Paused {

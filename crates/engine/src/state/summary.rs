@@ -1,11 +1,13 @@
 //! What people are shown of a state.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{Invocations, Phase, State, UsageTotals};
+use super::{Cause, Invocations, LastAction, Paused, Phase, State, UsageTotals};
+use crate::facts::Markers;
 use crate::id::{ActorId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{Constraint, Stop};
@@ -24,6 +26,10 @@ pub struct Summary {
     /// Why it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_why: Option<String>,
+    /// What it is paused for: `person`, `protected`, `loop`, `no_progress` or
+    /// `checkpoint`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_cause: Option<&'static str>,
     /// The last record.
     pub seq: u64,
     /// When it began.
@@ -53,6 +59,15 @@ pub struct Summary {
     /// What a person's word has put in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
+    /// What a person asked for first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// What the agent did last, the latest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last_actions: Vec<LastAction>,
+    /// Reports for people that are out, by path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<&'static str>,
 }
 
 /// A call that waits for a person.
@@ -91,19 +106,27 @@ pub struct TurnSummary {
 impl State {
     pub(crate) fn summary(&self) -> Summary {
         let (phase, stop) = match &self.phase {
-            Phase::New | Phase::Running if self.paused.is_some() => ("paused", None),
+            Phase::New | Phase::Running if self.paused.is_some() || self.marked.pause => {
+                ("paused", None)
+            }
             Phase::New => ("new", None),
             Phase::Running => ("running", None),
             Phase::Stopped(ending) => ("stopped", Some(Stop::from(ending))),
             Phase::Ended(ending) => ("ended", Some(Stop::from(ending))),
         };
-        let paused = self.paused.clone();
+        let by_file = self.marked.pause.then(|| {
+            let why = Some(format!("`{}` is there", Markers::PAUSE));
+            Paused { by: None, why, cause: Cause::Person }
+        });
+        let paused = self.paused.clone().or(by_file);
+        let paused_cause = paused.as_ref().map(|paused| paused.cause.word());
         let (paused_by, paused_why) = paused.map_or((None, None), |paused| (paused.by, paused.why));
         Summary {
             phase,
             stop,
             paused_by,
             paused_why,
+            paused_cause,
             seq: self.seq,
             started: self.clock.started(),
             elapsed_ms: self.clock.elapsed_ms(),
@@ -127,6 +150,9 @@ impl State {
             actors: self.actors.iter().map(|actor| (actor.id.clone(), actor.calls)).collect(),
             waiting: self.asks.waiting().collect(),
             constraints: self.asks.in_force().collect(),
+            goal: self.trail.goal.clone(),
+            last_actions: self.trail.actions().collect(),
+            reports: self.reports.out.iter().map(|report| report.path()).collect(),
         }
     }
 }
