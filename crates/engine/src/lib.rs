@@ -58,8 +58,8 @@ pub use place::Place;
 pub use proposal::PATH_KEYS;
 pub use session::{Record, Session, StateError};
 pub use state::{
-    Invocations, LastAction, Order, Report, STATE_BYTES_MAX, STATE_FORMAT, Summary, TurnSummary,
-    UsageTotals, Waiting,
+    Invocations, LastAction, Order, ReportFile, STATE_BYTES_MAX, STATE_FORMAT, Summary,
+    TurnSummary, UsageTotals, Waiting,
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::Kind;

@@ -161,9 +161,8 @@ impl Session {
     /// that was never written from one that a person has removed.
     pub fn reports_after(&self, record: &Record<'_>) -> Option<(Vec<Order>, Summary)> {
         let verdict = record.verdict;
-        let may = !self.state.reports.out.is_empty()
-            || self.state.reports.brief
-            || verdict.context_gate.is_some()
+        // Most events concern no report, and those cost no copy of the state.
+        let may = self.state.reports.may_change(verdict)
             || (verdict.decision >= Decision::Pause && verdict.enforced != Some(false));
         if !may || self.place.workspace.is_none() {
             return None;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jackline_engine::definition::Redact;
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, Place, Record, Report, Session, SessionId, Summary,
-    Timestamp, Verdict, elide, observe,
+    Digest, Event, EventKind, Facts, OffFact, Place, Record, ReportFile, Session, SessionId,
+    Summary, Timestamp, Verdict, elide, observe,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -76,7 +76,7 @@ impl Standing {
             ("paused", _) => {
                 let why = summary.paused_why.clone();
                 let why = why.unwrap_or_else(|| "no reason given".to_owned());
-                let report = summary.reports.iter().find(|it| **it != Report::Briefing.path());
+                let report = summary.reports.iter().find(|it| **it != ReportFile::Briefing.path());
                 let read = report.map_or_else(String::new, |it| format!(" (see `{it}`)"));
                 Self::Paused(format!("{why}{read}"))
             }

@@ -11,7 +11,7 @@ use super::{Answers, Guard, Look, Objection};
 use crate::event::{Action, EventKind};
 use crate::facts::Markers;
 use crate::session::Record;
-use crate::state::{Cause, Paused, Report, State};
+use crate::state::{Cause, Paused, ReportFile, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
 
 use super::reports::vanished;
@@ -53,7 +53,7 @@ pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
             let refused = record.verdict.violations.iter().any(|found| found.kind == "control");
             (!refused).then_some(*action)
         }
-        _ => vanished(state, record.facts).and_then(Report::settled_by),
+        _ => vanished(state, record.facts).and_then(ReportFile::settled_by),
     }
 }
 

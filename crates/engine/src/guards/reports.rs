@@ -7,7 +7,7 @@
 use super::{Answers, Fold, Guard, Look, control, protected};
 use crate::event::EventKind;
 use crate::facts::{Facts, WatchedFact};
-use crate::state::{Cause, Phase, Report, State};
+use crate::state::{Cause, Phase, ReportFile, State};
 use crate::verdict::{ContextLevel, Stop};
 
 pub(crate) struct ReportGuard;
@@ -27,7 +27,7 @@ impl Guard for ReportGuard {
             // workspace, is not ours any more: that it goes then says nothing.
             let off = record.facts.is_off();
             let suspected = protected::is_suspected(state);
-            let is_ours = |report: &Report| {
+            let is_ours = |report: &ReportFile| {
                 let path = report.path();
                 let Some(fact) = seen.get(path) else { return true };
                 let guarded = (suspected || state.watched.is_damaged(path)) && !off;
@@ -54,9 +54,9 @@ impl Guard for ReportGuard {
 }
 
 /// The report that a person has removed.
-pub(crate) fn vanished(state: &State, facts: &Facts) -> Option<Report> {
+pub(crate) fn vanished(state: &State, facts: &Facts) -> Option<ReportFile> {
     let seen = facts.watched.as_ref()?;
-    let gone = |report: &Report| {
+    let gone = |report: &ReportFile| {
         let path = report.path();
         // What we removed ourselves was about another session of this workspace.
         let removed = |fact: &WatchedFact| fact.sha256.is_none() && !fact.by_person;
@@ -73,14 +73,14 @@ pub(super) fn is_settled(look: Look<'_>) -> bool {
 }
 
 /// The report that has to be there as long as a session is as it is.
-pub(crate) fn wanted(state: &State) -> Option<Report> {
+pub(crate) fn wanted(state: &State) -> Option<ReportFile> {
     if let Phase::Stopped(ending) = &state.phase {
         let looped = Stop::from(ending).detail.as_deref() == Some("loop");
-        return looped.then_some(Report::Blocker);
+        return looped.then_some(ReportFile::Blocker);
     }
     match state.paused.as_ref()?.cause {
-        Cause::Loop | Cause::NoProgress => Some(Report::Blocker),
-        Cause::Checkpoint => Some(Report::Checkpoint),
+        Cause::Loop | Cause::NoProgress => Some(ReportFile::Blocker),
+        Cause::Checkpoint => Some(ReportFile::Checkpoint),
         Cause::Person | Cause::Protected => None,
     }
 }

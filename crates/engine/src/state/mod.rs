@@ -26,7 +26,7 @@ pub(crate) use clock::Clock;
 pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
 pub(crate) use reads::{Knows, Part, Reads};
 pub(crate) use reports::Reports;
-pub use reports::{Order, Report};
+pub use reports::{Order, ReportFile};
 pub use summary::{Summary, TurnSummary, Waiting};
 pub use trail::LastAction;
 pub(crate) use trail::Trail;

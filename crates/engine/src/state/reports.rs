@@ -8,11 +8,12 @@ use super::State;
 use crate::event::Action;
 use crate::guards::reports::wanted;
 use crate::session::Record;
+use crate::verdict::{ContextLevel, Verdict};
 
 /// A file for people in the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Report {
+pub enum ReportFile {
     /// Why the session can't go on.
     Blocker,
     /// Where it stands after as many iterations as were allowed.
@@ -21,7 +22,7 @@ pub enum Report {
     Briefing,
 }
 
-impl Report {
+impl ReportFile {
     /// Every report.
     pub const ALL: [Self; 3] = [Self::Blocker, Self::Checkpoint, Self::Briefing];
 
@@ -48,14 +49,14 @@ impl Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// It has to be written.
-    Write(Report),
+    Write(ReportFile),
     /// What it says is over.
-    Remove(Report),
+    Remove(ReportFile),
 }
 
 impl Order {
     /// Which report.
-    pub fn report(self) -> Report {
+    pub fn report(self) -> ReportFile {
         match self {
             Self::Write(report) | Self::Remove(report) => report,
         }
@@ -66,21 +67,31 @@ impl Order {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reports {
     /// Those that we wrote and that nobody else has touched.
-    pub(crate) out: Vec<Report>,
+    pub(crate) out: Vec<ReportFile>,
     /// Whether a briefing has to be written.
     pub(crate) brief: bool,
     /// Whether the context was too full when it was reported last.
     pub(crate) full: bool,
 }
 
+impl Reports {
+    /// Whether anything may have to be done about them after a verdict.
+    pub(crate) fn may_change(&self, verdict: &Verdict) -> bool {
+        let waits = |report: &ReportFile| report.settled_by().is_some();
+        let fills = verdict.context_gate.is_some_and(|gate| gate.level >= ContextLevel::Compact);
+        self.brief || (fills && !self.full) || self.out.iter().any(waits)
+    }
+}
+
 impl State {
     /// What has to be done about reports.
     pub(crate) fn orders(&self) -> Vec<Order> {
         let wanted = wanted(self);
-        let out = |report: &Report| self.reports.out.contains(report);
+        let out = |report: &ReportFile| self.reports.out.contains(report);
         let write = wanted.filter(|report| !out(report)).map(Order::Write);
-        let brief = self.reports.brief.then_some(Order::Write(Report::Briefing));
-        let is_over = |report: &Report| *report != Report::Briefing && wanted != Some(*report);
+        let brief = self.reports.brief.then_some(Order::Write(ReportFile::Briefing));
+        let is_over =
+            |report: &ReportFile| *report != ReportFile::Briefing && wanted != Some(*report);
         let over = self.reports.out.iter().copied().filter(is_over).map(Order::Remove);
         write.into_iter().chain(brief).chain(over).collect()
     }
@@ -88,7 +99,8 @@ impl State {
     /// Takes note of the reports that were written or removed along with a record.
     pub(crate) fn note_reports(&mut self, record: &Record<'_>) {
         for (path, fact) in &record.facts.written {
-            let Some(report) = Report::ALL.into_iter().find(|report| report.path() == path) else {
+            let Some(report) = ReportFile::ALL.into_iter().find(|report| report.path() == path)
+            else {
                 continue;
             };
             self.watched.accept(path, fact);
@@ -96,7 +108,7 @@ impl State {
             if fact.sha256.is_some() {
                 self.reports.out.push(report);
             }
-            if report == Report::Briefing {
+            if report == ReportFile::Briefing {
                 self.reports.brief = false;
             }
         }

@@ -30,6 +30,9 @@ pub struct Summary {
     /// `checkpoint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_cause: Option<&'static str>,
+    /// Whether nothing but a person's file held it when it was looked at last.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub paused_by_file: bool,
     /// The last record.
     pub seq: u64,
     /// When it began.
@@ -127,6 +130,7 @@ impl State {
             paused_by,
             paused_why,
             paused_cause,
+            paused_by_file: self.paused.is_none() && self.marked.pause,
             seq: self.seq,
             started: self.clock.started(),
             elapsed_ms: self.clock.elapsed_ms(),

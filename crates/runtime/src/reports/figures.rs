@@ -31,7 +31,13 @@ fn flatten(name: &str, value: &Value, lines: &mut Vec<String>) {
                 flatten(&name, value, lines);
             }
         }
-        Value::Array(items) if items.is_empty() => {}
+        Value::Array(items) if items.iter().all(Value::is_object) => {
+            for item in items {
+                let mut parts = Vec::new();
+                flatten("", item, &mut parts);
+                lines.push(plain(&parts.join(", "), VALUE_CHARS_MAX));
+            }
+        }
         Value::String(text) => lines.push(format!("{name}: {}", plain(text, VALUE_CHARS_MAX))),
         Value::Bool(is) => lines.push(format!("{name}: {}", if *is { "yes" } else { "no" })),
         other => lines.push(format!("{name}: {}", plain(&other.to_string(), VALUE_CHARS_MAX))),
@@ -49,12 +55,20 @@ mod tests {
         let value = json!({
             "code_modified": true, "tests_passing": null, "list": [], "last": ["a", 1],
             "limits": {"max_steps": 5, "soft": false},
+            "budgets": [{"dimension": "steps", "used": 3}, {"dimension": "tokens", "used": 9}],
         });
         flatten("", &value, &mut lines);
         lines.sort();
         assert_eq!(
             lines,
-            ["code modified: yes", "last: [\"a\",1]", "limits, max steps: 5", "limits, soft: no"]
+            [
+                "code modified: yes",
+                "dimension: steps, used: 3",
+                "dimension: tokens, used: 9",
+                "last: [\"a\",1]",
+                "limits, max steps: 5",
+                "limits, soft: no"
+            ]
         );
     }
 }

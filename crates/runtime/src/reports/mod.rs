@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jackline_engine::{
-    Event, Order, Record, Report, SessionId, Summary, Timestamp, Tracked, Verdict, WatchedFact,
+    Event, Order, Record, ReportFile, SessionId, Summary, Timestamp, Tracked, Verdict, WatchedFact,
 };
 use jackline_journal::Store;
 
@@ -75,7 +75,7 @@ pub(crate) fn carry_out(
     (done, failed)
 }
 
-fn write(workspace: &Path, report: Report, text: &str) -> io::Result<()> {
+fn write(workspace: &Path, report: ReportFile, text: &str) -> io::Result<()> {
     let directory = directory(workspace)?;
     let path = workspace.join(report.path());
     // A directory in its place would never give way.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use jackline_engine::{Decision, EventKind, LastAction, Report, Summary};
+use jackline_engine::{Decision, EventKind, LastAction, ReportFile, Summary};
 
 use super::{SAFETY_LOG, Told, figures};
 
@@ -10,11 +10,11 @@ use super::{SAFETY_LOG, Told, figures};
 const TEXT_CHARS_MAX: usize = 300;
 
 /// The whole text of a report.
-pub(super) fn render(report: Report, told: &Told<'_>) -> String {
+pub(super) fn render(report: ReportFile, told: &Told<'_>) -> String {
     match report {
-        Report::Blocker => blocker(told),
-        Report::Checkpoint => checkpoint(told),
-        Report::Briefing => briefing(told),
+        ReportFile::Blocker => blocker(told),
+        ReportFile::Checkpoint => checkpoint(told),
+        ReportFile::Briefing => briefing(told),
     }
 }
 
@@ -36,7 +36,7 @@ fn blocker(told: &Told<'_>) -> String {
     }
     section(&mut text, "Last actions", &actions(&told.summary.last_actions));
     section(&mut text, "In force", &constraints(told));
-    let path = Report::Blocker.path();
+    let path = ReportFile::Blocker.path();
     let way = match over {
         Some(_) => vec![
             format!("Open the session anew: `jackline reset {session}`"),
@@ -64,7 +64,7 @@ fn checkpoint(told: &Told<'_>) -> String {
     progress.extend(tried(told));
     section(&mut text, "Progress Summary", &progress);
     section(&mut text, "Last actions", &actions(&told.summary.last_actions));
-    let path = Report::Checkpoint.path();
+    let path = ReportFile::Checkpoint.path();
     let way = vec![
         format!(
             "Acknowledge: `jackline ack {session}`, or delete this file to resume: `rm {path}`"
@@ -244,4 +244,147 @@ pub(super) fn plain(text: &str, chars_max: usize) -> String {
         line.push('…');
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jackline_engine::{
+        Class, Definition, Event, Facts, Now, Place, Record, Session, SessionId, Stop, StopCode,
+        Timestamp, Verdict, Violation, observe, wire::parse_line,
+    };
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_ms(1_769_860_800_000);
+
+    /// A session in which something was tried.
+    fn worked() -> (Session, SessionId) {
+        let id = SessionId::parse("s").unwrap();
+        let mut session = Session::new(Arc::new(Definition::default()), Arc::new(Place::default()));
+        let lines = [
+            r#"{"event":"prompt_submitted","text":"Make the tests\npass"}"#,
+            r#"{"event":"tool_proposed","call":"c1","tool":"Bash","args":{"command":"cargo test `x`"}}"#,
+            r#"{"event":"tool_finished","call":"c1","status":"error"}"#,
+            r#"{"event":"tool_proposed","call":"c2","tool":"Read","args":{"file_path":"a.rs"}}"#,
+            r#"{"event":"tool_finished","call":"c2","status":"ok"}"#,
+            r#"{"event":"control","action":"pause","by":"dana","why":"it goes in circles"}"#,
+        ];
+        for (seq, line) in (1..).zip(lines) {
+            let event = parse_line(line.as_bytes(), Some(&id)).unwrap();
+            let mut facts = Facts::at(Now::wall(NOW));
+            facts.observed = observe(&event);
+            let verdict = session.decide(&event, &facts);
+            session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
+        }
+        (session, id)
+    }
+
+    fn rendered(report: ReportFile, line: &str, change: impl FnOnce(&mut Summary)) -> String {
+        let (session, id) = worked();
+        let event: Event = parse_line(line.as_bytes(), Some(&id)).unwrap();
+        let verdict = Verdict {
+            violations: vec![Violation {
+                id: "v7.1".to_owned(),
+                guard: "loops".to_owned(),
+                kind: "loop".to_owned(),
+                subtype: "hard_loop".to_owned(),
+                class: Class::Recoverable,
+                message: "5 times the same".to_owned(),
+                location: None,
+                correction: None,
+                decision: Decision::Pause,
+                enforced: true,
+            }],
+            ..Verdict::allow()
+        };
+        let mut summary = session.summary();
+        change(&mut summary);
+        let told =
+            Told { session: &id, at: NOW, event: &event, verdict: &verdict, summary: &summary };
+        render(report, &told)
+    }
+
+    #[test]
+    fn a_blocker_says_why_what_was_tried_and_how_to_go_on() {
+        let text = rendered(ReportFile::Blocker, r#"{"event":"session_ended"}"#, |_| {});
+        assert_eq!(
+            text,
+            "# Blocked - 2026-01-31T12:00:00Z
+
+Session `s` is paused, and waits for you.
+
+## Reason
+- 5 times the same (hard_loop)
+
+## Goal
+- Make the tests pass
+
+## What was tried
+- Calls: 2: 1 ok, 1 failed
+- Steps: 2
+- Changes of the workspace: 0
+
+## Last actions
+- record 2: Bash `cargo test 'x'`: error
+- record 4: Read `a.rs`: ok
+
+## To Continue
+- Let it go on: `jackline clear s`, or delete this file: `rm .jackline/BLOCKER_REPORT.md`
+- Tell the agent what to do otherwise; your next message goes on, too
+- End it: `jackline stop s`
+- Look closer: `jackline log s`, `jackline show s`, `.jackline/safety_log.json`
+"
+        );
+    }
+
+    #[test]
+    fn a_blocker_of_a_session_that_is_over_names_what_was_repeated() {
+        let text = rendered(ReportFile::Blocker, r#"{"event":"session_ended"}"#, |summary| {
+            let stop = Stop::of(StopCode::SystemError).because("loop");
+            summary.stop = Some(Stop { signature: Some("Bash:ls".to_owned()), ..stop });
+        });
+        assert!(text.contains("was stopped: SYSTEM_ERROR{loop}."), "{text}");
+        assert!(text.contains("- what was repeated: `Bash:ls`"), "{text}");
+        assert!(text.contains("`jackline reset s`") && !text.contains("jackline clear"), "{text}");
+    }
+
+    #[test]
+    fn a_checkpoint_has_the_headings_that_people_know() {
+        let line = r#"{"event":"iteration_ended","phase":"P","task":"P.2.2","tests":{"failed":2,"passed":10},"files_changed":5}"#;
+        let text = rendered(ReportFile::Checkpoint, line, |_| {});
+        assert!(text.starts_with("# Checkpoint - 2026-01-31T12:00:00Z\n\n## Reason\n- 5 times"));
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in {text}"));
+        let parts = [
+            "## Reason\n",
+            "## Current State\n",
+            "- Phase: P\n- Task: P.2.2\n- Last action: Read `a.rs`: ok\n",
+            "## Progress Summary\n- Files modified: 5\n- Tests run: 12\n- Tests passing: 10\n",
+            "## To Continue\n- Acknowledge: `jackline ack s`, or delete this file to resume: `rm .jackline/CHECKPOINT.md`\n",
+        ];
+        assert!(parts.map(at).is_sorted());
+    }
+
+    #[test]
+    fn a_briefing_says_what_an_agent_has_to_know() {
+        let line = r#"{"event":"usage_reported","input":1,"output":1}"#;
+        let text = rendered(ReportFile::Briefing, line, |_| {});
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in {text}"));
+        let parts = [
+            "# Mission briefing - 2026-01-31T12:00:00Z\n",
+            "## Goal\n- Make the tests pass\n",
+            "## State\n",
+            "## Counters\n",
+            "## Active constraints\n- none\n",
+            "## Next step\n- Go on after Read `a.rs`: ok.\n",
+        ];
+        assert!(parts.map(at).is_sorted());
+    }
+
+    #[test]
+    fn what_an_agent_wrote_stays_on_its_line() {
+        assert_eq!(plain(" a\n## To Continue\n`rm` \u{1b}[2J ", 40), "a ## To Continue 'rm'  [2J");
+        assert_eq!(plain("abcdef", 3), "abc…");
+    }
 }
