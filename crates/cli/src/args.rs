@@ -55,6 +55,17 @@ pub(crate) enum Command {
     Stop(ControlArgs),
     /// Open a session anew: budgets, policies and what was asked begin again
     Reset(ControlArgs),
+    /// Acknowledge a checkpoint: the session goes on for some more iterations
+    Ack(ControlArgs),
+    /// Clear a blocker: a session that went in circles, or made no progress, goes on
+    Clear(ClearArgs),
+    /// Apply a changed definition to a session that runs
+    Reload(ControlArgs),
+    /// Let a session complete although nothing has tested what it changed (dangerous)
+    SkipTests(SkipTestsArgs),
+    /// End a constraint that is in force in a session
+    #[command(subcommand)]
+    Constraint(ConstraintCommand),
     /// Show where a session stands
     Status(StatusArgs),
     /// List what happened in a session
@@ -357,6 +368,46 @@ pub(crate) struct ControlArgs {
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) word: Word,
+    /// Print JSON, one object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = FOR_PEOPLE)]
+pub(crate) struct ClearArgs {
+    /// Only forget how many iterations have failed; a session that is paused stays so
+    #[arg(long)]
+    pub(crate) failures: bool,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "The session then counts as tested, and passing, until its agent changes \
+something again.\n\n\
+This opens the guard, so it is refused where an agent started it: run it in a terminal of your own.")]
+pub(crate) struct SkipTestsArgs {
+    /// Do it without being asked; `--why` has to be there
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ConstraintCommand {
+    /// End it now
+    #[command(after_help = FOR_PEOPLE)]
+    Expire(ExpireArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ExpireArgs {
+    /// The constraint, as `jackline status` shows it: k1
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
 }
 
 #[derive(Args)]

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use jackline_engine::Action;
 
-use crate::args::{Cli, Command, HookArgs, StdioArgs};
+use crate::args::{Cli, Command, ConstraintCommand, HookArgs, StdioArgs};
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
@@ -48,6 +48,13 @@ fn main() -> ExitCode {
         Command::Resume(resume) => commands::control::run(&resume, Action::Resume),
         Command::Stop(stop) => commands::control::run(&stop, Action::Stop),
         Command::Reset(reset) => commands::control::run(&reset, Action::Reset),
+        Command::Ack(ack) => commands::control::run(&ack, Action::Acknowledge),
+        Command::Clear(clear) => commands::control::clear(&clear),
+        Command::Reload(reload) => commands::control::run(&reload, Action::Reload),
+        Command::SkipTests(skip) => commands::control::skip_tests(&skip),
+        Command::Constraint(ConstraintCommand::Expire(expire)) => {
+            commands::control::expire(&expire)
+        }
         Command::Status(status) => commands::status::run(&status),
         Command::Log(log) => commands::log::run(&log),
         Command::Show(show) => commands::show::run(&show),

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use jackline_definition::{FILE_NAME, load};
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
-    Definition, DefinitionFact, Digest, Event, EventKind, Facts, GitFact, Now, OffFact, Place,
-    Query, ROUNDS_MAX, Record, STATE_BYTES_MAX, Session, SessionId, Timestamp, Verdict, Wants,
-    WireFault, elide, observe,
+    Definition, DefinitionFact, Digest, Event, EventKind, Facts, GitFact, Now, OffFact, Order,
+    Place, Query, ROUNDS_MAX, Record, STATE_BYTES_MAX, Session, SessionId, Timestamp, Verdict,
+    Wants, WireFault, elide, observe,
 };
 use serde_json::Value;
 
@@ -164,6 +164,7 @@ impl Played {
         let mut facts = Facts::at(Now::wall(now));
         facts.observed = observed;
         facts.off = off;
+        facts.markers = files.markers(&self.workspace);
         for _ in 0..ROUNDS_MAX {
             for query in &self.session.needs(&event, &facts) {
                 self.look(query, files, &mut facts)?;
@@ -174,6 +175,7 @@ impl Played {
         for (path, contents) in self.session.gives_back(&event, &facts) {
             files.give_back(&self.workspace, &path, contents, now);
         }
+        self.report(seq, &event, &verdict, &mut facts, files, now);
         self.session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
         self.restore()?;
         self.records.push(Kept {
@@ -182,6 +184,26 @@ impl Played {
             verdict: render(&verdict)?,
         });
         serde_json::to_value(verdict).map_err(|error| error.to_string())
+    }
+
+    /// Writes and removes reports, of which only the names matter here.
+    fn report(
+        &self,
+        seq: u64,
+        event: &Event,
+        verdict: &Verdict,
+        facts: &mut Facts,
+        files: &mut Files,
+        now: Timestamp,
+    ) {
+        let record = Record { seq, event, facts, verdict };
+        let Some((orders, _)) = self.session.reports_after(&record) else { return };
+        for order in orders {
+            let path = order.report().path();
+            let text = format!("{order:?} in record {seq}");
+            let text = matches!(order, Order::Write(_)).then_some(text);
+            facts.written.insert(path.to_owned(), files.put(&self.workspace, path, text, now));
+        }
     }
 
     fn look(&self, query: &Query, files: &mut Files, facts: &mut Facts) -> Result<(), String> {

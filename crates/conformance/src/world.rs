@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jackline_engine::{
-    Digest, Digest128, FileFact, FileKind, Timestamp, Tracked, Wants, WatchedFact,
+    Digest, Digest128, FileFact, FileKind, Markers, Timestamp, Tracked, Wants, WatchedFact,
 };
 use serde_json::Value;
 
@@ -122,6 +122,46 @@ impl Files {
             seen.insert(file.path.clone(), WatchedFact { look, sha256, by_person: false });
         }
         seen
+    }
+
+    /// The files by which a person steers; a directory of that name is one, too.
+    pub(crate) fn markers(&self, workspace: &str) -> Markers {
+        let there = |name: &str| {
+            let path = from_root(workspace, name).map(|path| self.above(&path));
+            path.is_some_and(|path| {
+                self.texts.contains_key(&path)
+                    || self.links.contains_key(&path)
+                    || self.has_below(&path)
+            })
+        };
+        Markers { stop: there(Markers::STOP), pause: there(Markers::PAUSE), fault: None }
+    }
+
+    /// A path whose own name may be a link, by where the links above it lead.
+    fn above(&self, path: &str) -> String {
+        match path.rsplit_once('/') {
+            Some((above, name)) => format!("{}/{name}", self.real(above)),
+            None => path.to_owned(),
+        }
+    }
+
+    /// Writes a file of the guard's own, or removes it; gives how it looks then.
+    pub(crate) fn put(
+        &mut self,
+        workspace: &str,
+        path: &str,
+        text: Option<String>,
+        now: Timestamp,
+    ) -> WatchedFact {
+        if let Some(from_root) = from_root(workspace, path) {
+            match text {
+                Some(text) => self.write(&from_root, &text, now),
+                None => drop(self.texts.remove(&from_root)),
+            }
+        }
+        let gone = WatchedFact { look: 0, sha256: None, by_person: false };
+        let tracked = Tracked { path: path.to_owned(), look: 0 };
+        self.watched(workspace, &[tracked]).remove(path).unwrap_or(gone)
     }
 
     /// Gives a protected file back as it was.

@@ -1,5 +1,7 @@
 //! What the runtime observed of the world for one decision.
 
+mod markers;
+
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,6 +13,8 @@ use crate::digest::{Digest, Digest128};
 use crate::observe::Observation;
 use crate::time::Timestamp;
 use crate::verdict::{Observed, Severity};
+
+pub use markers::Markers;
 
 /// How many rounds of questions one decision may take.
 pub const ROUNDS_MAX: usize = 3;
@@ -33,6 +37,13 @@ pub struct Facts {
     /// That a person has switched the guard off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off: Option<OffFact>,
+    /// What a person has put into the directory for people.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub markers: Markers,
+    /// Reports that were written or removed along with this record, by path. No
+    /// decision rests on them, but what is found changed later does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub written: BTreeMap<String, WatchedFact>,
     /// What was seen of the event's payloads.
     #[serde(default, skip_serializing_if = "is_default")]
     pub observed: Observation,
@@ -86,6 +97,8 @@ impl Facts {
             deadline: None,
             elsewhere: None,
             off: None,
+            markers: Markers::default(),
+            written: BTreeMap::new(),
             observed: Observation::default(),
             files: BTreeMap::new(),
             policies: BTreeMap::new(),

@@ -44,7 +44,7 @@ pub use event::{
 };
 pub use facts::{
     CallView, CheckFact, DefinitionFact, Facts, FeedbackFact, FeedbackView, FileFact, FileKind,
-    GitFact, Now, OffFact, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, Tracked,
+    GitFact, Markers, Now, OffFact, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, Tracked,
     VerificationFact, Wants, WatchedFact,
 };
 pub use guards::completion::UNANSWERED;
@@ -66,8 +66,8 @@ pub use place::Place;
 pub use proposal::PATH_KEYS;
 pub use session::{Record, Session, StateError};
 pub use state::{
-    BudgetSummary, ContextSummary, Invocations, STATE_BYTES_MAX, STATE_FORMAT, Summary,
-    TurnSummary, UsageTotals, Waiting,
+    BudgetSummary, ContextSummary, Invocations, LastAction, Order, ReportFile, STATE_BYTES_MAX,
+    STATE_FORMAT, Summary, TurnSummary, UsageTotals, Waiting,
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::Kind;

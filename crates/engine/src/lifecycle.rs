@@ -7,10 +7,11 @@ use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
 use crate::guards::dirty::Bits;
 use crate::guards::limits::{exhausted_hard, iterations};
+use crate::guards::markers::Marked;
 use crate::guards::{Answers, Fold, Look, custom, feedback, loops, protocol, reads};
 use crate::id::ActorId;
 use crate::proposal::{Proposal, Recognised};
-use crate::session::{Record, initial_policies};
+use crate::session::initial_policies;
 use crate::state::{
     ATTEMPTS_MAX, Asks, Attempt, Call, Cause, Changes, Overrides, Paused, Phase, Proof, State,
     TurnResult, UsageTotals, Why,
@@ -36,8 +37,13 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
 /// The one code a session ends with when the agent leaves.
 fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
     let code = Stop::of;
-    if look.state.paused.is_some() {
-        return code(StopCode::HumanRequested);
+    match look.state.paused.as_ref().map(|paused| paused.cause) {
+        Some(Cause::Loop) => return code(StopCode::SystemError).because("loop"),
+        Some(Cause::NoProgress) => return code(StopCode::Capped).because("progress"),
+        Some(Cause::Checkpoint) => return code(StopCode::Capped).because("iterations"),
+        Some(Cause::Person | Cause::Protected) => return code(StopCode::HumanRequested),
+        None if look.is_paused() => return code(StopCode::HumanRequested),
+        None => {}
     }
     match look.state.turn.result {
         None => code(StopCode::Abandoned),
@@ -66,7 +72,11 @@ fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
 }
 
 /// What an event changes before the guards see it: turns and who acts.
-pub(crate) fn begin(state: &mut State, record: &Record<'_>) {
+pub(crate) fn begin(state: &mut State, fold: Fold<'_>) {
+    let record = fold.record;
+    if matches!(fold.said, Some(Action::Resume | Action::Acknowledge | Action::ClearBlocker)) {
+        state.paused = None;
+    }
     let elapsed_ms = state.clock.elapsed_ms();
     let proposed = matches!(record.event.kind, EventKind::ToolProposed { .. });
     if let Some(actor) = state.actors.touch(&record.event.actor, record.seq) {
@@ -244,7 +254,8 @@ fn changed_something(state: &mut State) {
 }
 
 /// What becomes of the session itself.
-pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_>) {
+pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
+    let Fold { definition, record, said, .. } = fold;
     let verdict = record.verdict;
     match &record.event.kind {
         EventKind::SessionStarted { deadline, .. } if record.event.actor.is_main() => {
@@ -278,13 +289,12 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
                 changed_something(state);
             }
         }
-        EventKind::Control { action, by, why, .. } => match action {
-            Action::Pause => {
+        EventKind::Control { by, why, .. } => match said {
+            Some(Action::Pause) => {
                 let (by, why) = (short_text(by.as_deref()), short_text(why.as_deref()));
                 state.paused = Some(Paused { by, why, cause: Cause::Person });
             }
-            Action::Resume => state.paused = None,
-            Action::Reset => reset(definition, state),
+            Some(Action::Reset) => reset(definition, state),
             _ => {}
         },
         _ => {}
@@ -308,6 +318,7 @@ pub(crate) fn end(definition: &Definition, state: &mut State, record: &Record<'_
 fn reset(definition: &Definition, state: &mut State) {
     state.phase = Phase::Running;
     state.paused = None;
+    state.marked = Marked::default();
     state.deadline = None;
     state.turn = state.turn.next();
     state.spent.reset(state.clock.elapsed_ms(), iterations::ended(state));

@@ -9,11 +9,11 @@ use crate::definition::{Definition, Mode, PolicyRule};
 use crate::digest::Digest;
 use crate::event::{Action, Event, EventKind};
 use crate::facts::{Facts, Queries, Query};
-use crate::guards::{Answers, Fold, GUARDS, Look, Objection, feedback, protected};
+use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, protected};
 use crate::lifecycle;
 use crate::place::Place;
 use crate::proposal::{Heard, Proposal};
-use crate::state::{Clock, Key, Phase, PolicyState, STATE_FORMAT, State, Summary};
+use crate::state::{Clock, Key, Order, Phase, PolicyState, STATE_FORMAT, State, Summary};
 use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 
 /// One agent run under one definition.
@@ -155,13 +155,33 @@ impl Session {
         protected::to_give_back(self.look(event, facts, &clock, None))
     }
 
+    /// What has to be done about the reports for people once a record is folded,
+    /// and where the session stands then. It is done before the record is written,
+    /// which then says so in [`Facts::written`]: else nobody could tell a report
+    /// that was never written from one that a person has removed.
+    pub fn reports_after(&self, record: &Record<'_>) -> Option<(Vec<Order>, Summary)> {
+        let verdict = record.verdict;
+        // Most events concern no report, and those cost no copy of the state.
+        let may = self.state.reports.may_change(verdict)
+            || (verdict.decision >= Decision::Pause && verdict.enforced != Some(false));
+        if !may || self.place.workspace.is_none() {
+            return None;
+        }
+        let mut after = self.clone();
+        after.apply(record);
+        let orders = after.state.orders();
+        (!orders.is_empty()).then(|| (orders, after.summary()))
+    }
+
     /// Folds a recorded verdict into the session.
     pub fn apply(&mut self, record: &Record<'_>) {
         let over = self.terminal_for(record.event).is_some();
         let (definition, state) = (&*self.definition, &mut self.state);
         let heard = Heard::of(definition, record.event);
         let proposal = Proposal::of(definition, &self.place, record.event, &heard);
-        let fold = Fold { definition, place: &self.place, record, proposal: proposal.as_ref() };
+        let said = if over { None } else { control::said(state, record) };
+        let proposal = proposal.as_ref();
+        let fold = Fold { definition, place: &self.place, record, proposal, said };
         state.clock = state.clock.after(record.event, record.facts);
         state.seq = record.seq;
         if over {
@@ -169,18 +189,28 @@ impl Session {
             // a call that was under way has come back all the same.
             if matches!(record.event.kind, EventKind::ToolFinished { .. }) {
                 lifecycle::calls(state, fold);
+                state.keep_trail(fold);
             }
+            state.note_reports(record);
             return;
         }
         if state.phase == Phase::New {
             state.phase = Phase::Running;
         }
-        lifecycle::begin(state, record);
+        lifecycle::begin(state, fold);
         for guard in GUARDS {
             guard.apply(state, fold);
         }
         lifecycle::calls(state, fold);
-        lifecycle::end(definition, state, record);
+        lifecycle::end(state, fold);
+        state.keep_trail(fold);
+        state.note_reports(record);
+    }
+
+    /// The state itself, to begin a test with.
+    #[cfg(test)]
+    pub(crate) fn state_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 
     fn look<'a>(

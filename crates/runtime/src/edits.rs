@@ -29,7 +29,11 @@ pub fn vouch_for(home: &Path, path: &Path, contents: &[u8]) {
     }
 }
 
-fn vouch(home: &Path, path: &Path, contents: &[u8], now: Timestamp) {
+/// What is remembered of a file that we removed ourselves.
+pub(crate) const REMOVED: &[u8] = b"removed";
+
+/// The same, for a file of our own.
+pub(crate) fn vouch(home: &Path, path: &Path, contents: &[u8], now: Timestamp) {
     let text = format!("{} {}\n", Digest::of(contents), now);
     let _ = write_private(&place(home, path), text.as_bytes());
     let known = fs::read_dir(home.join("edits")).into_iter().flatten().flatten();

@@ -15,7 +15,7 @@ use jackline_journal::Store;
 
 use crate::clock;
 use crate::definitions::Definitions;
-use crate::edits::is_vouched_for;
+use crate::edits::{REMOVED, is_vouched_for};
 use crate::extensions::Extensions;
 use crate::git::{self, Git};
 use crate::restore;
@@ -120,7 +120,7 @@ impl World<'_> {
 
     /// Those of the protected files that look different. What they hold is kept
     /// before anybody can change it.
-    fn watched(&self, tracked: &[Tracked]) -> BTreeMap<String, WatchedFact> {
+    pub(crate) fn watched(&self, tracked: &[Tracked]) -> BTreeMap<String, WatchedFact> {
         let files = self.files();
         let mut seen = BTreeMap::new();
         for file in tracked {
@@ -131,7 +131,8 @@ impl World<'_> {
             let path = files.absolute(&file.path);
             let sha256 = path.as_ref().and_then(|path| restore::keep(self.store, path).ok());
             let home = self.definitions.given_home();
-            let by_person = home.zip(path.as_ref()).zip(sha256.as_ref()).is_some_and(
+            let contents = if look == 0 { Some(Digest::of(REMOVED)) } else { sha256 };
+            let by_person = home.zip(path.as_ref()).zip(contents.as_ref()).is_some_and(
                 |((home, path), contents)| is_vouched_for(home, path, contents, clock::now().wall),
             );
             seen.insert(file.path.clone(), WatchedFact { look, sha256, by_person });

@@ -19,7 +19,7 @@ use rustix::fs::OFlags;
 const KEPT_BYTES_MAX: u64 = 16 << 20;
 
 /// The mode of a file that is given back where nothing says another.
-const PRIVATE: u32 = 0o600;
+pub(crate) const PRIVATE: u32 = 0o600;
 
 /// What its owner may always do with a file that is given back.
 const READABLE: u32 = 0o400;
@@ -148,7 +148,7 @@ fn save(store: &dyn Store, path: &Path, there: &Metadata) -> io::Result<Replaced
 }
 
 /// Gives what is at a path another name beside it.
-fn put_aside(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn put_aside(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     for number in 1..=ASIDE_MAX {
         let aside = path.with_file_name(format!("{name}.replaced-{number}"));
@@ -161,7 +161,7 @@ fn put_aside(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Writes a file as a whole: a link in its place is replaced, not followed.
-fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unnamed = path.with_file_name(format!(".{name}.jackline-{}", std::process::id()));
     // One that an earlier process left behind is not written through.
@@ -180,7 +180,7 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     written
 }
 
-fn sync(directory: &Path) -> io::Result<()> {
+pub(crate) fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 

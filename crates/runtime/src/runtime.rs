@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jackline_engine::definition::Redact;
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, Place, Record, Session, SessionId, Summary,
-    Timestamp, Verdict, elide, observe,
+    Digest, Event, EventKind, Facts, OffFact, Place, Record, ReportFile, Session, SessionId,
+    Summary, Timestamp, Verdict, elide, observe,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -20,9 +20,11 @@ use crate::extensions::Extensions;
 use crate::facts::{World, gather};
 use crate::home::home;
 use crate::live::Live;
+use crate::markers;
 use crate::notify::{Happened, Notice, Notices, take_undelivered};
 use crate::off::Switch;
 use crate::redact::{redact, redact_text};
+use crate::reports::{self, Told};
 use crate::restore::{self, Was};
 use crate::spool::{self, Left};
 use crate::verification::Verifications;
@@ -73,7 +75,10 @@ impl Standing {
             ("stopped", Some(stop)) => Self::Stopped(stop.to_string()),
             ("paused", _) => {
                 let why = summary.paused_why.clone();
-                Self::Paused(why.unwrap_or_else(|| "no reason given".to_owned()))
+                let why = why.unwrap_or_else(|| "no reason given".to_owned());
+                let report = summary.reports.iter().find(|it| **it != ReportFile::Briefing.path());
+                let read = report.map_or_else(String::new, |it| format!(" (see `{it}`)"));
+                Self::Paused(format!("{why}{read}"))
             }
             _ => Self::Running,
         }
@@ -332,6 +337,7 @@ impl Runtime {
         }
         self.world(live).recheck(&mut facts);
         facts.now = clock::now();
+        facts.markers = markers::look(live.workspace());
 
         let verdict = live.session.decide(event, &facts);
         let json = to_raw_value(&verdict).map_err(|error| Fault::Panic(error.to_string()))?;
@@ -342,7 +348,9 @@ impl Runtime {
         for reason in self.definitions.given_home().map(take_undelivered).unwrap_or_default() {
             self.note(Note::Fault { kind: "notify".to_owned(), reason });
         }
+        self.report(live, event, &mut facts, &verdict);
         self.append(live, event, &facts, &verdict, &json)?;
+        self.log_safety(live, event, &facts, &verdict);
         self.notice(live, event, &verdict, facts.now.wall);
         Ok(json)
     }
@@ -372,6 +380,31 @@ impl Runtime {
         let at = clock::now().wall;
         let happened = Happened { session, workspace: Some(&shown), at };
         self.notices.add(&definition, &happened.broken(reason));
+    }
+
+    /// Writes and removes the reports for people that a verdict calls for. What
+    /// can't be written is tried again with the next event.
+    fn report(&mut self, live: &Live, event: &Event, facts: &mut Facts, verdict: &Verdict) {
+        let record = Record { seq: live.session.seq() + 1, event, facts, verdict };
+        let Some((orders, summary)) = live.session.reports_after(&record) else { return };
+        let at = event.at.unwrap_or(facts.now.wall);
+        let told = Told { session: &live.id, at, event, verdict, summary: &summary };
+        let (done, failed) = reports::carry_out(&orders, &told, &self.world(live));
+        facts.written.extend(done);
+        for reason in failed {
+            self.note(Note::Fault { kind: "report".to_owned(), reason });
+        }
+    }
+
+    /// Adds to the safety log what a verdict says for it. The journal has it, so
+    /// nothing hangs on whether that works.
+    fn log_safety(&mut self, live: &Live, event: &Event, facts: &Facts, verdict: &Verdict) {
+        let record = Record { seq: live.session.seq(), event, facts, verdict };
+        let Some(workspace) = live.workspace() else { return };
+        let entries = reports::entries(&live.id, &record);
+        if let Err(reason) = reports::add_to_safety_log(workspace, entries) {
+            self.note(Note::Fault { kind: "safety_log".to_owned(), reason });
+        }
     }
 
     /// Gives protected files back.

@@ -1,51 +1,146 @@
-//! `jackline pause`, `resume`, `stop` and `reset`: a person steers a session.
+//! `jackline pause`, `resume`, `stop`, `reset`, `ack`, `clear` and their like: a
+//! person steers a session.
 
-use jackline_engine::Action;
+use std::io::IsTerminal as _;
+
+use jackline_engine::{Action, SessionId};
+use jackline_journal::FileStore;
+use serde_json::json;
 
 use super::person::{Said, may_open, objections};
 use super::select;
-use crate::args::ControlArgs;
+use crate::args::{ClearArgs, ControlArgs, ExpireArgs, SkipTestsArgs};
 use crate::exit::Exit;
-use crate::terminal::{dim, fail, plain, say, sessions};
+use crate::terminal::{ask, dim, fail, plain, say, say_json, sessions};
 
 pub(crate) fn run(args: &ControlArgs, action: Action) -> Exit {
     // Whoever wants to hold an agent may, the agent itself included.
     if !action.closes()
-        && let Err(exit) = may_open(action.word())
+        && let Err(exit) = may_open(command(action))
     {
         return exit;
     }
-    let found =
-        sessions().and_then(|(store, all)| Ok((store, select(&all, args.session.as_deref())?)));
-    let (store, found) = match found {
+    match find(args) {
+        Ok((store, session)) => send(store, Said::new(session, action, &args.word), args.json),
+        Err(exit) => exit,
+    }
+}
+
+/// `jackline clear`: the blocker, or only the count of failures.
+pub(crate) fn clear(args: &ClearArgs) -> Exit {
+    let action = if args.failures { Action::ResetFailures } else { Action::ClearBlocker };
+    run(&args.control, action)
+}
+
+/// `jackline constraint expire`.
+pub(crate) fn expire(args: &ExpireArgs) -> Exit {
+    let action = Action::ExpireConstraint;
+    if let Err(exit) = may_open(command(action)) {
+        return exit;
+    }
+    match find(&args.control) {
+        Ok((store, session)) => {
+            let said = Said::new(session, action, &args.control.word);
+            let said = Said { constraint: Some(args.id.clone()), ..said };
+            send(store, said, args.control.json)
+        }
+        Err(exit) => exit,
+    }
+}
+
+/// `jackline skip-tests`: nobody does that by accident, nor without a reason.
+pub(crate) fn skip_tests(args: &SkipTestsArgs) -> Exit {
+    let action = Action::SkipDirtyBits;
+    if let Err(exit) = may_open(command(action)) {
+        return exit;
+    }
+    if args.control.word.why.is_none() {
+        let text = "say why with `--why`: what was changed and not tested may be broken";
+        return fail(Exit::Usage, text);
+    }
+    let (store, session) = match find(&args.control) {
         Ok(found) => found,
         Err(exit) => return exit,
     };
-    let session = match found.opened() {
-        Ok(opened) => opened.session.clone(),
-        Err(error) => return fail(Exit::Broken, format!("{error}; {}", error.remedy())),
-    };
-    let name = plain(session.as_str(), 60);
-    match Said::new(session, action, &args.word).send(store) {
-        Err(problem) => fail(Exit::Broken, problem),
-        Ok(verdict) if verdict.violations.is_empty() => {
-            let (what, next) = outcome(action);
-            say(format!("session `{name}` {what}"));
-            say(dim(next));
-            Exit::Fine
+    if !args.yes {
+        if !std::io::stdin().is_terminal() {
+            return fail(Exit::Usage, "nobody can be asked here; say `--yes` if you mean it");
         }
-        Ok(verdict) => fail(Exit::No, format!("session `{name}`: {}", objections(&verdict))),
+        let name = plain(session.as_str(), 60);
+        say(format!("session `{name}` will count as tested, although nothing has tested it"));
+        if !ask("Skip the tests?") {
+            return fail(Exit::No, "nothing was changed");
+        }
+    }
+    send(store, Said::new(session, action, &args.control.word), args.control.json)
+}
+
+/// The session that is meant.
+fn find(args: &ControlArgs) -> Result<(FileStore, SessionId), Exit> {
+    let (store, all) = sessions()?;
+    let found = select(&all, args.session.as_deref())?;
+    match found.opened() {
+        Ok(opened) => Ok((store, opened.session.clone())),
+        Err(error) => Err(fail(Exit::Broken, format!("{error}; {}", error.remedy()))),
+    }
+}
+
+fn send(store: FileStore, said: Said<'_>, as_json: bool) -> Exit {
+    let (action, session) = (said.action, said.session.clone());
+    let verdict = match said.send(store) {
+        Ok(verdict) => verdict,
+        Err(problem) => return fail(Exit::Broken, problem),
+    };
+    let done = verdict.violations.is_empty();
+    if as_json {
+        say_json(json!({
+            "session": session,
+            "action": action.word(),
+            "done": done,
+            "record": verdict.seq,
+            "objections": verdict.violations,
+        }));
+        return if done { Exit::Fine } else { Exit::No };
+    }
+    let name = plain(session.as_str(), 60);
+    if !done {
+        return fail(Exit::No, format!("session `{name}`: {}", objections(&verdict)));
+    }
+    let (what, next) = outcome(action);
+    say(format!("session `{name}` {what}"));
+    say(dim(next));
+    Exit::Fine
+}
+
+/// What a person types for it.
+fn command(action: Action) -> &'static str {
+    match action {
+        Action::Acknowledge => "ack",
+        Action::ClearBlocker => "clear",
+        Action::ResetFailures => "clear --failures",
+        Action::SkipDirtyBits => "skip-tests",
+        Action::ExpireConstraint => "constraint expire",
+        other => other.word(),
     }
 }
 
 /// What was done, and what comes next.
 fn outcome(action: Action) -> (&'static str, &'static str) {
+    const TELL: &str = "tell the agent to go on; it does not know by itself";
     match action {
         Action::Pause => (
             "is paused",
             "no call runs; your next message to the agent or `jackline resume` goes on",
         ),
-        Action::Resume => ("goes on", "tell the agent to go on; it does not know by itself"),
+        Action::Resume => ("goes on", TELL),
+        Action::Acknowledge => ("goes on: its checkpoint is acknowledged", TELL),
+        Action::ClearBlocker => ("goes on: its blocker is cleared", TELL),
+        Action::ResetFailures => ("counts its failed iterations anew", "nothing else has changed"),
+        Action::SkipDirtyBits => (
+            "may complete without tests",
+            "it is written down who said so; the next change needs tests again",
+        ),
+        Action::ExpireConstraint => ("has one constraint less", "`jackline status` shows the rest"),
         Action::Stop => {
             ("is stopped", "nothing more runs in it; only `jackline reset` opens it again")
         }

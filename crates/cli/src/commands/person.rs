@@ -46,11 +46,12 @@ pub(super) struct Said<'a> {
     pub(super) word: &'a Word,
     pub(super) ask: Option<u64>,
     pub(super) seconds: Option<u64>,
+    pub(super) constraint: Option<String>,
 }
 
 impl<'a> Said<'a> {
     pub(super) fn new(session: SessionId, action: Action, word: &'a Word) -> Self {
-        Self { session, action, word, ask: None, seconds: None }
+        Self { session, action, word, ask: None, seconds: None, constraint: None }
     }
 
     /// Has it written down in the session, and says what came of it.
@@ -68,7 +69,7 @@ impl<'a> Said<'a> {
                 call: None,
                 ask: self.ask,
                 seconds: self.seconds,
-                constraint: None,
+                constraint: self.constraint,
             },
         };
         let definitions = Definitions::new(None, Some(&store));

@@ -7,11 +7,11 @@ use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::models::usd;
 use jackline_engine::{
-    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, ProgressSummary,
-    Summary,
+    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Markers,
+    ProgressSummary, Summary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
-use jackline_runtime::{Found, Off, agent_above, ask_code, inspect, now, off_now};
+use jackline_runtime::{Found, Off, SAFETY_LOG, agent_above, ask_code, inspect, now, off_now};
 use serde_json::json;
 
 use super::log::describe;
@@ -73,10 +73,10 @@ fn as_json(found: &Found, opened: &Opened, summary: &Summary) -> serde_json::Val
         "modified": found.modified,
         "summary": summary,
     });
-    if let Some(off) = off_in(opened)
-        && let Some(fields) = status.as_object_mut()
-    {
-        fields.insert("off".to_owned(), json!(off));
+    if let Some(fields) = status.as_object_mut() {
+        fields.extend(off_in(opened).map(|off| ("off".to_owned(), json!(off))));
+        let log = has_safety_log(opened).then(|| ("safety_log".to_owned(), json!(SAFETY_LOG)));
+        fields.extend(log);
     }
     status
 }
@@ -157,8 +157,14 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
     if summary.phase == "paused" {
         let by = summary.paused_by.as_deref().unwrap_or("a person");
         let why = summary.paused_why.as_deref().unwrap_or("no reason given");
-        row("paused by", format!("{}: {}", plain(by, 40), plain(why, 80)));
-        row("to go on", "a message of yours, or `jackline resume`".to_owned());
+        row("paused by", format!("{}: {}", plain(by, 40), plain(why, 160)));
+        row("to go on", way_on(opened, summary).to_owned());
+    }
+    for report in &summary.reports {
+        row("report", (*report).to_owned());
+    }
+    if has_safety_log(opened) {
+        row("safety log", SAFETY_LOG.to_owned());
     }
     for waiting in summary.waiting.iter().rev() {
         let code = ask_code(&opened.session, waiting.seq);
@@ -271,6 +277,25 @@ fn iterations(progress: &ProgressSummary) -> String {
             format!("{count}, the last {failed}{most} failed: {}", why.unwrap_or("unknown"))
         }
     }
+}
+
+/// How a session that is paused goes on.
+fn way_on(opened: &Opened, summary: &Summary) -> &'static str {
+    let workspace = opened.place.workspace.as_deref().map(Path::new);
+    let held = |workspace: &Path| workspace.join(Markers::PAUSE).symlink_metadata().is_ok();
+    match summary.paused_cause {
+        _ if workspace.is_some_and(held) => "remove `.jackline/PAUSE`",
+        Some("person") if summary.paused_by_file => "it goes on with the next call: that is gone",
+        Some("loop" | "no_progress") => "a message of yours, or `jackline clear`",
+        Some("checkpoint") => "`jackline ack`, or a message of yours",
+        _ => "a message of yours, or `jackline resume`",
+    }
+}
+
+/// Whether people can read what was done about safety where a session works.
+fn has_safety_log(opened: &Opened) -> bool {
+    let workspace = opened.place.workspace.as_deref().map(Path::new);
+    workspace.is_some_and(|workspace| workspace.join(SAFETY_LOG).is_file())
 }
 
 /// How many faults are shown.

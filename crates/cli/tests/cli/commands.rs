@@ -164,17 +164,23 @@ s1 running
     assert_eq!(
         shown,
         json!({"session": "s1", "workspace": world.work(), "modified": null,
-            "on_trial": {"would_deny": 0, "would_ask": 0, "by": {}, "of_last_records": null},
-            "definition": {"name": "acme/coder", "checksum": CHECKSUM, "mode": "enforce"},
-            "summary": {"phase": "running", "seq": 8, "started": "2001-01-01T00:00:00Z",
-                "elapsed_ms": 7000, "steps": 4, "epoch": 0,
-                "turn": {"number": 1, "result": null, "blocks": 1, "steps": 4,
-                    "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5}},
-                "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5},
-                "invocations": {"proposed": 3, "invalid_arguments": 0, "denied": 1,
-                    "unresolved": 0, "timed_out": 0, "crashed": 0, "failed": 0, "cancelled": 0,
-                    "ok": 1},
-                "in_flight": [["c3", "deploy"]], "actors": [["main", 3]]}})
+        "on_trial": {"would_deny": 0, "would_ask": 0, "by": {}, "of_last_records": null},
+        "definition": {"name": "acme/coder", "checksum": CHECKSUM, "mode": "enforce"},
+        "summary": {"phase": "running", "seq": 8, "started": "2001-01-01T00:00:00Z",
+            "elapsed_ms": 7000, "steps": 4, "epoch": 0,
+            "turn": {"number": 1, "result": null, "blocks": 1, "steps": 4,
+                "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5}},
+            "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5},
+            "invocations": {"proposed": 3, "invalid_arguments": 0, "denied": 1,
+                "unresolved": 0, "timed_out": 0, "crashed": 0, "failed": 0, "cancelled": 0,
+                "ok": 1},
+            "in_flight": [["c3", "deploy"]], "actors": [["main", 3]],
+            "goal": "Ship it.",
+            "last_actions": [
+                {"seq": 3, "tool": "deploy", "does": "{\"env\":\"prod\"}", "ended": "deny"},
+                {"seq": 4, "tool": "lint", "does": "{}", "ended": "ok"},
+                {"seq": 8, "tool": "deploy", "does": "{}", "ended": "open"},
+            ]}})
     );
 }
 
@@ -289,7 +295,7 @@ facts
   }
 }
 
-decided by engine 0.1.0 (semantics 3)";
+decided by engine 0.1.0 (semantics 4)";
     check(&world, &["show", "s1", "3"], 0, third);
     check(&world, &["show", "3"], 0, third);
     // Without a number: the last objection.

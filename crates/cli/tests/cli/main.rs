@@ -27,6 +27,7 @@ mod hook_settings;
 mod hook_support;
 mod init;
 mod layers;
+mod markers;
 mod modes;
 mod notify;
 mod parallel_work;

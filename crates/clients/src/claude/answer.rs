@@ -203,6 +203,8 @@ fn say(map: &mut Map<String, Value>, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use jackline_engine::{Class, Violation};
+
     use super::*;
 
     fn verdict(decision: Decision, enforced: bool) -> Verdict {
@@ -255,6 +257,32 @@ mod tests {
         let of = |asking| shown(Hook::PreToolUse, &asked, asking).pointer(pointer).cloned();
         assert_eq!(of(Asking::Client), Some(json!("ask")));
         assert_eq!(of(Asking::Nobody), Some(json!("deny")));
+    }
+
+    #[test]
+    fn a_pause_that_a_result_brings_about_is_told_to_the_agent() {
+        for decision in [Decision::Pause, Decision::Stop] {
+            let held = Violation {
+                id: "v1.1".to_owned(),
+                guard: "loops".to_owned(),
+                kind: "loop".to_owned(),
+                subtype: "hard_loop".to_owned(),
+                class: Class::Recoverable,
+                message: "why".to_owned(),
+                location: None,
+                correction: None,
+                decision,
+                enforced: true,
+            };
+            let verdict = Verdict { violations: vec![held], ..verdict(decision, true) };
+            for hook in [Hook::PostToolUse, Hook::PostToolUseFailure] {
+                let said = shown(hook, &verdict, Asking::Client);
+                let specific = json!({"hookEventName": hook.name(), "additionalContext": "why"});
+                assert_eq!(said, json!({ "hookSpecificOutput": specific }));
+            }
+            // Nothing keeps a paused agent from ending its turn.
+            assert_eq!(shown(Hook::Stop, &verdict, Asking::Client), Value::Null);
+        }
     }
 
     #[test]

@@ -117,14 +117,20 @@ pub(crate) static ROOT: Keys = Keys {
             Map(&DIRTY_BITS),
             "",
             "What counts as a test, a build and documentation, besides what is known everywhere.",
+        ),
+        key(
             "iterations_extension",
             Count(1, I64),
             "25",
             "How many more iterations there are each time a person acknowledges a checkpoint.",
+        ),
+        key(
             "prices",
             Names(0, "model", &Map(&PRICE)),
             "a built-in table with a date",
             "What models cost, for `limits.cost_usd`, over the built-in table.",
+        ),
+        key(
             "context",
             OneOf(&[Map(&CONTEXT), Nothing]),
             "none: nobody looks; on in `autonomous` and `strict`",

@@ -118,9 +118,11 @@ impl Guard for CompletionGuard {
         if !asks_for_check(look) {
             return;
         }
-        if look.state.paused.is_some() {
+        if look.is_paused() {
             // Allowed, and not as done, whether or not something was asked for.
-            let reason = "the session is paused".to_string();
+            let why = look.state.paused.as_ref().and_then(|paused| paused.why.as_deref());
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            let reason = format!("the session is paused{why}");
             answers.completion = Some(Completion::Unverified { reason });
             return;
         }
@@ -194,7 +196,7 @@ fn bypassing(look: Look<'_>) -> Option<Bypass> {
 
 /// The checker, where this event calls for it and nothing bypasses it.
 fn applicable(look: Look<'_>) -> Option<&Checker> {
-    let skipped = look.state.paused.is_some() || !asks_for_check(look) || bypassing(look).is_some();
+    let skipped = look.is_paused() || !asks_for_check(look) || bypassing(look).is_some();
     look.definition.completion.as_ref().filter(|_| !skipped)
 }
 

@@ -9,7 +9,6 @@ use alloc::string::{String, ToString};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::event::{Action, EventKind};
-use crate::proposal::Run;
 use crate::state::{Answered, Question, Signature, State};
 use crate::verdict::{Class, ConstraintKind, Decision, Violation};
 
@@ -106,15 +105,7 @@ fn question(fold: Fold<'_>) -> Question {
     let asks = fold.record.verdict.violations.iter().find(|v| v.decision == Decision::Ask);
     let why = asks.map_or_else(String::new, |v| v.message.clone());
     let Some(proposal) = fold.proposal else { return Question { why, ..Question::default() } };
-    let does = match &proposal.run {
-        Run::Line(line) => super::shortened(line.text),
-        Run::Nothing | Run::Unseen => {
-            let path = proposal.touches.iter().find_map(|touch| touch.target.path());
-            let args = || proposal.args.map(ToString::to_string).unwrap_or_default();
-            super::shortened(&path.map_or_else(args, ToString::to_string))
-        }
-    };
-    Question { tool: proposal.tool.name.to_string(), does, why }
+    Question { tool: proposal.tool.name.to_string(), does: super::does(proposal), why }
 }
 
 /// What a person's answer puts in force.

@@ -6,6 +6,7 @@
 
 pub(crate) mod completion;
 pub(crate) mod context;
+pub(crate) mod control;
 pub(crate) mod custom;
 pub(crate) mod dirty;
 pub(crate) mod effects;
@@ -13,28 +14,30 @@ pub(crate) mod feedback;
 pub(crate) mod grants;
 pub(crate) mod limits;
 pub(crate) mod loops;
+pub(crate) mod markers;
 pub(crate) mod opaque;
 pub(crate) mod pause;
 pub(crate) mod progress;
 pub(crate) mod protected;
 pub(crate) mod protocol;
 pub(crate) mod reads;
+pub(crate) mod reports;
 pub(crate) mod rules;
 pub(crate) mod sequential;
 pub(crate) mod unknown;
 
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use jackline_shell::{Command, Line};
 
 use crate::definition::{Definition, Mode};
-use crate::event::Event;
+use crate::event::{Action, Event};
 use crate::facts::{Facts, Queries};
 use crate::place::Place;
-use crate::proposal::Proposal;
+use crate::proposal::{Proposal, Run};
 use crate::session::Record;
 use crate::state::{Clock, State};
 use crate::verdict::{
@@ -63,6 +66,9 @@ pub(crate) struct Fold<'a> {
     pub(crate) record: &'a Record<'a>,
     /// What the event proposed, understood.
     pub(crate) proposal: Option<&'a Proposal<'a>>,
+    /// What a person has done: a control that was not refused, or a report that
+    /// they removed, which says the same.
+    pub(crate) said: Option<Action>,
 }
 
 /// One guard.
@@ -78,14 +84,16 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 18] = [
+pub(crate) const GUARDS: [&dyn Guard; 21] = [
     &protocol::Protocol,
+    &markers::MarkerGuard,
     &pause::Pause,
     // Before the limits, which count the usage it looks at.
     &context::ContextGuard,
     &limits::LimitGuard,
     &progress::ProgressGuard,
     &unknown::Unknown,
+    &reports::ReportGuard,
     &protected::Protected,
     &reads::ReadGuard,
     &sequential::Sequential,
@@ -95,6 +103,7 @@ pub(crate) const GUARDS: [&dyn Guard; 18] = [
     &rules::RuleGuard,
     &opaque::OpaqueGuard,
     &grants::Grants,
+    &control::ControlGuard,
     &completion::CompletionGuard,
     // After everybody who can refuse a call.
     &loops::LoopGuard,
@@ -204,6 +213,18 @@ pub(crate) fn shortened(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// What a call does, in one line: the command line, or the file.
+pub(crate) fn does(proposal: &Proposal<'_>) -> String {
+    match &proposal.run {
+        Run::Line(line) => shortened(line.text),
+        Run::Nothing | Run::Unseen => {
+            let path = proposal.touches.iter().find_map(|touch| touch.target.path());
+            let args = || proposal.args.map(ToString::to_string).unwrap_or_default();
+            shortened(&path.map_or_else(args, ToString::to_string))
+        }
+    }
 }
 
 /// A simple command as it is written.

@@ -1,37 +1,57 @@
-//! While a person has paused a session, nothing runs.
+//! While a session is paused, nothing runs.
 
 use alloc::format;
 use alloc::string::ToString;
 
-use super::limits::iterations::ACKNOWLEDGE;
-use super::{Answers, Guard, Look, Objection};
-use crate::state::{Cause, Paused};
+use super::control::held_by;
+use super::{Answers, Guard, Look, Objection, reports};
+use crate::state::Cause;
 use crate::verdict::{Class, Decision};
 
 pub(crate) struct Pause;
 
 impl Guard for Pause {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(Paused { by, why, cause }) = &look.state.paused else { return };
-        if !look.event.kind.is_work() {
+        let Some(paused) = &look.state.paused else { return };
+        if !look.event.kind.is_work() || reports::is_settled(look) {
             return;
         }
-        let who = by.as_ref().map_or_else(|| "a person".to_string(), |by| format!("`{by}`"));
-        let why = why.as_ref().map_or_else(alloc::string::String::new, |why| format!(": {why}"));
-        let correction = match cause {
-            Cause::Checkpoint => ACKNOWLEDGE,
-            _ => "end the turn; a person's next message or `resume` goes on",
+        let (subtype, correction) = match paused.cause {
+            Cause::Person => {
+                ("paused_by_person", "end the turn; a person's next message or `resume` goes on")
+            }
+            Cause::Protected => {
+                ("paused_by_guard", "end the turn; a person's next message or `resume` goes on")
+            }
+            Cause::Loop | Cause::NoProgress => (
+                "blocked",
+                "end the turn and say what you would need; a person reads \
+                 `.jackline/BLOCKER_REPORT.md` and goes on with `jackline clear`",
+            ),
+            Cause::Checkpoint => (
+                "checkpoint",
+                "end the turn; a person reads `.jackline/CHECKPOINT.md` and goes on with \
+                 `jackline ack`",
+            ),
         };
         // A person's word holds in observe mode too.
         answers.insist(Objection {
             guard: "pause",
             kind: "paused",
-            subtype: "paused_by_person",
+            subtype,
             class: Class::Recoverable,
             decision: Decision::Pause,
-            message: format!("the session was paused by {who}{why}"),
+            message: format!("the session was paused by {}", held_by(paused)),
             location: None,
             correction: Some(correction.to_string()),
         });
+    }
+}
+
+impl Look<'_> {
+    /// Whether nothing may run now, by a pause or by a person's file.
+    pub(crate) fn is_paused(self) -> bool {
+        let by_file = self.facts.markers.pause && !self.facts.is_off();
+        by_file || (self.state.paused.is_some() && !reports::is_settled(self))
     }
 }

@@ -35,7 +35,9 @@ pub(crate) struct Protected;
 impl Guard for Protected {
     fn needs(&self, look: Look<'_>, queries: &mut Queries) {
         if compares(look) && look.facts.watched.is_none() {
-            let paths = watch_list(look.place, look.definition);
+            let mut paths = watch_list(look.place, look.definition);
+            let out = look.state.reports.out.iter();
+            paths.extend(out.map(|report| report.path().to_string()));
             queries.ask(Query::Watched { files: look.state.watched.tracked(&paths) });
         }
         let Some(proposal) = look.proposal else { return };
@@ -101,7 +103,9 @@ impl Guard for Protected {
         let damage = |v: &Violation| {
             v.subtype == "changed_during_call" && v.enforced && v.decision == Decision::Pause
         };
-        if record.verdict.violations.iter().any(damage) {
+        // What it waits for already stays: it says how to go on.
+        let waits = super::reports::wanted(state).is_some();
+        if record.verdict.violations.iter().any(damage) && !waits {
             let why = "a protected file was changed during a call".to_string();
             state.paused = Some(Paused::by_guard(Cause::Protected, why));
         }
@@ -129,7 +133,7 @@ fn compares(look: Look<'_>) -> bool {
 }
 
 /// Whether the agent may be at work on files just now.
-fn is_suspected(state: &State) -> bool {
+pub(super) fn is_suspected(state: &State) -> bool {
     let can_write =
         |kind: Kind| !matches!(kind, Kind::Read | Kind::Search | Kind::Think | Kind::Fetch);
     state.watched.loose || state.in_flight.iter().any(|call| !call.asked && can_write(call.kind))

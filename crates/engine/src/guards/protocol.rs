@@ -9,9 +9,8 @@ use alloc::string::{String, ToString};
 
 use serde_json::Value;
 
-use super::limits::iterations;
 use super::{Answers, Guard, Look, Objection};
-use crate::event::{Action, Arguments, EventKind, Payload, Status};
+use crate::event::{Arguments, EventKind, Payload, Status};
 use crate::json::parse_strict;
 use crate::state::{ATTEMPTS_MAX, Why};
 use crate::verdict::{Class, Decision};
@@ -85,7 +84,6 @@ impl Guard for Protocol {
                     ));
                 }
             }
-            EventKind::Control { action, .. } => control(look, *action, answers),
             _ => {}
         }
     }
@@ -112,51 +110,6 @@ fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
             "report `tool_proposed` before the call runs, and its result once",
         )),
     }
-}
-
-fn control(look: Look<'_>, action: Action, answers: &mut Answers) {
-    let state = look.state;
-    let word = action.word();
-    let (subtype, message, correction) = match action {
-        Action::Stop
-        | Action::Pause
-        | Action::Reset
-        | Action::Grant
-        | Action::Refuse
-        | Action::ExpireConstraint
-        | Action::ClearBlocker
-        | Action::ResetFailures
-        | Action::SkipDirtyBits => return,
-        Action::Resume if state.paused.is_some() => return,
-        Action::Acknowledge if iterations::waits(look) => return,
-        Action::Acknowledge => (
-            "no_effect",
-            "no checkpoint waits to be acknowledged; nothing was changed".to_string(),
-            "nothing to do; a run pauses for it at `limits.iterations`",
-        ),
-        // The word is written down here; what switches the guard off is a fact.
-        Action::Off if look.facts.is_off() => return,
-        Action::Off => (
-            "no_effect",
-            "an event can't switch the guard off; nothing was changed".to_string(),
-            "a person can, with `jackline off --for 30m --why …`",
-        ),
-        Action::Resume => (
-            "no_effect",
-            "the session is not paused".to_string(),
-            "nothing to do; `pause` holds it, `reset` opens it after a stop",
-        ),
-        _ => (
-            "not_built_yet",
-            format!("the control `{word}` is not built yet; nothing was changed"),
-            "use `stop`, `pause`, `resume`, `acknowledge`, `reset`, `grant` or `refuse`",
-        ),
-    };
-    // A person is answered in every mode.
-    answers.insist(Objection {
-        kind: "control",
-        ..objection(subtype, message, Some(word.to_string()), correction)
-    });
 }
 
 /// The arguments of a call; text is only parsed strictly here.

@@ -9,7 +9,9 @@ mod clock;
 mod in_flight;
 mod overrides;
 mod reads;
+mod reports;
 mod summary;
+mod trail;
 mod turn;
 mod usage;
 mod watched;
@@ -25,7 +27,11 @@ pub(crate) use clock::Clock;
 pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
 pub(crate) use overrides::{Breach, Demand, Draft, Overrides, Wanted};
 pub(crate) use reads::{Knows, Part, Reads};
+pub(crate) use reports::Reports;
+pub use reports::{Order, ReportFile};
 pub use summary::{BudgetSummary, ContextSummary, Summary, TurnSummary, Waiting};
+pub use trail::LastAction;
+pub(crate) use trail::Trail;
 pub(crate) use turn::{Turn, TurnResult};
 pub use usage::UsageTotals;
 pub(crate) use usage::{Report, Usage};
@@ -39,6 +45,7 @@ use crate::guards::effects::Effects;
 use crate::guards::feedback::{Cadence, Past};
 use crate::guards::limits::Spent;
 use crate::guards::loops::Findings;
+use crate::guards::markers::Marked;
 use crate::guards::progress::ProgressState;
 use crate::guards::sequential::Earned;
 use crate::id::{AttemptId, CallId};
@@ -93,6 +100,10 @@ pub(crate) struct State {
     pub(crate) findings: Findings,
     pub(crate) dirty: Dirty,
     pub(crate) progress: ProgressState,
+    /// The markers that were seen last.
+    pub(crate) marked: Marked,
+    pub(crate) reports: Reports,
+    pub(crate) trail: Trail,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,
@@ -133,6 +144,19 @@ pub(crate) enum Cause {
     NoProgress,
     /// The iterations are used up; a checkpoint waits to be acknowledged.
     Checkpoint,
+}
+
+impl Cause {
+    /// The word in `status`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Protected => "protected",
+            Self::Loop => "loop",
+            Self::NoProgress => "no_progress",
+            Self::Checkpoint => "checkpoint",
+        }
+    }
 }
 
 impl Paused {

@@ -1,5 +1,6 @@
 //! What people are shown of a state.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -7,8 +8,9 @@ use serde::Serialize;
 
 use super::actors::Actor;
 use super::overrides::Override;
-use super::{Invocations, Phase, State, UsageTotals};
+use super::{Cause, Invocations, LastAction, Paused, Phase, State, UsageTotals};
 use crate::definition::{Definition, Per};
+use crate::facts::Markers;
 use crate::guards::dirty::DirtySummary;
 use crate::guards::limits::budgets;
 use crate::guards::loops::{self, LoopsSummary};
@@ -31,6 +33,13 @@ pub struct Summary {
     /// Why it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_why: Option<String>,
+    /// What it is paused for: `person`, `protected`, `loop`, `no_progress` or
+    /// `checkpoint`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_cause: Option<&'static str>,
+    /// Whether nothing but a person's file held it when it was looked at last.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub paused_by_file: bool,
     /// The last record.
     pub seq: u64,
     /// When it began.
@@ -72,6 +81,15 @@ pub struct Summary {
     /// How full the contexts are, where the definition looks at them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextSummary>,
+    /// What a person asked for first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// What the agent did last, the latest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last_actions: Vec<LastAction>,
+    /// Reports for people that are out, by path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<&'static str>,
 }
 
 /// A limit in the words of `status`.
@@ -147,19 +165,28 @@ pub struct TurnSummary {
 impl State {
     pub(crate) fn summary(&self, definition: &Definition) -> Summary {
         let (phase, stop) = match &self.phase {
-            Phase::New | Phase::Running if self.paused.is_some() => ("paused", None),
+            Phase::New | Phase::Running if self.paused.is_some() || self.marked.pause => {
+                ("paused", None)
+            }
             Phase::New => ("new", None),
             Phase::Running => ("running", None),
             Phase::Stopped(ending) => ("stopped", Some(Stop::from(ending))),
             Phase::Ended(ending) => ("ended", Some(Stop::from(ending))),
         };
-        let paused = self.paused.clone();
+        let by_file = self.marked.pause.then(|| {
+            let why = Some(format!("`{}` is there", Markers::PAUSE));
+            Paused { by: None, why, cause: Cause::Person }
+        });
+        let paused = self.paused.clone().or(by_file);
+        let paused_cause = paused.as_ref().map(|paused| paused.cause.word());
         let (paused_by, paused_why) = paused.map_or((None, None), |paused| (paused.by, paused.why));
         Summary {
             phase,
             stop,
             paused_by,
             paused_why,
+            paused_cause,
+            paused_by_file: self.paused.is_none() && self.marked.pause,
             seq: self.seq,
             started: self.clock.started(),
             elapsed_ms: self.clock.elapsed_ms(),
@@ -192,6 +219,9 @@ impl State {
             progress: self.progress.summary(definition),
             budgets: self.budgets(definition),
             context: self.contexts(definition),
+            goal: self.trail.goal.clone(),
+            last_actions: self.trail.actions().collect(),
+            reports: self.reports.out.iter().map(|report| report.path()).collect(),
         }
     }
 

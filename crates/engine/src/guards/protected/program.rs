@@ -26,9 +26,21 @@ const READING: [&str; 11] = [
 const CLOSING: [&str; 4] = ["stop", "pause", "refuse", "enforce"];
 
 /// Commands that open the guard or say what they like, as a script names them.
-const OPENING: [&str; 12] = [
-    "allow", "off", "resume", "reset", "observe", "trust", "ack", "clear", "reload", "stdio",
-    "init", "hook",
+const OPENING: [&str; 14] = [
+    "allow",
+    "off",
+    "resume",
+    "reset",
+    "observe",
+    "trust",
+    "ack",
+    "clear",
+    "reload",
+    "stdio",
+    "init",
+    "hook",
+    "skip",
+    "constraint",
 ];
 
 /// The setting by which a client asks no hooks.

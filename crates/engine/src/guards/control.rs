@@ -1,0 +1,192 @@
+//! What a person wants of a session: whether it makes sense now, and that they
+//! wanted it.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use serde_json::Value;
+
+use super::{Answers, Guard, Look, Objection};
+use crate::event::{Action, EventKind};
+use crate::facts::Markers;
+use crate::session::Record;
+use crate::state::{Cause, Paused, ReportFile, State};
+use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
+
+use super::reports::vanished;
+
+pub(crate) struct ControlGuard;
+
+impl Guard for ControlGuard {
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        let EventKind::Control { action, by, why, constraint, .. } = &look.event.kind else {
+            return;
+        };
+        if let Some(Futile { subtype, message, correction }) = futile(look, *action) {
+            // A person is answered in every mode.
+            answers.insist(Objection {
+                guard: "protocol",
+                kind: "control",
+                subtype,
+                class: Class::Recoverable,
+                decision: Decision::Deny,
+                message,
+                location: Some(action.word().to_string()),
+                correction: Some(correction),
+            });
+        }
+        let refused = answers.violations.iter().any(|found| found.kind == "control");
+        let taken = if refused { "refused" } else { taken(*action) };
+        let given = [("by", by), ("why", why), ("constraint", constraint)];
+        let given = given.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
+        let details = [("action", action.word())].into_iter().chain(given);
+        answers.safety.push(safety(look, details, taken));
+    }
+}
+
+/// What a person has done along with a record: a control that was not refused,
+/// or a report that they removed.
+pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
+    match &record.event.kind {
+        EventKind::Control { action, .. } => {
+            let refused = record.verdict.violations.iter().any(|found| found.kind == "control");
+            (!refused).then_some(*action)
+        }
+        _ => vanished(state, record.facts).and_then(ReportFile::settled_by),
+    }
+}
+
+/// That a marker was put there.
+pub(super) fn marker(look: Look<'_>, file: &str, taken: &str) -> SafetyEvent {
+    safety(look, [("marker", file)], if look.facts.is_off() { "observed" } else { taken })
+}
+
+/// A line of the safety log about a person's word.
+pub(super) fn safety<'a>(
+    look: Look<'_>,
+    details: impl IntoIterator<Item = (&'a str, &'a str)>,
+    taken: &str,
+) -> SafetyEvent {
+    let value = |(name, text): (&str, &str)| {
+        (name.to_string(), Value::String(text.chars().take(WORDS_CHARS_MAX).collect()))
+    };
+    SafetyEvent {
+        timestamp: look.clock.now(),
+        kind: SafetyKind::Control,
+        details: details.into_iter().map(value).collect::<BTreeMap<String, Value>>(),
+        action_taken: taken.to_string(),
+    }
+}
+
+/// How much of what people say is repeated.
+const WORDS_CHARS_MAX: usize = 200;
+
+/// What comes of a control.
+fn taken(action: Action) -> &'static str {
+    match action {
+        Action::Stop => "stopped",
+        Action::Pause => "paused",
+        Action::Resume | Action::Acknowledge | Action::ClearBlocker => "resumed",
+        Action::Reset => "reopened",
+        Action::ResetFailures => "failures_forgotten",
+        Action::SkipDirtyBits => "tests_skipped",
+        Action::ExpireConstraint => "constraint_ended",
+        Action::Grant => "granted",
+        Action::Refuse => "forbidden",
+        Action::Off => "switched_off",
+        Action::Reload => "reloaded",
+    }
+}
+
+/// Why a control would change nothing.
+struct Futile {
+    subtype: &'static str,
+    message: String,
+    correction: String,
+}
+
+impl Futile {
+    fn now(message: String, correction: &str) -> Self {
+        Self { subtype: "no_effect", message, correction: correction.to_string() }
+    }
+}
+
+fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
+    let paused = look.state.paused.as_ref();
+    let cause = paused.map(|paused| paused.cause);
+    let off = look.facts.is_off();
+    let Markers { stop, pause, .. } = look.facts.markers;
+    match action {
+        Action::Reset if stop && !off => Some(held_by_file(Markers::STOP)),
+        Action::Stop
+        | Action::Reset
+        | Action::ResetFailures
+        | Action::SkipDirtyBits
+        | Action::Grant
+        | Action::Refuse
+        | Action::ExpireConstraint => None,
+        Action::Pause => paused.map(|paused| {
+            Futile::now(
+                format!("the session is paused already, by {}", held_by(paused)),
+                "nothing to do; `resume` goes on",
+            )
+        }),
+        Action::Resume if pause && !off => Some(held_by_file(Markers::PAUSE)),
+        Action::Resume if paused.is_some() => None,
+        Action::Resume => Some(Futile::now(
+            "the session is not paused".to_string(),
+            "nothing to do; `pause` holds it, `reset` opens it after a stop",
+        )),
+        Action::Acknowledge if cause == Some(Cause::Checkpoint) => None,
+        Action::Acknowledge => Some(waits_not(look, "no checkpoint waits to be acknowledged")),
+        Action::ClearBlocker if matches!(cause, Some(Cause::Loop | Cause::NoProgress)) => None,
+        Action::ClearBlocker => Some(waits_not(look, "nothing blocks this session")),
+        // The word is written down here; what switches the guard off is a fact.
+        Action::Off if off => None,
+        Action::Off => Some(Futile::now(
+            "an event can't switch the guard off; nothing was changed".to_string(),
+            "a person can, with `jackline off --for 30m --why …`",
+        )),
+        Action::Reload => Some(Futile {
+            subtype: "start_a_new_session",
+            message: "this session keeps the definition that it began with; nothing was changed"
+                .to_string(),
+            correction: "start a new session: it begins with the definition as it is now"
+                .to_string(),
+        }),
+    }
+}
+
+/// What nobody can lift by a word, because a file says otherwise.
+fn held_by_file(file: &str) -> Futile {
+    Futile {
+        subtype: "marker",
+        message: format!("`{file}` is there, and holds this session; nothing was changed"),
+        correction: format!("remove it first: `rm -r {file}`"),
+    }
+}
+
+/// There is nothing of the kind; what else holds the session is said.
+fn waits_not(look: Look<'_>, what: &str) -> Futile {
+    match &look.state.paused {
+        None => Futile::now(format!("{what}: the session is not paused"), "nothing to do"),
+        Some(paused) => {
+            let way = match paused.cause {
+                Cause::Person | Cause::Protected => "`jackline resume` goes on",
+                Cause::Loop | Cause::NoProgress => "`jackline clear` goes on",
+                Cause::Checkpoint => "`jackline ack` goes on",
+            };
+            Futile::now(format!("{what}: the session is paused by {}", held_by(paused)), way)
+        }
+    }
+}
+
+/// Who paused a session, and why.
+pub(super) fn held_by(paused: &Paused) -> String {
+    let who = paused.by.as_ref().map_or_else(|| "a person".to_string(), |by| format!("`{by}`"));
+    match &paused.why {
+        Some(why) => format!("{who}: {why}"),
+        None => who,
+    }
+}

@@ -1,0 +1,113 @@
+//! `STOP` and `PAUSE` in the directory for people: a person's word without a
+//! command, in every mode. Closing needs no proof of who it was.
+
+use alloc::format;
+use alloc::string::ToString;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Answers, Fold, Guard, Look, Objection, control};
+use crate::event::EventKind;
+use crate::facts::Markers;
+use crate::state::State;
+use crate::verdict::{Class, Decision, Stop, StopCode};
+
+/// The markers that were there when they were looked at last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Marked {
+    pub(crate) stop: bool,
+    pub(crate) pause: bool,
+}
+
+pub(crate) struct MarkerGuard;
+
+impl Guard for MarkerGuard {
+    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+        let Markers { stop, pause, fault } = &look.facts.markers;
+        if !is_gate(&look.event.kind) {
+            return;
+        }
+        if let Some(fault) = fault.as_ref().filter(|_| look.event.kind.is_work()) {
+            answers.insist(blind(fault));
+        }
+        let known = look.state.marked;
+        if *stop {
+            answers.stop.get_or_insert_with(|| Stop::of(StopCode::HumanRequested));
+            answers.insist(stopped());
+            if !known.stop {
+                answers.safety.push(control::marker(look, Markers::STOP, "stopped"));
+            }
+        }
+        if *pause && !known.pause {
+            answers.safety.push(control::marker(look, Markers::PAUSE, "paused"));
+        }
+        if *pause && look.event.kind.is_work() {
+            answers.insist(paused());
+        }
+    }
+
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        if is_gate(&fold.record.event.kind) {
+            let Markers { stop, pause, .. } = fold.record.facts.markers;
+            state.marked = Marked { stop, pause };
+        }
+    }
+}
+
+/// Whether markers count at an event: all that an agent or its client reports,
+/// but not what a person says, nor that the agent is gone.
+fn is_gate(kind: &EventKind) -> bool {
+    !matches!(kind, EventKind::Control { .. } | EventKind::SessionEnded {})
+}
+
+fn stopped() -> Objection<'static> {
+    let file = Markers::STOP;
+    Objection {
+        guard: "markers",
+        kind: "stopped",
+        subtype: "stop_file",
+        class: Class::Terminal,
+        decision: Decision::Stop,
+        message: format!("a person has ended this session: `{file}` is there"),
+        location: Some(file.to_string()),
+        correction: Some(format!(
+            "nothing more runs; a person can remove `{file}` and open the session anew with \
+             `jackline reset`"
+        )),
+    }
+}
+
+fn paused() -> Objection<'static> {
+    let file = Markers::PAUSE;
+    Objection {
+        guard: "pause",
+        kind: "paused",
+        subtype: "pause_file",
+        class: Class::Recoverable,
+        decision: Decision::Pause,
+        message: format!("a person has paused this session: `{file}` is there"),
+        location: Some(file.to_string()),
+        correction: Some(format!("end the turn; once a person removes `{file}` it goes on")),
+    }
+}
+
+/// What can't be looked at may hold a person's word.
+fn blind(fault: &str) -> Objection<'static> {
+    Objection {
+        guard: "markers",
+        kind: "guard_fault",
+        subtype: "markers_unreadable",
+        class: Class::Recoverable,
+        decision: Decision::Deny,
+        message: format!(
+            "the guard is broken, not the call: it can't see whether a person wants this \
+             session to stop: {fault}"
+        ),
+        location: Some(".jackline".to_string()),
+        correction: Some(
+            "a person can put the directory in order, or pass for a while with `jackline off \
+             --for 30m --why …`"
+                .to_string(),
+        ),
+    }
+}

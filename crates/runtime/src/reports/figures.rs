@@ -1,0 +1,74 @@
+//! What the guards know of a session, for reports: whatever each of them adds to
+//! the summary under its own name, as lines.
+
+use jackline_engine::Summary;
+use serde_json::Value;
+
+use super::text::plain;
+
+/// How many lines one guard gets.
+const LINES_MAX: usize = 12;
+
+/// How much of one figure is shown.
+const VALUE_CHARS_MAX: usize = 160;
+
+/// The lines of one part of a summary, `name: value`; empty where there is none.
+pub(super) fn lines(summary: &Summary, part: &str) -> Vec<String> {
+    let summary = serde_json::to_value(summary).unwrap_or_default();
+    let mut lines = Vec::new();
+    flatten("", summary.get(part).unwrap_or(&Value::Null), &mut lines);
+    lines.truncate(LINES_MAX);
+    lines
+}
+
+fn flatten(name: &str, value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let key = key.replace('_', " ");
+                let name = if name.is_empty() { key } else { format!("{name}, {key}") };
+                flatten(&name, value, lines);
+            }
+        }
+        Value::Array(items) if items.iter().all(Value::is_object) => {
+            for item in items {
+                let mut parts = Vec::new();
+                flatten("", item, &mut parts);
+                lines.push(plain(&parts.join(", "), VALUE_CHARS_MAX));
+            }
+        }
+        Value::String(text) => lines.push(format!("{name}: {}", plain(text, VALUE_CHARS_MAX))),
+        Value::Bool(is) => lines.push(format!("{name}: {}", if *is { "yes" } else { "no" })),
+        other => lines.push(format!("{name}: {}", plain(&other.to_string(), VALUE_CHARS_MAX))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn figures_are_lines() {
+        let mut lines = Vec::new();
+        let value = json!({
+            "code_modified": true, "tests_passing": null, "list": [], "last": ["a", 1],
+            "limits": {"max_steps": 5, "soft": false},
+            "budgets": [{"dimension": "steps", "used": 3}, {"dimension": "tokens", "used": 9}],
+        });
+        flatten("", &value, &mut lines);
+        lines.sort();
+        assert_eq!(
+            lines,
+            [
+                "code modified: yes",
+                "dimension: steps, used: 3",
+                "dimension: tokens, used: 9",
+                "last: [\"a\",1]",
+                "limits, max steps: 5",
+                "limits, soft: no"
+            ]
+        );
+    }
+}

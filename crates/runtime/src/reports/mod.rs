@@ -1,0 +1,120 @@
+//! The files for people in a workspace: reports and the safety log.
+//!
+//! A report is written before the record that says so. A crash in between leaves
+//! a report of something that the next event decides again; the other order would
+//! leave a pause whose report is missing, and a report that is missing while a
+//! session is paused was removed by a person, which lets it go on.
+
+mod figures;
+mod safety_log;
+mod text;
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jackline_engine::{
+    Event, Order, Record, ReportFile, SessionId, Summary, Timestamp, Tracked, Verdict, WatchedFact,
+};
+use jackline_journal::Store;
+
+use crate::clock;
+use crate::edits::{REMOVED, vouch};
+use crate::facts::World;
+use crate::restore::{self, Was};
+
+pub use safety_log::SAFETY_LOG;
+pub(crate) use safety_log::{Entry, add as add_to_safety_log};
+
+/// The directory for people, in a workspace.
+const PEOPLE: &str = ".jackline";
+
+/// What a report is made of.
+pub(crate) struct Told<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) at: Timestamp,
+    pub(crate) event: &'a Event,
+    pub(crate) verdict: &'a Verdict,
+    /// The session as it stands once the event is folded.
+    pub(crate) summary: &'a Summary,
+}
+
+/// Writes and removes what a record calls for. Gives what was done, for the
+/// record, and what could not be.
+pub(crate) fn carry_out(
+    orders: &[Order],
+    told: &Told<'_>,
+    world: &World<'_>,
+) -> (Vec<(String, WatchedFact)>, Vec<String>) {
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    let Some(workspace) = world.workspace else { return (done, failed) };
+    for order in orders {
+        let path = order.report().path();
+        let absolute = workspace.join(path);
+        let (result, contents) = match order {
+            Order::Write(report) => {
+                let text = text::render(*report, told);
+                (write(workspace, *report, &text), text.into_bytes())
+            }
+            Order::Remove(_) => (remove(world.store, &absolute), REMOVED.to_vec()),
+        };
+        match result {
+            Ok(()) => {
+                // Other sessions of this workspace must not take it for a person's.
+                if let Some(home) = world.definitions.given_home() {
+                    vouch(home, &absolute, &contents, clock::now().wall);
+                }
+                let file = Tracked { path: path.to_owned(), look: 0 };
+                let gone = WatchedFact { look: 0, sha256: None, by_person: false };
+                let fact = world.watched(&[file]).remove(path).unwrap_or(gone);
+                done.push((path.to_owned(), fact));
+            }
+            Err(error) => failed.push(format!("`{path}`: {error}")),
+        }
+    }
+    (done, failed)
+}
+
+fn write(workspace: &Path, report: ReportFile, text: &str) -> io::Result<()> {
+    let directory = directory(workspace)?;
+    let path = workspace.join(report.path());
+    // A directory in its place would never give way.
+    if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    }
+    restore::write(&path, text.as_bytes(), restore::PRIVATE)?;
+    restore::sync(&directory)
+}
+
+/// What somebody wrote into it is kept in the store.
+fn remove(store: &dyn Store, path: &Path) -> io::Result<()> {
+    restore::give_back(store, path, Was::Missing).map(drop)
+}
+
+/// The directory for people. It is made where it is missing, and then keeps itself
+/// out of a repository.
+fn directory(workspace: &Path) -> io::Result<PathBuf> {
+    let path = workspace.join(PEOPLE);
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_dir() => Ok(path),
+        Ok(_) => {
+            let text = format!("`{PEOPLE}` is no directory");
+            Err(io::Error::new(io::ErrorKind::NotADirectory, text))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new().create(&path)?;
+            fs::write(path.join(".gitignore"), "*\n")?;
+            Ok(path)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What a record says for the safety log.
+pub(crate) fn entries<'a>(
+    session: &'a SessionId,
+    record: &Record<'a>,
+) -> impl Iterator<Item = Entry<'a>> {
+    let seq = record.seq;
+    record.verdict.safety.iter().map(move |event| Entry { session, seq, event })
+}

@@ -1,0 +1,192 @@
+//! `safety_log.json`: what the guards did about safety, for people.
+//!
+//! A view: the journals are the truth. It is read and replaced as a whole, so it
+//! is complete at every moment; the oldest events give way. One that can't be
+//! read is put aside, and a new one begins with what happens from then on.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use jackline_engine::{SafetyEvent, SessionId};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::directory;
+use crate::restore;
+
+/// Where it lies, in a workspace.
+pub const SAFETY_LOG: &str = ".jackline/safety_log.json";
+
+/// How many events it holds.
+const EVENTS_MAX: usize = 1000;
+
+/// The largest file that is taken for one.
+const BYTES_MAX: u64 = 4 << 20;
+
+/// How often, and how long each time, another session of the workspace is waited
+/// for. Anybody can hold the lock, so it is not waited for without end.
+const TRIES: u32 = 20;
+const TRY: Duration = Duration::from_millis(5);
+
+/// An event and where it is written down.
+pub(crate) struct Entry<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) seq: u64,
+    pub(crate) event: &'a SafetyEvent,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct SafetyLog {
+    events: Vec<SafetyEvent>,
+}
+
+/// Adds events. Says what could not be done.
+pub(crate) fn add<'a>(
+    workspace: &Path,
+    entries: impl Iterator<Item = Entry<'a>>,
+) -> Result<(), String> {
+    let mut entries = entries.peekable();
+    if entries.peek().is_none() {
+        return Ok(());
+    }
+    replace(workspace, entries).map_err(|error| format!("`{SAFETY_LOG}`: {error}"))
+}
+
+fn replace<'a>(workspace: &Path, entries: impl Iterator<Item = Entry<'a>>) -> io::Result<()> {
+    let people = directory(workspace)?;
+    let lock = File::open(&people)?;
+    hold(&lock)?;
+    let path = workspace.join(SAFETY_LOG);
+    let mut log = read(&path)?.unwrap_or_default();
+    log.events.extend(entries.map(|Entry { session, seq, event }| {
+        let mut event = event.clone();
+        event.details.insert("session".to_owned(), json!(session));
+        event.details.insert("record".to_owned(), json!(seq));
+        event
+    }));
+    let passed = log.events.len().saturating_sub(EVENTS_MAX);
+    log.events.drain(..passed);
+    let mut text = serde_json::to_vec_pretty(&log)?;
+    text.push(b'\n');
+    restore::write(&path, &text, restore::PRIVATE)
+}
+
+fn hold(directory: &File) -> io::Result<()> {
+    for _ in 0..TRIES {
+        match flock(directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(TRY),
+            taken => return Ok(taken?),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::WouldBlock, "somebody else holds `.jackline`"))
+}
+
+/// The log that is there. What is none is put aside, not lost.
+fn read(path: &Path) -> io::Result<Option<SafetyLog>> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+        Ok(found) if found.is_file() && found.len() <= BYTES_MAX => {
+            let read = fs::read(path)?;
+            if let Ok(log) = serde_json::from_slice(&read) {
+                return Ok(Some(log));
+            }
+        }
+        Ok(_) => {}
+    }
+    restore::put_aside(path)?;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use jackline_engine::{SafetyKind, Timestamp};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn event(number: i64) -> SafetyEvent {
+        SafetyEvent {
+            timestamp: Timestamp::from_ms(number * 1000),
+            kind: SafetyKind::Control,
+            details: [("action".to_owned(), json!("pause"))].into(),
+            action_taken: "paused".to_owned(),
+        }
+    }
+
+    fn put(root: &Path, events: &[SafetyEvent]) -> Result<(), String> {
+        let session = SessionId::parse("s").unwrap();
+        add(root, (1..).zip(events).map(|(seq, event)| Entry { session: &session, seq, event }))
+    }
+
+    fn there(root: &Path) -> Value {
+        serde_json::from_slice(&fs::read(root.join(SAFETY_LOG)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn it_has_the_shape_that_people_know() {
+        let root = tempfile::tempdir().unwrap();
+        put(root.path(), &[]).unwrap();
+        assert!(!root.path().join(".jackline").exists(), "nothing to say, nothing there");
+        put(root.path(), &[event(0)]).unwrap();
+        let first = json!({
+            "timestamp": "1970-01-01T00:00:00Z",
+            "type": "CONTROL",
+            "details": {"action": "pause", "session": "s", "record": 1},
+            "action_taken": "paused",
+        });
+        assert_eq!(there(root.path()), json!({"events": [first]}));
+        assert_eq!(fs::read_to_string(root.path().join(".jackline/.gitignore")).unwrap(), "*\n");
+        put(root.path(), &[event(1)]).unwrap();
+        assert_eq!(there(root.path())["events"][1]["timestamp"], "1970-01-01T00:00:01Z");
+    }
+
+    #[test]
+    fn the_oldest_events_give_way() {
+        let root = tempfile::tempdir().unwrap();
+        let many: Vec<SafetyEvent> = (0..1200).map(event).collect();
+        put(root.path(), &many).unwrap();
+        let events = there(root.path())["events"].as_array().unwrap().clone();
+        assert_eq!((events.len(), &events[0]["timestamp"]), (1000, &json!("1970-01-01T00:03:20Z")));
+    }
+
+    #[test]
+    fn what_is_no_log_is_put_aside() {
+        let root = tempfile::tempdir().unwrap();
+        let people = root.path().join(".jackline");
+        fs::create_dir(&people).unwrap();
+        fs::write(root.path().join(SAFETY_LOG), "{\"events\": [").unwrap();
+        put(root.path(), &[event(0)]).unwrap();
+        assert_eq!(there(root.path())["events"].as_array().unwrap().len(), 1);
+        let aside = people.join("safety_log.json.replaced-1");
+        assert_eq!(fs::read_to_string(aside).unwrap(), "{\"events\": [");
+        fs::remove_file(root.path().join(SAFETY_LOG)).unwrap();
+        fs::create_dir(root.path().join(SAFETY_LOG)).unwrap();
+        put(root.path(), &[event(0)]).unwrap();
+        assert_eq!(there(root.path())["events"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_lock_that_somebody_keeps_is_not_waited_for_without_end() {
+        let root = tempfile::tempdir().unwrap();
+        put(root.path(), &[event(0)]).unwrap();
+        let people = File::open(root.path().join(".jackline")).unwrap();
+        flock(&people, FlockOperation::LockExclusive).unwrap();
+        let said = put(root.path(), &[event(1)]).unwrap_err();
+        assert_eq!(said, "`.jackline/safety_log.json`: somebody else holds `.jackline`");
+        drop(people);
+        put(root.path(), &[event(1)]).unwrap();
+        assert_eq!(there(root.path())["events"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn where_it_cannot_be_is_said() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join(".jackline"), "").unwrap();
+        let said = put(root.path(), &[event(0)]).unwrap_err();
+        assert_eq!(said, "`.jackline/safety_log.json`: `.jackline` is no directory");
+    }
+}
