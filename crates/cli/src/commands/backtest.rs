@@ -35,11 +35,8 @@ const DEFAULT: &str = "extends: [coding-agent]";
 /// How much of a warning is shown.
 const WARNING_MAX: usize = 2000;
 
-/// How many files that can't be read are named.
-const NAMED_MAX: usize = 5;
-
-/// The same for those that somebody meant, and their lines.
-const BROKEN_MAX: usize = 20;
+/// How many files and lines that can't be read are named.
+const NAMED_MAX: usize = 20;
 
 pub(crate) fn run(args: &BacktestArgs) -> Exit {
     // A backtrace is nothing that helps; the error says what broke.
@@ -75,7 +72,7 @@ fn backtest(args: &BacktestArgs) -> Result<Exit, Exit> {
     let each = |part: Part| {
         let _ = std::io::stdout().lock().write_all(part.json.as_bytes());
         report.merge(part.report);
-        complaints.broken.extend(part.broken.iter().map(broken));
+        part.broken.iter().for_each(|line| complaints.lines.push(|| broken(line)));
         if let Some((file, error)) = part.unreadable {
             let (path, named) = (file.path.clone(), file.named);
             complaints.unreadable(&Unreadable { path, error, named });
@@ -100,32 +97,56 @@ fn backtest(args: &BacktestArgs) -> Result<Exit, Exit> {
 /// What could not be read.
 #[derive(Default)]
 struct Complaints {
-    /// Files and lines that somebody meant: bad input.
-    broken: Vec<String>,
-    /// What just lay there.
-    passed: Vec<String>,
+    /// Files that somebody meant.
+    files: Few,
+    /// Lines of files.
+    lines: Few,
+    /// What just lay there, and is no bad input.
+    passed: Few,
+}
+
+/// The first of many.
+#[derive(Default)]
+struct Few {
+    texts: Vec<String>,
+    more: u64,
+}
+
+impl Few {
+    fn push(&mut self, text: impl FnOnce() -> String) {
+        if self.texts.len() < NAMED_MAX {
+            self.texts.push(text());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn say(&self, how: impl Fn(&str)) {
+        self.texts.iter().for_each(|text| how(text));
+        if self.more > 0 {
+            how(&format!("{} more can't be read", self.more));
+        }
+    }
 }
 
 impl Complaints {
     fn unreadable(&mut self, unreadable: &Unreadable) {
-        let path = plain(&unreadable.path.display().to_string(), 200);
-        let text = format!("can't read `{path}`: {}", plain(&unreadable.error, 200));
-        if unreadable.named { self.broken.push(text) } else { self.passed.push(text) }
+        let few = if unreadable.named { &mut self.files } else { &mut self.passed };
+        few.push(|| {
+            let path = plain(&unreadable.path.display().to_string(), 200);
+            format!("can't read `{path}`: {}", plain(&unreadable.error, 200))
+        });
     }
 
     fn is_bad(&self) -> bool {
-        !self.broken.is_empty()
+        !self.files.texts.is_empty() || !self.lines.texts.is_empty()
     }
 
+    /// A file that is damaged explains why its lines are.
     fn say(&self) {
-        self.passed.iter().take(NAMED_MAX).for_each(warn);
-        if let Some(more) = self.passed.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
-            warn(format!("{more} more can't be read"));
-        }
-        self.broken.iter().take(BROKEN_MAX).for_each(complain);
-        if let Some(more) = self.broken.len().checked_sub(BROKEN_MAX).filter(|more| *more > 0) {
-            complain(format!("{more} more can't be read"));
-        }
+        self.passed.say(|text| warn(text));
+        self.files.say(|text| complain(text));
+        self.lines.say(|text| complain(text));
     }
 }
 

@@ -188,12 +188,15 @@ fn what_was_known_then_is_known_now() {
     let found = bench.lines(&["s"]);
     assert_eq!(found[0]["denied"], json!([0]));
     assert_eq!(found[0]["undecidable"], json!([]));
-    // A definition that asked for nothing then leaves nothing to know now.
-    fs::write(world.work().join("jackline.yaml"), "protected: []").unwrap();
-    feed(world.person().args(["stdio", "--session", "t"]), lines.concat().as_bytes());
-    fs::write(world.work().join("jackline.yaml"), read).unwrap();
+    assert_eq!(found[0]["rule"], json!("read_before_write"));
+    // What nobody asked then can't be known now.
+    let amend = json!({"event": "tool_proposed", "call": "c", "tool": "bash",
+        "args": {"command": "git commit --amend --no-edit"}});
+    feed(world.person().args(["stdio", "--session", "t"]), format!("{amend}\n").as_bytes());
+    fs::write(world.work().join("jackline.yaml"), "extends: [coding-agent]").unwrap();
     let found = bench.lines(&["t"]);
-    assert_eq!(found[0]["denied"], json!([]));
+    assert_eq!(found[0]["undecidable"], json!(["git/amend-protected"]));
+    assert_eq!((&found[0]["denied"], &found[0]["asked"]), (&json!([]), &json!([])));
 }
 
 #[test]
@@ -251,7 +254,9 @@ fn a_file_that_is_cut_off_is_decided_as_far_as_it_goes() {
     bench.file("bad.jsonl.gz", damaged);
     let found = bench.backtest(&["bad.jsonl.gz", "--json"]);
     assert_eq!(found.code, Some(2));
-    assert!(found.stderr.contains("damaged") || found.stderr.contains("cut off"), "{found:?}");
+    // Why the lines after it are broken comes first.
+    let first = "error: can't read `bad.jsonl.gz`: it can't be unpacked: ";
+    assert!(found.stderr.starts_with(first), "{}", found.stderr);
 }
 
 #[test]

@@ -12,8 +12,8 @@ use crate::terminal::{bold, dim, duration, plain, say, styled, table};
 /// How many calls are shown for a rule.
 const EXAMPLES_MAX: usize = 3;
 
-/// A speed that was measured over less says nothing.
-const SPEED_OVER_MS: u64 = 100;
+/// A speed that was measured on fewer calls says nothing.
+const SPEED_OVER_CALLS: u64 = 1000;
 
 /// How much of a call is shown.
 const EXAMPLE_WIDTH: usize = 100;
@@ -175,7 +175,7 @@ impl Report {
             plain(source, 200),
         ));
         let speed = match self.calls.saturating_mul(1000).checked_div(took_ms) {
-            Some(speed) if took_ms >= SPEED_OVER_MS => format!("; {speed} calls a second"),
+            Some(speed) if self.calls >= SPEED_OVER_CALLS => format!("; {speed} calls a second"),
             _ => String::new(),
         };
         say(dim(format!("nothing was run, and nothing was written{speed}")));
