@@ -9,7 +9,8 @@ use crate::shell::{self, cargo, root};
 const BUILD_SECONDS_MAX: u64 = 180;
 
 pub(crate) fn run(parts: &[String]) -> Result<(), String> {
-    if parts.first().is_some_and(|part| part == "corpus") {
+    if parts.first().is_some_and(|part| part == "corpus" || part == "loops") {
+        shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline"]))?;
         shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline-bench"]))?;
         let release = target_directory()?.join("release");
         let mut bench = std::process::Command::new(release.join("jackline-bench"));

@@ -28,6 +28,10 @@ usage: cargo xtask COMMAND
                    (all but build unless told)
   bench corpus F…  decide recorded runs (.jsonl.gz) again, and count what would
                    have been in the way
+  bench loops [DIR]
+                   how well loops are found: in made-up runs, and in recorded ones of a
+                   directory (agentdojo*.jsonl.gz, miniswe*.jsonl.gz); fails if a figure
+                   is out of its bounds
   fuzz [TARGET…] [--runs N]
                    fuzz shell, definition, expression, wire, session with cargo-fuzz,
                    5,000,000 inputs each unless told";

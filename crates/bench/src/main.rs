@@ -14,6 +14,7 @@ mod cedar;
 mod corpus;
 mod engine;
 mod hook;
+mod loops;
 mod mix;
 mod process;
 mod replay;
@@ -31,7 +32,8 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let Some(jackline) = words.next().map(PathBuf::from) else {
         println!(
-            "usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay|transcript]… | corpus FILE…"
+            "usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay|transcript]… | corpus FILE… | \
+             loops [DIR]"
         );
         return ExitCode::from(2);
     };
@@ -46,6 +48,14 @@ fn main() -> ExitCode {
                 ExitCode::from(3)
             }
         };
+    }
+    if let [part, rest @ ..] = wanted.as_slice()
+        && part == "loops"
+    {
+        let mut report = Report::default();
+        let directory = rest.first().map(PathBuf::from);
+        let played = loops::run(&jackline, directory.as_deref(), &mut report);
+        return end(played, &report);
     }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let mut report = Report::default();
@@ -65,7 +75,13 @@ fn main() -> ExitCode {
         }
         Ok(())
     };
-    if let Err(failure) = { run }() {
+    let ran = { run }();
+    end(ran, &report)
+}
+
+/// Shows what was measured; a figure that is out of its bounds fails.
+fn end(ran: Result<(), Failure>, report: &Report) -> ExitCode {
+    if let Err(failure) = ran {
         println!("the benchmark failed: {failure}");
         return ExitCode::from(3);
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// One figure.
 #[derive(Serialize)]
 struct Row {
-    name: &'static str,
+    name: String,
     value: f64,
     unit: &'static str,
     limit: Option<f64>,
@@ -23,27 +23,46 @@ impl Report {
     /// A figure that must not be above a limit.
     pub(crate) fn at_most(
         &mut self,
-        name: &'static str,
+        name: impl Into<String>,
         value: f64,
         unit: &'static str,
         limit: f64,
         context: String,
     ) {
         let within = value <= limit;
-        self.rows.push(Row { name, value, unit, limit: Some(limit), within, context });
+        self.rows.push(Row { name: name.into(), value, unit, limit: Some(limit), within, context });
     }
 
     /// A figure that must not be below a limit.
     pub(crate) fn at_least(
         &mut self,
-        name: &'static str,
+        name: impl Into<String>,
         value: f64,
         unit: &'static str,
         limit: f64,
         context: String,
     ) {
         let within = value >= limit;
-        self.rows.push(Row { name, value, unit, limit: Some(limit), within, context });
+        self.rows.push(Row { name: name.into(), value, unit, limit: Some(limit), within, context });
+    }
+
+    /// A figure that is only told.
+    pub(crate) fn plain(
+        &mut self,
+        name: impl Into<String>,
+        value: f64,
+        unit: &'static str,
+        context: String,
+    ) {
+        let name = name.into();
+        self.rows.push(Row { name, value, unit, limit: None, within: true, context });
+    }
+
+    /// Something that must hold.
+    pub(crate) fn holds(&mut self, name: impl Into<String>, within: bool, context: String) {
+        let value = if within { 1.0 } else { 0.0 };
+        let row = Row { name: name.into(), value, unit: "", limit: Some(1.0), within, context };
+        self.rows.push(row);
     }
 
     pub(crate) fn is_within(&self) -> bool {

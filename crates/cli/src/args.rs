@@ -478,15 +478,27 @@ pub(crate) struct SessionsArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Nothing is run, and nothing is written. What ran is taken as having run, \
-whatever would have been said about it; what hangs on files or on a repository of then is listed as \
-undecidable.\n\n\
+#[command(
+    after_help = "Nothing is run, and nothing is written. The definition is taken as enforced, \
+its rules and the loop guard too. What ran is taken as having run, whatever would have been said \
+about it; what hangs on files or on a repository of then is listed as undecidable.\n\n\
+A file is known by what is in it, packed with gzip or not:\n  \
+runs         one JSON object a line: {id, model, user_breaks, steps: [{turn, tool, args, result,\n               \
+is_error}]}\n  \
+journals     what `jackline` writes; recorded facts and verdicts are used\n  \
+transcripts  what Claude Code writes below `projects/`\n\n\
+With --json, a line a run: {\"id\", \"soft\", \"hard\", \"rule\", \"denied\", \"asked\", \"stop\", \
+\"undecidable\"}; calls are numbers from 0, and soft and hard are the first at which a loop was found.\n\n\
 Examples:\n  jackline backtest --mine\n  \
-jackline backtest --mine --since 7d -d stricter.yaml\n\n\
-Exit codes: 0 fine, whatever was found; 2 usage, or no transcripts; 3 the guard itself is broken.")]
+jackline backtest --mine --since 7d -d stricter.yaml\n  \
+jackline backtest -d new.yaml runs.jsonl.gz\n  \
+jackline backtest -d new.yaml 7f3a --json\n\n\
+Exit codes: 0 fine, whatever was found; 2 usage, nothing to decide on, or something that was named \
+can't be read; 3 the guard itself is broken."
+)]
 pub(crate) struct BacktestArgs {
     /// Read the transcripts of your own agent client
-    #[arg(long, required = true)]
+    #[arg(long)]
     pub(crate) mine: bool,
     /// The client
     #[arg(long, value_name = "CLIENT", default_value = "claude", value_parser = ["claude"])]
@@ -494,13 +506,13 @@ pub(crate) struct BacktestArgs {
     /// The definition [default: jackline.yaml here or in a parent, else the preset coding-agent]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
-    /// Only transcripts that were written to in this time: 12h, 30d, 8w
+    /// Only files that were written to in this time: 12h, 30d, 8w
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Print JSON, one object a session
+    /// Print JSON, one object a run
     #[arg(long)]
     pub(crate) json: bool,
-    /// Transcripts, or directories of them [default: where the client keeps them]
+    /// Files of runs, journals, transcripts; directories of them; sessions by id or prefix
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }

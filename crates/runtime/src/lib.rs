@@ -35,7 +35,8 @@ mod verification;
 pub use ancestry::{Agent, agent_above, forged_by_agent};
 pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending};
 pub use backtest::{
-    Backtest, BacktestOutcome, BacktestRun, BacktestStep, Lack, Undecidable, name_of,
+    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Call, FoundLoop,
+    LINE_BYTES_MAX, Lack, LineEnd, Source, Trajectory, Undecidable, name_of, open_lines, read_line,
 };
 pub use clock::{boot_number, now};
 pub use definitions::{

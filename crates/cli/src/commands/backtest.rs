@@ -1,26 +1,32 @@
-//! `jackline backtest --mine`: what a definition would have done to the
-//! sessions of the past, before anything is installed.
+//! `jackline backtest`: what a definition would have done to what agents did in
+//! the past: sessions of one's own, guarded or not, and recorded runs of others.
 
 mod files;
+mod format;
+mod play;
+mod pool;
+mod progress;
 mod report;
 
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use jackline_clients::claude::transcript::Transcript;
 use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
 use jackline_journal::FileStore;
 use jackline_runtime::{
-    Backtest, BacktestOutcome, DefinitionError, Definitions, boot_number, claude_home, home, now,
-    state_home,
+    Backtest, DefinitionError, Definitions, boot_number, claude_home, home, now, state_home,
 };
-use serde::Serialize;
 
 use crate::args::BacktestArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here, plain, say_json, warn};
-use files::{Found, find};
-use report::{Progress, Report};
+use crate::terminal::{complain, fail, here, plain, warn};
+use files::{File, Places, Unreadable, find};
+use play::{Part, Shop};
+use progress::Progress;
+use report::Report;
 
 /// What is in force where nobody has written a definition: what `init` would
 /// write, enforced.
@@ -29,8 +35,8 @@ const DEFAULT: &str = "extends: [coding-agent]";
 /// How much of a warning is shown.
 const WARNING_MAX: usize = 2000;
 
-/// How many files that can't be read are named.
-const NAMED_MAX: usize = 5;
+/// How many files and lines that can't be read are named.
+const NAMED_MAX: usize = 20;
 
 pub(crate) fn run(args: &BacktestArgs) -> Exit {
     // A backtrace is nothing that helps; the error says what broke.
@@ -42,101 +48,127 @@ fn backtest(args: &BacktestArgs) -> Result<Exit, Exit> {
     let began = now().boot_ms;
     let since = args.since.as_deref().map(since).transpose()?;
     let places = places(args)?;
-    let found = find(&places, since);
     let (definition, source) = definition(args)?;
+    let mut found = find(&places, since);
     let shown = |path: PathBuf| path.display().to_string();
     let place = Place {
         home: home().map(shown),
         state_home: state_home().ok().map(shown),
         ..Place::default()
     };
-    let backtest = Backtest::new(&definition, place);
-    let mut report = Report::new(source);
-    let mut progress = Progress::new(&found, args.json);
-    let mut unreadable = found.unreadable.clone();
-    for file in &found.files {
-        if let Err(error) = one(&backtest, file, args.json, &mut report, &mut progress) {
-            unreadable.push((file.path.clone(), error));
+    let shop = Shop {
+        backtest: &Backtest::new(&definition, place),
+        as_json: args.json,
+        read: Arc::default(),
+        calls: AtomicU64::new(0),
+    };
+    let mut report = Report::default();
+    let mut complaints = Complaints::default();
+    let total = found.files.iter().map(|file| file.bytes).sum();
+    let mut progress = Progress::new(total, args.json, began);
+    let files = std::mem::take(&mut found.files);
+    let any = !files.is_empty();
+    found.unreadable.iter().for_each(|unreadable| complaints.unreadable(unreadable));
+    let each = |part: Part| {
+        let _ = std::io::stdout().lock().write_all(part.json.as_bytes());
+        report.merge(part.report);
+        part.broken.iter().for_each(|line| complaints.lines.push(|| broken(line)));
+        if let Some((file, error)) = part.unreadable {
+            let (path, named) = (file.path.clone(), file.named);
+            complaints.unreadable(&Unreadable { path, error, named });
         }
-    }
+    };
+    pool::play(&shop, files, each, || progress.show(&shop));
     progress.clear();
-    name(&unreadable);
+    complaints.say();
+    if report.faults > 0 {
+        return Ok(Exit::Broken);
+    }
     if report.sessions == 0 {
-        return Err(fail(Exit::Usage, nothing(&places, &found, args.since.as_deref())));
+        let text = nothing(&places, any, found.older, args.since.as_deref());
+        return Err(fail(Exit::Usage, text));
     }
     if !args.json {
-        report.show(now().boot_ms.saturating_sub(began));
+        report.show(&source, now().boot_ms.saturating_sub(began));
     }
-    Ok(if report.faults > 0 { Exit::Broken } else { Exit::Fine })
+    Ok(if complaints.is_bad() { Exit::Usage } else { Exit::Fine })
 }
 
-/// Decides on one transcript.
-fn one(
-    backtest: &Backtest,
-    file: &files::File,
-    as_json: bool,
-    report: &mut Report,
-    progress: &mut Progress,
-) -> Result<(), String> {
-    let mut transcript = Transcript::open(&file.path).map_err(|error| error.to_string())?;
-    let mut run = backtest.start();
-    let mut id = None;
-    let mut error = None;
-    while let Some(event) = transcript.next() {
-        progress.at(file, transcript.bytes());
-        let event = match event {
-            Ok(event) => event,
-            Err(broken) => {
-                error = Some(format!("{broken}; what comes before was decided"));
-                break;
-            }
-        };
-        let session = id.get_or_insert_with(|| event.session.to_string());
-        match run.event(event) {
-            Ok(step) => report.step(session, &step),
-            Err(fault) => {
-                report.faults += 1;
-                error = Some(format!("{fault}; report this"));
-                break;
-            }
+/// What could not be read.
+#[derive(Default)]
+struct Complaints {
+    /// Files that somebody meant.
+    files: Few,
+    /// Lines of files.
+    lines: Few,
+    /// What just lay there, and is no bad input.
+    passed: Few,
+}
+
+/// The first of many.
+#[derive(Default)]
+struct Few {
+    texts: Vec<String>,
+    more: u64,
+}
+
+impl Few {
+    fn push(&mut self, text: impl FnOnce() -> String) {
+        if self.texts.len() < NAMED_MAX {
+            self.texts.push(text());
+        } else {
+            self.more += 1;
         }
     }
-    report.passed(transcript.passed());
-    if let Some(id) = id {
-        let outcome = run.finish();
-        if as_json {
-            say_json(line(&id, file, &outcome));
+
+    fn say(&self, how: impl Fn(&str)) {
+        self.texts.iter().for_each(|text| how(text));
+        if self.more > 0 {
+            how(&format!("{} more can't be read", self.more));
         }
-        report.run(file, &outcome);
     }
-    progress.done(file);
-    error.map_or(Ok(()), Err)
 }
 
-/// A run for programs.
-#[derive(Serialize)]
-struct Line<'a> {
-    id: String,
-    #[serde(flatten)]
-    outcome: &'a BacktestOutcome,
+impl Complaints {
+    fn unreadable(&mut self, unreadable: &Unreadable) {
+        let few = if unreadable.named { &mut self.files } else { &mut self.passed };
+        few.push(|| {
+            let path = plain(&unreadable.path.display().to_string(), 200);
+            format!("can't read `{path}`: {}", plain(&unreadable.error, 200))
+        });
+    }
+
+    fn is_bad(&self) -> bool {
+        !self.files.texts.is_empty() || !self.lines.texts.is_empty()
+    }
+
+    /// A file that is damaged explains why its lines are.
+    fn say(&self) {
+        self.passed.say(|text| warn(text));
+        self.files.say(|text| complain(text));
+        self.lines.say(|text| complain(text));
+    }
 }
 
-/// The transcript of a sub-agent is a run of its own.
-fn line(session: &str, file: &files::File, outcome: &BacktestOutcome) -> String {
-    let id = match file.agent() {
-        Some(agent) => format!("{session}/{agent}"),
-        None => session.to_owned(),
-    };
-    serde_json::to_string(&Line { id, outcome }).unwrap_or_default()
+/// A line that can't be read.
+fn broken((file, number, error): &(Arc<File>, u64, String)) -> String {
+    let path = plain(&file.path.display().to_string(), 200);
+    format!("{path}:{number}: {}", plain(error, 200))
 }
 
-/// Where the transcripts are.
-fn places(args: &BacktestArgs) -> Result<Vec<PathBuf>, Exit> {
+/// Where to look.
+fn places(args: &BacktestArgs) -> Result<Places, Exit> {
     if !args.paths.is_empty() {
-        return Ok(args.paths.clone());
+        return Ok(Places::Named(args.paths.clone()));
+    }
+    if !args.mine {
+        let text = "say what to decide again: --mine for your own past sessions of Claude Code, \
+                    or files of runs, journals and transcripts, directories of them, or the names \
+                    of sessions (`jackline status --all` lists them)";
+        return Err(fail(Exit::Usage, text));
     }
     match claude_home() {
-        Some(home) => Ok(vec![home.join("projects")]),
+        Some(home) => Ok(Places::Own(home.join("projects"))),
         None => {
             let text = "nothing says where Claude Code keeps its transcripts: set \
                         CLAUDE_CONFIG_DIR or HOME, or name files";
@@ -197,35 +229,26 @@ fn since(text: &str) -> Result<u64, Exit> {
     })
 }
 
-fn name(unreadable: &[(PathBuf, String)]) {
-    for (path, error) in unreadable.iter().take(NAMED_MAX) {
-        warn(format!(
-            "can't read `{}`: {}",
-            plain(&path.display().to_string(), 200),
-            plain(error, 200)
-        ));
-    }
-    if let Some(more) = unreadable.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
-        warn(format!("{more} more can't be read"));
-    }
-}
-
 /// Says where nothing was found.
-fn nothing(places: &[PathBuf], found: &Found, since: Option<&str>) -> String {
-    let places: Vec<String> = places.iter().map(|place| format!("`{}`", place.display())).collect();
-    let places = plain(&places.join(", "), WARNING_MAX);
-    match (since, found.older) {
-        (Some(since), older) if older > 0 => format!(
-            "no transcript in {places} was written to in the last {since}; {older} are older: \
-             leave --since away"
+fn nothing(places: &Places, any: bool, older: usize, since: Option<&str>) -> String {
+    let paths = places.paths().iter().map(|place| format!("`{}`", place.display()));
+    let paths = plain(&paths.collect::<Vec<_>>().join(", "), WARNING_MAX);
+    match (since, places) {
+        (Some(since), _) if older > 0 => format!(
+            "nothing in {paths} was written to in the last {since}; {older} are older: leave \
+             --since away"
         ),
-        _ if found.files.is_empty() => format!(
-            "no transcripts of Claude Code in {places}; if they are elsewhere, name the files or \
+        (_, Places::Own(_)) if !any => format!(
+            "no transcripts of Claude Code in {paths}; if they are elsewhere, name the files or \
              their directory"
         ),
-        _ => format!(
-            "nothing in {places} is a transcript of Claude Code; name the `.jsonl` files that it \
+        (_, Places::Own(_)) => format!(
+            "nothing in {paths} is a transcript of Claude Code; name the `.jsonl` files that it \
              writes below `projects/`"
+        ),
+        (_, Places::Named(_)) => format!(
+            "there is no run to decide again in {paths}; name files of runs, journals, transcripts \
+             (`.jsonl`, `.jsonl.gz`), directories of them, or sessions"
         ),
     }
 }

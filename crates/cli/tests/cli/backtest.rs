@@ -99,8 +99,11 @@ fn a_report_before_anything_is_installed() {
         "\
 nothing was run, and nothing was written
 
-would have been denied     3 calls  42.85 %, in 2 sessions
-would have waited for you  1 call   14.28 %, in 1 session
+would have been denied          3 calls     42.85 %, in 2 sessions
+would have waited for you       1 call      14.28 %, in 1 session
+would have been stopped         0 sessions  0.00 %
+would have been told of a loop  0 sessions  0.00 %
+would have been held in a loop  0 sessions  0.00 %
 
 git/stash-clear  2 denied
   2026-01-31 s-1  Bash: git stash clear
@@ -112,7 +115,7 @@ git/stash-drop  1 asked
 protected  1 denied
   2026-01-31 s-1  Write: .claude/settings.json
 
-can't be told from a transcript (of 2 events; such guards are not counted above)
+can't be told afterwards (of 2 events; such guards are not counted above)
   git/amend-protected  1  not known: what git said then
   protected            1  not known: where symbolic links led then
 "
@@ -219,8 +222,10 @@ fn what_cannot_be_read_is_named_and_the_rest_is_decided() {
         run.stderr.starts_with("warning: can't read `ROOT/person/.claude/projects/-work/l.jsonl`")
     );
 
+    // What somebody names and can't be read is bad input, and the rest is decided.
     let run = past.backtest(&[good.to_str().unwrap(), "missing.jsonl", "/dev/null"]);
-    assert_eq!(run.code, Some(0));
+    assert_eq!(run.code, Some(2));
+    assert!(run.stdout.starts_with("1 session and 6 calls"), "{}", run.stdout);
     assert!(
         run.stderr.contains("`missing.jsonl`") && run.stderr.contains("`/dev/null`"),
         "{run:?}"
@@ -247,11 +252,11 @@ fn examples_hold_no_secrets_and_nothing_that_moves_a_cursor() {
 }
 
 #[test]
-fn it_has_to_be_said_that_it_is_about_ones_own() {
+fn it_has_to_be_said_what_to_decide_again() {
     let past = Past::new();
-    let run = feed(past.world.command(JACKLINE).args(["backtest", "x.jsonl"]), b"");
-    assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("--mine"), "{}", run.stderr);
+    let run = feed(past.world.command(JACKLINE).arg("backtest"), b"");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("--mine") && run.stderr.contains("files of runs"), "{run:?}");
     let run = past.backtest(&["--client", "nobody"]);
     assert_eq!(run.code, Some(2));
 }

@@ -9,6 +9,7 @@
 )]
 
 mod backtest;
+mod backtest_runs;
 mod bad_definitions;
 mod bad_input;
 mod commands;

@@ -7,9 +7,7 @@
 mod content;
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
-use std::path::Path;
+use std::io::{self, BufRead, Read as _};
 
 use jackline_engine::{
     ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSource, RequestId, SessionId,
@@ -17,7 +15,7 @@ use jackline_engine::{
 };
 use serde::Deserialize;
 
-use super::lines::{Raw, flag, open_file, read, text};
+use super::lines::{Raw, flag, read, text};
 use super::usage::{Usage, reported};
 use content::{Block, blocks, finished, is_wrapper};
 
@@ -118,17 +116,6 @@ struct Attachment<'a> {
     kind: Raw<'a>,
     #[serde(borrow)]
     prompt: Raw<'a>,
-}
-
-impl Transcript<BufReader<File>> {
-    /// Opens a transcript. What is no regular file is an error.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let file = BufReader::with_capacity(256 << 10, open_file(path)?);
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let session = SessionId::parse(name)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
-        Ok(Self::new(file, session))
-    }
 }
 
 impl<R: BufRead> Transcript<R> {

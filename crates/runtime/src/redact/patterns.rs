@@ -101,6 +101,13 @@ fn is_base64(byte: u8) -> bool {
 }
 
 fn prefixed(text: &str) -> Option<(usize, &'static str)> {
+    // Nearly every word begins otherwise.
+    if !matches!(
+        text.as_bytes().first()?,
+        b'A' | b'S' | b'g' | b'h' | b'n' | b'p' | b'r' | b's' | b'x'
+    ) {
+        return None;
+    }
     PREFIXES.iter().find_map(|(prefix, least, name)| {
         let rest = text.strip_prefix(prefix)?;
         let begin = run(rest, *least, is_token_byte);
@@ -155,9 +162,6 @@ fn bearer(text: &str) -> Option<(usize, usize)> {
 /// `NAME=value`, `"name": "value"` and `--name value`: the range of the value.
 fn assigned(text: &str, is_option: bool) -> Option<(usize, usize)> {
     let name = text.get(..run(text, NAME_BYTES_MAX, |byte| is_word(byte) || byte == b'-'))?;
-    if !is_secret_name(name) {
-        return None;
-    }
     let quotes = |text: &str| run(text, 2, |byte| matches!(byte, b'"' | b'\''));
     let spaces = |text: &str| run(text, 4, |byte| byte == b' ');
     let rest = text.get(name.len()..)?;
@@ -171,6 +175,10 @@ fn assigned(text: &str, is_option: bool) -> Option<(usize, usize)> {
         _ if is_option && quote == 0 && space > 0 => (0, true),
         _ => return None,
     };
+    // Asked last, because it costs most.
+    if !is_secret_name(name) {
+        return None;
+    }
     let space_after = spaces(after.get(sign..)?);
     let quote_after = quotes(after.get(sign + space_after..)?);
     let value = after.get(sign + space_after + quote_after..)?;
@@ -199,11 +207,18 @@ fn url_password(text: &str) -> Option<(usize, usize)> {
 
 /// Whether a name says that its value is a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
-    if name.len() > NAME_BYTES_MAX {
-        return false;
+    let mut room = [0; NAME_BYTES_MAX];
+    let Some(plain) = room.get_mut(..name.len()) else { return false };
+    for (to, from) in plain.iter_mut().zip(name.bytes()) {
+        *to = if from == b'-' { b'_' } else { from.to_ascii_lowercase() };
     }
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    NAMES.iter().any(|part| name.contains(part)) && !ABOUT.iter().any(|end| name.ends_with(end))
+    let holds = (0..plain.len()).any(|at| {
+        let rest = plain.get(at..).unwrap_or_default();
+        // What the names begin with.
+        let begins = matches!(rest.first(), Some(b'a' | b'c' | b'p' | b's' | b't'));
+        begins && NAMES.iter().any(|part| rest.starts_with(part.as_bytes()))
+    });
+    holds && !ABOUT.iter().any(|end| plain.ends_with(end.as_bytes()))
 }
 
 /// Whether a text leads to a file: rules must see paths.
@@ -220,4 +235,33 @@ fn is_secret_value(text: &str) -> bool {
         && !text.starts_with(['.', '-'])
         && !text.starts_with("REDACTED")
         && !text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_is_passed_over_that_begins_a_secret() {
+        for (prefix, least, name) in PREFIXES {
+            let secret = format!("{prefix}{}", "a1".repeat(least));
+            assert_eq!(prefixed(&secret), Some((secret.len(), name)));
+        }
+    }
+
+    #[test]
+    fn no_name_is_passed_over_that_tells_of_a_secret() {
+        for name in NAMES {
+            for whole in [name.to_owned(), name.to_uppercase(), format!("my-{name}-x")] {
+                assert!(is_secret_name(&whole), "{whole}");
+                assert!(is_secret_name(&whole.replace('_', "-")), "{whole}");
+            }
+            for end in ABOUT {
+                assert!(!is_secret_name(&format!("{name}{end}")), "{name}{end}");
+            }
+        }
+        assert!(is_secret_name(&format!("{}token", "x".repeat(NAME_BYTES_MAX - 5))));
+        assert!(!is_secret_name(&format!("{}token", "x".repeat(NAME_BYTES_MAX - 4))));
+        assert!(!is_secret_name("") && !is_secret_name("tokén"));
+    }
 }

@@ -1,31 +1,37 @@
 //! What would have been in the way, for people.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _};
 
-use anstyle::AnsiColor;
+use anstyle::{AnsiColor, Style};
 use jackline_clients::claude::transcript::Passed;
-use jackline_engine::{Decision, EventKind, Violation};
+use jackline_engine::{Decision, Violation};
 use jackline_runtime::{BacktestOutcome, BacktestStep, Undecidable, name_of, redact_text};
 
-use super::files::{File, Found};
 use crate::terminal::{bold, dim, duration, plain, say, styled, table};
 
 /// How many calls are shown for a rule.
 const EXAMPLES_MAX: usize = 3;
 
+/// A speed that was measured on fewer calls says nothing.
+const SPEED_OVER_CALLS: u64 = 1000;
+
 /// How much of a call is shown.
 const EXAMPLE_WIDTH: usize = 100;
 
-/// Everything that is counted. It does not grow with the transcripts.
+/// How many rules are shown.
+const RULES_MAX: usize = 20;
+
+/// Everything that is counted. It does not grow with what is read.
+#[derive(Default)]
 pub(super) struct Report {
-    /// What the definition is called.
-    source: String,
     pub(super) sessions: u64,
     agents: u64,
     calls: u64,
     denied: Tally,
     asked: Tally,
+    stopped: u64,
+    soft: u64,
+    hard: u64,
     by: BTreeMap<String, ByRule>,
     undecidable: BTreeMap<Undecidable, u64>,
     undecidable_calls: u64,
@@ -46,6 +52,11 @@ impl Tally {
         self.calls += calls.len() as u64;
         self.sessions += u64::from(!calls.is_empty());
     }
+
+    fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.sessions += other.sessions;
+    }
 }
 
 /// What one rule or guard would have said.
@@ -53,33 +64,43 @@ impl Tally {
 struct ByRule {
     denied: u64,
     asked: u64,
+    /// Sessions that it found to loop first.
+    soft: u64,
+    hard: u64,
     examples: Vec<String>,
 }
 
-impl Report {
-    pub(super) fn new(source: String) -> Self {
-        Self {
-            source,
-            sessions: 0,
-            agents: 0,
-            calls: 0,
-            denied: Tally::default(),
-            asked: Tally::default(),
-            by: BTreeMap::new(),
-            undecidable: BTreeMap::new(),
-            undecidable_calls: 0,
-            passed: Passed::default(),
-            faults: 0,
-        }
+impl ByRule {
+    fn total(&self) -> u64 {
+        self.denied + self.asked + self.soft + self.hard
     }
+}
 
+/// Which loops were found in a run already: the first of each level counts.
+#[derive(Default)]
+pub(super) struct Seen {
+    soft: bool,
+    hard: bool,
+}
+
+impl Report {
     /// Counts what would have been said about one event.
-    pub(super) fn step(&mut self, session: &str, step: &BacktestStep) {
+    pub(super) fn step(&mut self, session: &str, step: &BacktestStep, seen: &mut Seen) {
         for undecidable in &step.undecidable {
             *self.undecidable.entry(undecidable.clone()).or_default() += 1;
         }
         self.undecidable_calls += u64::from(!step.undecidable.is_empty());
-        if step.index.is_none() {
+        for found in &step.loops {
+            let level = if found.hard { &mut seen.hard } else { &mut seen.soft };
+            if std::mem::replace(level, true) {
+                continue;
+            }
+            let rule = self.by.entry(found.rule.clone()).or_default();
+            *if found.hard { &mut rule.hard } else { &mut rule.soft } += 1;
+            let said = step.objections.iter().find(|objection| objection.guard == "loops");
+            rule.example(|| example(session, step, said.map(|said| said.message.as_str())));
+        }
+        if !step.is_proposed() {
             return;
         }
         let against =
@@ -90,19 +111,47 @@ impl Report {
                 Decision::Ask => rule.asked += 1,
                 _ => rule.denied += 1,
             }
-            if rule.examples.len() < EXAMPLES_MAX {
-                rule.examples.push(example(session, step, objection));
-            }
+            rule.example(|| example(session, step, objection.location.as_deref()));
         }
     }
 
     /// Counts a run that has come to its end.
-    pub(super) fn run(&mut self, file: &File, outcome: &BacktestOutcome) {
+    pub(super) fn run(&mut self, of_agent: bool, outcome: &BacktestOutcome) {
         self.sessions += 1;
-        self.agents += u64::from(file.agent().is_some());
+        self.agents += u64::from(of_agent);
         self.calls += outcome.calls;
         self.denied.add(&outcome.denied);
         self.asked.add(&outcome.asked);
+        self.stopped += u64::from(outcome.stop.is_some());
+        self.soft += u64::from(outcome.soft.is_some());
+        self.hard += u64::from(outcome.hard.is_some());
+    }
+
+    /// Adds what was counted after this.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.sessions += other.sessions;
+        self.agents += other.agents;
+        self.calls += other.calls;
+        self.denied.merge(&other.denied);
+        self.asked.merge(&other.asked);
+        self.stopped += other.stopped;
+        self.soft += other.soft;
+        self.hard += other.hard;
+        for (name, theirs) in other.by {
+            let ours = self.by.entry(name).or_default();
+            ours.denied += theirs.denied;
+            ours.asked += theirs.asked;
+            ours.soft += theirs.soft;
+            ours.hard += theirs.hard;
+            let room = EXAMPLES_MAX.saturating_sub(ours.examples.len());
+            ours.examples.extend(theirs.examples.into_iter().take(room));
+        }
+        for (what, count) in other.undecidable {
+            *self.undecidable.entry(what).or_default() += count;
+        }
+        self.undecidable_calls += other.undecidable_calls;
+        self.passed(other.passed);
+        self.faults += other.faults;
     }
 
     pub(super) fn passed(&mut self, passed: Passed) {
@@ -111,7 +160,8 @@ impl Report {
         self.passed.odd += passed.odd;
     }
 
-    pub(super) fn show(&self, took_ms: u64) {
+    /// Says it all; `source` is what the definition is called.
+    pub(super) fn show(&self, source: &str, took_ms: u64) {
         let own = match self.agents {
             0 => String::new(),
             1 => " (1 of a sub-agent)".to_owned(),
@@ -122,25 +172,34 @@ impl Report {
             bold(format!("{}{own}", counted(self.sessions, "session"))),
             bold(counted(self.calls, "call")),
             duration(took_ms),
-            plain(&self.source, 200),
+            plain(source, 200),
         ));
-        say(dim("nothing was run, and nothing was written"));
+        let speed = match self.calls.saturating_mul(1000).checked_div(took_ms) {
+            Some(speed) if self.calls >= SPEED_OVER_CALLS => format!("; {speed} calls a second"),
+            _ => String::new(),
+        };
+        say(dim(format!("nothing was run, and nothing was written{speed}")));
         say("");
         let red = AnsiColor::Red.on_default();
         let yellow = AnsiColor::Yellow.on_default();
-        let row = |style, what: &str, tally: &Tally| {
-            let style = if tally.calls > 0 { style } else { anstyle::Style::new() };
+        let row = |style, what: &str, (count, unit), more: String| {
+            let style = if count > 0 { style } else { Style::new() };
+            vec![what.to_owned(), styled(style, counted(count, unit)), dim(more)]
+        };
+        let calls = |style, what, tally: &Tally| {
             let share = share(tally.calls, self.calls);
             let within = counted(tally.sessions, "session");
-            vec![
-                what.to_owned(),
-                styled(style, counted(tally.calls, "call")),
-                dim(format!("{share}, in {within}")),
-            ]
+            row(style, what, (tally.calls, "call"), format!("{share}, in {within}"))
+        };
+        let sessions = |style, what, count: u64| {
+            row(style, what, (count, "session"), share(count, self.sessions))
         };
         table(&[
-            row(red, "would have been denied", &self.denied),
-            row(yellow, "would have waited for you", &self.asked),
+            calls(red, "would have been denied", &self.denied),
+            calls(yellow, "would have waited for you", &self.asked),
+            sessions(red, "would have been stopped", self.stopped),
+            sessions(yellow, "would have been told of a loop", self.soft),
+            sessions(red, "would have been held in a loop", self.hard),
         ]);
         self.show_rules();
         self.show_undecidable();
@@ -149,9 +208,15 @@ impl Report {
 
     fn show_rules(&self) {
         let mut rules: Vec<(&String, &ByRule)> = self.by.iter().collect();
-        rules.sort_by_key(|(name, by)| (std::cmp::Reverse(by.denied + by.asked), *name));
-        for (name, by) in rules {
-            let parts = [(by.denied, "denied"), (by.asked, "asked")];
+        rules.sort_by_key(|(name, by)| (std::cmp::Reverse(by.total()), *name));
+        let more = rules.len().saturating_sub(RULES_MAX);
+        for (name, by) in rules.into_iter().take(RULES_MAX) {
+            let parts = [
+                (by.denied, "denied"),
+                (by.asked, "asked"),
+                (by.soft, "told of a loop"),
+                (by.hard, "held in a loop"),
+            ];
             let parts: Vec<String> = parts
                 .iter()
                 .filter(|(count, _)| *count > 0)
@@ -160,6 +225,10 @@ impl Report {
             say("");
             say(format!("{}  {}", bold(plain(name, 80)), parts.join(", ")));
             by.examples.iter().for_each(|example| say(format!("  {example}")));
+        }
+        if more > 0 {
+            say("");
+            say(dim(format!("{more} more spoke less often; --json tells them all")));
         }
     }
 
@@ -170,7 +239,7 @@ impl Report {
         say("");
         say(format!(
             "{} {}",
-            bold("can't be told from a transcript"),
+            bold("can't be told afterwards"),
             dim(format!(
                 "(of {}; such guards are not counted above)",
                 counted(self.undecidable_calls, "event")
@@ -202,16 +271,27 @@ impl Report {
     }
 }
 
-/// One call, short and without secrets.
-fn example(session: &str, step: &BacktestStep, objection: &Violation) -> String {
-    let EventKind::ToolProposed { tool, .. } = &step.event.kind else { return String::new() };
-    let part = objection.location.as_deref().unwrap_or_default();
-    let part = redact_text(part).unwrap_or_else(|| part.to_owned());
+impl ByRule {
+    fn example(&mut self, of: impl FnOnce() -> String) {
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(of());
+        }
+    }
+}
+
+/// One call, short and without secrets; `part` is what matters of it.
+fn example(session: &str, step: &BacktestStep, part: Option<&str>) -> String {
+    let Some(call) = &step.call else { return String::new() };
+    let number = || format!("call {}", call.index);
+    let part =
+        part.map_or_else(number, |part| redact_text(part).unwrap_or_else(|| part.to_owned()));
     let day: String = step.event.at.map(|at| at.to_string()).unwrap_or_default();
     let day: String = day.chars().take(10).collect();
-    let session: String = session.chars().take(8).collect();
-    let who = dim(format!("{day} {}", plain(&session, 8)));
-    format!("{who}  {}: {}", plain(tool.as_str(), 30), plain(&part, EXAMPLE_WIDTH))
+    let session = redact_text(session).unwrap_or_else(|| session.to_owned());
+    let short: String = session.chars().take(if day.is_empty() { 40 } else { 8 }).collect();
+    let who = format!("{day} {}", plain(&short, 40));
+    let who = dim(who.trim_start());
+    format!("{who}  {}: {}", plain(call.tool.as_str(), 30), plain(&part, EXAMPLE_WIDTH))
 }
 
 /// "1 call", "2 calls".
@@ -223,46 +303,6 @@ fn counted(count: u64, what: &str) -> String {
 fn share(part: u64, of: u64) -> String {
     let hundredths = part.saturating_mul(10_000).checked_div(of).unwrap_or(0);
     format!("{}.{:02} %", hundredths / 100, hundredths % 100)
-}
-
-/// How far it is, on a terminal.
-pub(super) struct Progress {
-    shown: bool,
-    done: u64,
-    total: u64,
-    /// What was last shown, so that it is only shown when it changes.
-    last: Option<u64>,
-}
-
-impl Progress {
-    pub(super) fn new(found: &Found, as_json: bool) -> Self {
-        let total = found.files.iter().map(|file| file.bytes).sum();
-        let shown = !as_json && std::io::stderr().is_terminal();
-        Self { shown, done: 0, total, last: None }
-    }
-
-    /// So many bytes of a file were read.
-    pub(super) fn at(&mut self, file: &File, bytes: u64) {
-        if !self.shown {
-            return;
-        }
-        let done = self.done + bytes.min(file.bytes);
-        let percent = done.saturating_mul(100).checked_div(self.total).unwrap_or(100);
-        if self.last != Some(percent) {
-            self.last = Some(percent);
-            let _ = write!(std::io::stderr(), "\r{percent:3} % of {} MB ", self.total >> 20);
-        }
-    }
-
-    pub(super) fn done(&mut self, file: &File) {
-        self.done += file.bytes;
-    }
-
-    pub(super) fn clear(&self) {
-        if self.last.is_some() {
-            let _ = write!(std::io::stderr(), "\r{:30}\r", "");
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,271 @@
+//! Decides on one file, or on a part of one.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jackline_clients::claude::transcript::Transcript;
+use jackline_engine::SessionId;
+use jackline_runtime::{
+    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, Fault, LINE_BYTES_MAX, LineEnd,
+    Source, Trajectory, open_lines, read_line,
+};
+use serde::Serialize;
+
+use super::files::File;
+use super::report::{Report, Seen};
+
+/// What the threads share.
+pub(super) struct Shop<'a> {
+    pub(super) backtest: &'a Backtest,
+    pub(super) as_json: bool,
+    /// How many bytes of files were read.
+    pub(super) read: Arc<AtomicU64>,
+    /// How many calls were decided on.
+    pub(super) calls: AtomicU64,
+}
+
+/// One thing to do.
+pub(super) enum Job {
+    /// Runs, a line each.
+    Runs(Batch),
+    /// One session.
+    Session(Arc<File>, Kind),
+    /// Nothing; only something to say.
+    Said(Part),
+}
+
+/// What a session was written by.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    /// This guard.
+    Journal,
+    /// A client.
+    Transcript,
+}
+
+/// Some lines of a file of runs.
+pub(super) struct Batch {
+    file: Arc<File>,
+    bytes: Vec<u8>,
+    /// By their numbers from 1; nothing is one that is too long.
+    lines: Vec<(u64, Option<Range<usize>>)>,
+}
+
+/// What came of a job.
+#[derive(Default)]
+pub(super) struct Part {
+    pub(super) report: Report,
+    /// Lines for programs.
+    pub(super) json: String,
+    /// Lines that can't be read: file, number, why.
+    pub(super) broken: Vec<(Arc<File>, u64, String)>,
+    /// A file that can't be read to its end.
+    pub(super) unreadable: Option<(Arc<File>, String)>,
+}
+
+/// How much is decided on at a time.
+const BATCH_BYTES: usize = 256 << 10;
+
+impl Batch {
+    /// Reads the next lines; none is the end of the file. An error comes after
+    /// what could be read.
+    pub(super) fn read(
+        file: &Arc<File>,
+        source: &mut Source,
+        number: &mut u64,
+    ) -> (Option<Self>, io::Result<()>) {
+        let mut bytes = Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 2);
+        let mut lines = Vec::new();
+        let mut result = Ok(());
+        while bytes.len() < BATCH_BYTES && lines.len() < BATCH_BYTES {
+            let start = bytes.len();
+            match read_line(source, &mut bytes) {
+                Ok(None) => break,
+                Ok(Some(end)) => {
+                    *number += 1;
+                    let whole = (end != LineEnd::TooLong).then_some(start..bytes.len());
+                    lines.push((*number, whole));
+                }
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        let batch = (!lines.is_empty()).then(|| Self { file: Arc::clone(file), bytes, lines });
+        (batch, result)
+    }
+}
+
+impl Shop<'_> {
+    pub(super) fn play(&self, job: Job) -> Part {
+        match job {
+            Job::Runs(batch) => self.runs(&batch),
+            Job::Session(file, kind) => self.session(&file, kind),
+            Job::Said(part) => part,
+        }
+    }
+
+    fn runs(&self, batch: &Batch) -> Part {
+        let mut part = Part::default();
+        for (number, line) in &batch.lines {
+            let played = match line {
+                Some(line) => {
+                    let line = batch.bytes.get(line.clone()).unwrap_or_default().trim_ascii();
+                    self.run(&batch.file, *number, line, &mut part)
+                }
+                None => Err(format!("it is longer than {} MB", LINE_BYTES_MAX >> 20)),
+            };
+            if let Err(error) = played {
+                part.broken.push((Arc::clone(&batch.file), *number, error));
+            }
+        }
+        part
+    }
+
+    fn run(&self, file: &File, number: u64, line: &[u8], part: &mut Part) -> Result<(), String> {
+        if line.is_empty() {
+            return Ok(());
+        }
+        let name = format!("{}:{number}", file.stem());
+        let trajectory = Trajectory::parse(line, &name)?;
+        let id = trajectory.id().to_string();
+        let events = trajectory.events()?;
+        let mut run = self.backtest.start();
+        let mut seen = Seen::default();
+        for event in events {
+            let step = run.event(event).map_err(|fault| part.report.fault(&fault))?;
+            part.report.step(&id, &step, &mut seen);
+        }
+        self.end(&id, None, run, part);
+        Ok(())
+    }
+
+    fn session(&self, file: &Arc<File>, kind: Kind) -> Part {
+        let mut part = Part::default();
+        let played = match kind {
+            Kind::Journal => self.journal(file, &mut part),
+            Kind::Transcript => self.transcript(file, &mut part),
+        };
+        if let Err(error) = played {
+            part.unreadable = Some((Arc::clone(file), error));
+        }
+        part
+    }
+
+    fn open(&self, file: &File) -> Result<Source, String> {
+        open_lines(&file.path, Arc::clone(&self.read)).map_err(|error| error.to_string())
+    }
+
+    fn transcript(&self, file: &File, part: &mut Part) -> Result<(), String> {
+        let session = SessionId::parse(file.stem()).map_err(|error| error.to_string())?;
+        let mut transcript = Transcript::new(self.open(file)?, session);
+        let mut run = self.backtest.start();
+        let mut seen = Seen::default();
+        let mut id = None;
+        let mut result = Ok(());
+        for event in transcript.by_ref() {
+            let event = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    result = Err(before_that(&error));
+                    break;
+                }
+            };
+            let session = id.get_or_insert_with(|| event.session.to_string());
+            match run.event(event) {
+                Ok(step) => part.report.step(session, &step, &mut seen),
+                Err(fault) => {
+                    result = Err(part.report.fault(&fault));
+                    break;
+                }
+            }
+        }
+        part.report.passed(transcript.passed());
+        match (id, &result) {
+            (Some(id), _) => self.end(&id, file.agent(), run, part),
+            (None, Ok(())) if file.named => {
+                result = Err("nothing in it is a call or a message".to_owned());
+            }
+            (None, _) => {}
+        }
+        result
+    }
+
+    fn journal(&self, file: &Arc<File>, part: &mut Part) -> Result<(), String> {
+        let mut source = self.open(file)?;
+        let mut journal = BacktestJournal::new(self.backtest);
+        let mut seen = Seen::default();
+        let mut line = Vec::new();
+        let mut result = Ok(());
+        for number in 1_u64.. {
+            line.clear();
+            match read_line(&mut source, &mut line) {
+                // What was being written when the machine stopped was never answered.
+                Ok(None | Some(LineEnd::Torn)) => break,
+                Ok(Some(LineEnd::TooLong)) => {
+                    let error = format!("it is longer than {} MB", LINE_BYTES_MAX >> 20);
+                    part.broken.push((Arc::clone(file), number, error));
+                }
+                Ok(Some(LineEnd::Whole)) => match journal.line(&line) {
+                    Ok(None) => {}
+                    Ok(Some(Ok(step))) => {
+                        part.report.step(journal.name().unwrap_or_default(), &step, &mut seen);
+                    }
+                    Ok(Some(Err(fault))) => {
+                        result = Err(part.report.fault(&fault));
+                        break;
+                    }
+                    Err(error) => part.broken.push((Arc::clone(file), number, error)),
+                },
+                Err(error) => {
+                    result = Err(before_that(&error));
+                    break;
+                }
+            }
+        }
+        let name = journal.name().map(ToOwned::to_owned);
+        if let (Some(name), Some(run)) = (name, journal.finish()) {
+            self.end(&name, None, run, part);
+        }
+        result
+    }
+
+    /// A run has come to its end. That of a sub-agent is a run of its own.
+    fn end(&self, session: &str, agent: Option<&str>, run: BacktestRun, part: &mut Part) {
+        let outcome = run.finish();
+        self.calls.fetch_add(outcome.calls, Ordering::Relaxed);
+        if self.as_json {
+            let id = match agent {
+                Some(agent) => format!("{session}/{agent}"),
+                None => session.to_owned(),
+            };
+            let line = Line { id, outcome: &outcome };
+            part.json.push_str(&serde_json::to_string(&line).unwrap_or_default());
+            part.json.push('\n');
+        }
+        part.report.run(agent.is_some(), &outcome);
+    }
+}
+
+fn before_that(error: &io::Error) -> String {
+    format!("{error}; what comes before was decided")
+}
+
+/// A run for programs.
+#[derive(Serialize)]
+struct Line<'a> {
+    id: String,
+    #[serde(flatten)]
+    outcome: &'a BacktestOutcome,
+}
+
+impl Report {
+    /// Counts that the guard itself broke, and says so.
+    fn fault(&mut self, fault: &Fault) -> String {
+        self.faults += 1;
+        format!("{fault}; report this")
+    }
+}

@@ -1,0 +1,118 @@
+//! Sessions that were guarded already: their facts and verdicts are on record.
+//!
+//! What was known then is known now, and what was refused then did not run. Only
+//! what the other definition asks for, and nobody asked then, is undecidable.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use jackline_engine::{
+    Definition, Event, EventKind, Facts, Observation, Payload, Session, observe,
+};
+use jackline_journal::{EventRecord, Line, RecordError, Verifier, parse_record};
+
+use super::judge::Judge;
+use super::{Backtest, BacktestRun, BacktestStep};
+use crate::door::panic_text;
+use crate::runtime::Fault;
+
+/// A journal at work: give it its lines in their order.
+pub struct BacktestJournal {
+    backtest: Backtest,
+    chain: Verifier,
+    /// None before the line that opens the session.
+    open: Option<Open>,
+}
+
+struct Open {
+    run: BacktestRun,
+    name: String,
+    /// What it was opened with.
+    recorded: Definition,
+}
+
+impl BacktestJournal {
+    /// Begins with a journal.
+    pub fn new(backtest: &Backtest) -> Self {
+        Self { backtest: backtest.clone(), chain: Verifier::new(None), open: None }
+    }
+
+    /// The session, once its first line is read.
+    pub fn name(&self) -> Option<&str> {
+        self.open.as_ref().map(|open| open.name.as_str())
+    }
+
+    /// Decides on one line, given without its newline. One that is not what was
+    /// written says so, and is passed over.
+    pub fn line(&mut self, line: &[u8]) -> Result<Option<Result<BacktestStep, Fault>>, String> {
+        if !self.chain.line(line) {
+            return Err("it is not what was written; see `jackline verify`".to_owned());
+        }
+        match parse_record(line).map_err(|RecordError { reason, .. }| reason)? {
+            Line::Opened(opened) => {
+                let mut run = self.backtest.start();
+                let definition = Arc::clone(&run.definition);
+                run.session = Some(Session::new(definition, Arc::new(opened.place)));
+                let recorded = opened.definition.lowered;
+                self.open = Some(Open { run, name: opened.session.to_string(), recorded });
+                Ok(None)
+            }
+            Line::Event(record) => match &mut self.open {
+                Some(open) => Ok(open.event(*record)),
+                None => Err("it comes before the record that opens the session".to_owned()),
+            },
+        }
+    }
+
+    /// The run, unless its beginning was missing.
+    pub fn finish(self) -> Option<BacktestRun> {
+        self.open.map(|open| open.run)
+    }
+}
+
+impl Open {
+    fn event(&mut self, record: EventRecord) -> Option<Result<BacktestStep, Fault>> {
+        let run = &mut self.run;
+        let session = run.session.as_mut()?;
+        let facts = facts(&record, &self.recorded, &run.definition);
+        let judged = catch_unwind(AssertUnwindSafe(|| {
+            let judged = Judge { session, event: &record.event, facts: &facts }.judge();
+            session.apply(&record.as_record());
+            judged
+        }));
+        Some(match judged {
+            Ok(judged) => Ok(run.note(record.event, judged)),
+            Err(panic) => Err(Fault::Panic(panic_text(panic.as_ref()))),
+        })
+    }
+}
+
+/// What was known then, as the other definition may use it.
+fn facts(record: &EventRecord, recorded: &Definition, definition: &Definition) -> Facts {
+    let mut facts = record.facts.clone();
+    // The question is what the definition says, not whether somebody listens.
+    facts.off = None;
+    facts.observed = seen(&record.event, &record.facts.observed);
+    // Answers by number are answers to another question where the list is another.
+    if recorded.policies != definition.policies {
+        facts.policies.clear();
+    }
+    if recorded.feedback != definition.feedback {
+        facts.feedback.clear();
+    }
+    if recorded.completion != definition.completion {
+        facts.verifications.clear();
+    }
+    facts
+}
+
+/// What is to be seen of the payloads: an older engine may have looked for less.
+/// Where they are not in the record any more, what was seen then holds.
+fn seen(event: &Event, recorded: &Observation) -> Observation {
+    let mut seen = observe(event);
+    seen.args = recorded.args.or(seen.args);
+    if let EventKind::ToolFinished { result: Some(Payload::Elided { .. }), .. } = &event.kind {
+        seen.result.clone_from(&recorded.result);
+    }
+    seen
+}
