@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Stop(stop) => commands::control::run(&stop, Action::Stop),
         Command::Reset(reset) => commands::control::run(&reset, Action::Reset),
         Command::Status(status) => commands::status::run(&status),
+        Command::Watch(watch) => commands::watch::run(&watch),
         Command::Log(log) => commands::log::run(&log),
         Command::Show(show) => commands::show::run(&show),
         Command::Replay(replay) => commands::replay::run(&replay),

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ControlArgs, action: Action) -> Exit {
 }
 
 /// What was done, and what comes next.
-fn outcome(action: Action) -> (&'static str, &'static str) {
+pub(super) fn outcome(action: Action) -> (&'static str, &'static str) {
     match action {
         Action::Pause => (
             "is paused",

@@ -5,7 +5,7 @@ use std::path::Path;
 use anstyle::AnsiColor;
 use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
-use jackline_engine::{Constraint, ConstraintKind, Summary};
+use jackline_engine::{Constraint, ConstraintKind, Invocations, Summary, TurnSummary};
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{Found, Off, agent_above, ask_code, inspect, now, off_now};
 use serde_json::json;
@@ -174,13 +174,7 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
         row("deadline", format!("{} ({deadline})", ago(deadline)));
     }
     let turn = &summary.turn;
-    let result = turn.result.unwrap_or("not finished");
-    let blocks = match turn.blocks {
-        0 => String::new(),
-        1 => ", blocked once".to_owned(),
-        blocks => format!(", blocked {blocks} times"),
-    };
-    row("turn", format!("{} {result}{blocks}", turn.number));
+    row("turn", turn_in_words(turn));
     row("steps", of(summary.steps, turn.steps, definition.limits.steps));
     let usage = &summary.usage;
     let tokens = usage.total();
@@ -189,7 +183,32 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
         let used = of(tokens, turn.usage.total(), definition.limits.total_tokens);
         row("tokens", format!("{used} {split}"));
     }
-    let calls = &summary.invocations;
+    row("calls", calls_in_words(&summary.invocations));
+    for (name, value) in trial.rows() {
+        row(name, value);
+    }
+    for (call, tool) in &summary.in_flight {
+        let call = call.as_ref().map_or("-", |call| call.as_str());
+        row("in flight", format!("{} {}", plain(tool, 40), dim(plain(call, 40))));
+    }
+    row("epoch", format!("{} {}", summary.epoch, dim("(how often the workspace was changed)")));
+    row("records", (summary.seq + 1).to_string());
+    table(&rows);
+}
+
+/// Which turn, and what became of it.
+pub(super) fn turn_in_words(turn: &TurnSummary) -> String {
+    let result = turn.result.unwrap_or("not finished");
+    let blocks = match turn.blocks {
+        0 => String::new(),
+        1 => ", blocked once".to_owned(),
+        blocks => format!(", blocked {blocks} times"),
+    };
+    format!("{} {result}{blocks}", turn.number)
+}
+
+/// How many calls, and how they ended.
+pub(super) fn calls_in_words(calls: &Invocations) -> String {
     let ended = [
         ("ok", calls.ok),
         ("failed", calls.failed),
@@ -205,24 +224,10 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| format!("{count} {name}"))
         .collect();
-    row(
-        "calls",
-        format!(
-            "{}{}",
-            calls.proposed,
-            if ended.is_empty() { String::new() } else { format!(": {}", ended.join(", ")) }
-        ),
-    );
-    for (name, value) in trial.rows() {
-        row(name, value);
+    if ended.is_empty() {
+        return calls.proposed.to_string();
     }
-    for (call, tool) in &summary.in_flight {
-        let call = call.as_ref().map_or("-", |call| call.as_str());
-        row("in flight", format!("{} {}", plain(tool, 40), dim(plain(call, 40))));
-    }
-    row("epoch", format!("{} {}", summary.epoch, dim("(how often the workspace was changed)")));
-    row("records", (summary.seq + 1).to_string());
-    table(&rows);
+    format!("{}: {}", calls.proposed, ended.join(", "))
 }
 
 /// How many faults are shown.
@@ -279,7 +284,7 @@ pub(super) fn effect(constraint: &Constraint) -> String {
 }
 
 /// What was used, beside its limit.
-fn of(in_session: u64, in_turn: u64, limit: Option<Limit>) -> String {
+pub(super) fn of(in_session: u64, in_turn: u64, limit: Option<Limit>) -> String {
     match limit {
         Some(Limit { max, per: Per::Session, .. }) => format!("{in_session} of {max}"),
         Some(Limit { max, per: Per::Turn, .. }) => {

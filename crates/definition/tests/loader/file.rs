@@ -2,8 +2,8 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
-    Cap, Checker, Dependency, Effect, FeedbackProvider, FileCreated, Journal, Limit, Limits, Need,
-    Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule, Redact, RequiredFile, Rule,
+    Cap, Checker, Dependency, Effect, FeedbackProvider, FileCreated, Journal, Limit, Limits, Loops,
+    Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule, Redact, RequiredFile, Rule,
     RuleScope, Rules, SequentialDependency, Shell, Speech, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
@@ -167,6 +167,7 @@ fn full() -> Definition {
             output_tokens: limit(50, false, Per::Turn),
             total_tokens: None,
         },
+        loops: Loops::default(),
         feedback: feedback(),
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
