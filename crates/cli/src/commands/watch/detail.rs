@@ -16,8 +16,10 @@ const WRAPPED_MAX: usize = 2;
 /// The same where there is a whole frame.
 const WRAPPED_WHOLE_MAX: usize = 12;
 
-/// How many of the last verdicts are shown beside the list.
+/// How many of the last verdicts are shown beside the list, and for how many
+/// there is always room.
 const LATELY_MAX: usize = 10;
+const LATELY_MIN: usize = 4;
 
 /// How much room a session gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +43,15 @@ pub(super) fn lines(app: &App, seen: &Seen, width: usize, room: Room) -> Vec<Lin
         }
         Ok(standing) => standing_lines(app, seen, standing, &mut lines),
     }
+    let mut lines = lines.all;
     let left = match room {
-        Room::Beside(height) => height.saturating_sub(lines.all.len() + 1).min(LATELY_MAX),
+        Room::Beside(height) => {
+            // The last verdicts have their place, whatever else there is to say.
+            lines.truncate(height.saturating_sub(app.lately.len().min(LATELY_MIN) + 1));
+            height.saturating_sub(lines.len() + 1).min(LATELY_MAX)
+        }
         Room::Whole => app.lately.len(),
     };
-    let mut lines = lines.all;
     if left > 0 && !app.lately.is_empty() {
         lines.push(Line::styled("lately", Palette::dim()));
         let latest = app.lately.iter().rev().take(left);
@@ -85,20 +91,6 @@ fn standing_lines(app: &App, seen: &Seen, standing: &Standing, lines: &mut Lines
     for ask in &standing.asks {
         ask_lines(app, ask, lines);
     }
-    if let Some(workspace) = &standing.workspace {
-        lines.plain("workspace", &clean(workspace));
-    }
-    lines.plain("definition", &standing.definition);
-    lines.plain("started", &ago_at(standing.started, app.now));
-    if let Some(deadline) = standing.deadline {
-        lines.plain("deadline", &ago_at(deadline, app.now));
-    }
-    lines.plain("turn", &standing.turn);
-    lines.plain("steps", &standing.steps);
-    if let Some(tokens) = &standing.tokens {
-        lines.plain("tokens", tokens);
-    }
-    lines.plain("calls", &standing.calls);
     for part in &standing.parts {
         let style = match part.tone {
             Tone::Plain => Style::new(),
@@ -108,6 +100,12 @@ fn standing_lines(app: &App, seen: &Seen, standing: &Standing, lines: &mut Lines
         };
         lines.add(part.name, &part.text, style);
     }
+    lines.plain("turn", &standing.turn);
+    lines.plain("steps", &standing.steps);
+    if let Some(tokens) = &standing.tokens {
+        lines.plain("tokens", tokens);
+    }
+    lines.plain("calls", &standing.calls);
     for (what, until) in &standing.in_force {
         if until.is_none_or(|until| app.now < until) {
             let ends =
@@ -118,23 +116,33 @@ fn standing_lines(app: &App, seen: &Seen, standing: &Standing, lines: &mut Lines
     if !standing.in_flight.is_empty() {
         lines.plain("in flight", &standing.in_flight.join(", "));
     }
+    if let Some(deadline) = standing.deadline {
+        lines.plain("deadline", &ago_at(deadline, app.now));
+    }
+    lines.plain("started", &ago_at(standing.started, app.now));
+    lines.plain("definition", &standing.definition);
+    if let Some(workspace) = &standing.workspace {
+        lines.plain("workspace", &clean(workspace));
+    }
 }
 
 fn ask_lines(app: &App, ask: &Ask, lines: &mut Lines) {
     let chosen = app.chosen_ask().is_some_and(|chosen| chosen.seq == ask.seq);
-    let mark = if chosen { "▸ " } else { "  " };
+    let name = if chosen { "waits ▸" } else { "waits" };
     // An agent may know what waits, and can't be the one who answers.
     let code = if app.for_person { ask.code.as_str() } else { "jl-…" };
     let when = ago_at(ask.asked_at, app.now);
     let style = app.palette.warning();
-    lines.add("waits", &format!("{mark}{code} {} ({when})", ask.call), style);
-    lines.add("", &format!("  {}", ask.why), Style::new());
+    lines.add(name, &format!("{code} {} ({when})", ask.call), style);
+    lines.plain("", &ask.why);
 }
 
 /// A record on one line: number, age, decision, what it was about.
 fn verdict(app: &App, happened: &Happened, width: usize) -> Line<'static> {
     let age = duration(app.now.ms_since(happened.at.min(app.now)));
-    let said = [happened.event, &happened.what, &happened.remarks];
+    // Most are proposals, and what they propose says so.
+    let event = if happened.event == "tool_proposed" { "" } else { happened.event };
+    let said = [event, &happened.what, &happened.remarks];
     let said: Vec<&str> = said.into_iter().filter(|text| !text.is_empty()).collect();
     let head = format!("#{:<4} {:>6} ", happened.seq, age);
     let decided = padded(&happened.decided, 8);

@@ -146,7 +146,9 @@ impl Backend for Ansi {
             }
             self.bytes.extend_from_slice(cell.symbol().as_bytes());
         }
-        self.bytes.extend_from_slice(b"\x1b[0m");
+        if style.is_some() {
+            self.bytes.extend_from_slice(b"\x1b[0m");
+        }
         Ok(())
     }
 
@@ -212,4 +214,65 @@ fn sequence(colour: Color, modifier: Modifier) -> String {
     let marks = [(Modifier::BOLD, ";1"), (Modifier::DIM, ";2"), (Modifier::REVERSED, ";7")];
     let marks = marks.iter().filter(|(mark, _)| modifier.contains(*mark)).map(|(_, code)| *code);
     format!("\x1b[0{colour}{}m", marks.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+    use rustix::termios::LocalModes;
+
+    use super::*;
+
+    fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let master = openpt(flags).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let slave = ioctl_tiocgptpeer(&master, flags).unwrap();
+        (master, slave)
+    }
+
+    fn echoes(terminal: &OwnedFd) -> bool {
+        tcgetattr(terminal).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ICANON)
+    }
+
+    #[test]
+    fn a_terminal_is_given_back_after_a_panic() {
+        let (master, slave) = pseudo_terminal();
+        assert!(echoes(&slave));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _screen = Screen::take(&slave, &slave).unwrap();
+            assert!(!echoes(&slave));
+            panic!("something is broken");
+        }));
+        assert!(panicked.is_err() && echoes(&slave));
+        let mut said = Vec::new();
+        while !said.ends_with(LEAVE) {
+            let mut bytes = [0; 256];
+            let read = rustix::io::read(&master, &mut bytes).unwrap();
+            said.extend_from_slice(&bytes[..read]);
+        }
+        assert!(said.starts_with(ENTER));
+    }
+
+    #[test]
+    fn a_terminal_is_given_back_as_it_was_at_first() {
+        let (_master, slave) = pseudo_terminal();
+        let screen = Screen::take(&slave, &slave).unwrap();
+        screen.enter().unwrap();
+        screen.leave();
+        assert!(echoes(&slave), "entered twice, left once");
+        screen.leave();
+        assert!(echoes(&slave));
+    }
+
+    #[test]
+    fn only_the_styles_of_the_palette_are_written() {
+        assert_eq!(sequence(Color::Reset, Modifier::empty()), "\x1b[0m");
+        assert_eq!(sequence(Color::Red, Modifier::BOLD | Modifier::REVERSED), "\x1b[0;31;1;7m");
+        assert_eq!(sequence(Color::Magenta, Modifier::ITALIC), "\x1b[0m");
+    }
 }

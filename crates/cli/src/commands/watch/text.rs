@@ -69,7 +69,7 @@ fn first_letter(text: &str) -> usize {
 }
 
 /// How wide the names of rows are.
-pub(super) const NAME_WIDTH: usize = 10;
+pub(super) const NAME_WIDTH: usize = 11;
 
 /// A row with a name, wrapped beneath itself.
 pub(super) fn row(
@@ -108,6 +108,6 @@ mod tests {
         assert_eq!(wrap("abcdefgh ij", 4, 9), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("one two three four", 8, 2), ["one two", "three f…"]);
         assert_eq!(wrap("", 8, 2), Vec::<String>::new());
-        assert_eq!(wrap("日本語", 1, 9), ["日", "本", "…"]);
+        assert_eq!(wrap("日本語", 1, 9), ["日", "本", "語"]);
     }
 }
