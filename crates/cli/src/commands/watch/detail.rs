@@ -7,8 +7,8 @@ use super::app::App;
 use super::palette::Palette;
 use super::parts::Tone;
 use super::seen::{Ask, Happened, Seen, Standing};
-use super::text::{clean, fit, padded, row, wrap};
-use crate::terminal::{ago_at, duration};
+use super::text::{age, clean, fit, padded, row, wrap};
+use crate::terminal::ago_at;
 
 /// How many lines a value may take beside the list.
 const WRAPPED_MAX: usize = 2;
@@ -139,7 +139,7 @@ fn ask_lines(app: &App, ask: &Ask, lines: &mut Lines) {
 
 /// A record on one line: number, age, decision, what it was about.
 fn verdict(app: &App, happened: &Happened, width: usize) -> Line<'static> {
-    let age = duration(app.now.ms_since(happened.at.min(app.now)));
+    let age = age(happened.at, app.now);
     // Most are proposals, and what they propose says so.
     let event = if happened.event == "tool_proposed" { "" } else { happened.event };
     let said = [event, &happened.what, &happened.remarks];

@@ -4,13 +4,13 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::app::{App, Note, View};
 use super::detail::{Room, lines};
 use super::palette::Palette;
 use super::seen::Seen;
-use super::text::{clean, fit, padded, wrap};
-use crate::terminal::duration;
+use super::text::{age, clean, fit, padded, wrap};
 
 /// The smallest frame that says anything useful.
 const WIDTH_MIN: u16 = 40;
@@ -161,7 +161,7 @@ fn listed(app: &App, seen: &Seen, chosen: bool, width: usize) -> Line<'static> {
         Ok(it) => (it.phase, app.palette.phase(it.phase, it.achieved)),
         Err(_) => ("unclear", app.palette.bad()),
     };
-    let age = seen.modified.map(|at| duration(app.now.ms_since(at.min(app.now))));
+    let age = seen.modified.map(|at| age(at, app.now));
     let mark = format!("{}{} ", if chosen { '▸' } else { ' ' }, if waits { '!' } else { ' ' });
     let name = padded(&clean(&seen.name), width.saturating_sub(3 + 1 + 7 + 1 + 7));
     let name_style = if chosen { Palette::chosen() } else { Style::new() };
@@ -189,12 +189,16 @@ fn foot(app: &App, width: usize) -> Vec<Line<'static>> {
     };
     foot.extend(wrap(&text, width, NOTE_LINES).into_iter().map(|text| Line::styled(text, style)));
     let keys = if matches!(app.view, View::Whole(_)) { &WHOLE_KEYS[..] } else { &KEYS[..] };
-    let mut spans = Vec::new();
+    let mut line = Line::default();
     for (key, what) in keys {
-        spans.push(Span::styled(*key, Palette::bold()));
-        spans.push(Span::styled(format!(" {what}  "), Palette::dim()));
+        let what = format!(" {what}  ");
+        if line.width() + key.width() + what.trim_end().width() > width {
+            foot.push(std::mem::take(&mut line));
+        }
+        line.push_span(Span::styled(*key, Palette::bold()));
+        line.push_span(Span::styled(what, Palette::dim()));
     }
-    foot.push(Line::from(spans));
+    foot.push(line);
     foot
 }
 
@@ -235,7 +239,7 @@ pub(super) fn as_text(buffer: &Buffer) -> String {
             let symbol = buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
             if covered == 0 {
                 line.push_str(symbol);
-                covered = unicode_width::UnicodeWidthStr::width(symbol);
+                covered = symbol.width();
             }
             covered = covered.saturating_sub(1);
         }

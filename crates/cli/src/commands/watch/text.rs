@@ -1,10 +1,11 @@
 //! Text in cells: cut and wrapped by how wide it is on a terminal.
 
+use jackline_engine::Timestamp;
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::terminal::plain;
+use crate::terminal::{duration, plain};
 
 /// How much of a text from outside is looked at.
 const LETTERS_MAX: usize = 400;
@@ -12,6 +13,14 @@ const LETTERS_MAX: usize = 400;
 /// Text from outside: harmless, and on one line.
 pub(super) fn clean(text: &str) -> String {
     plain(text, LETTERS_MAX)
+}
+
+/// How long ago something was, in a few cells.
+pub(super) fn age(at: Timestamp, now: Timestamp) -> String {
+    match now.ms_since(at.min(now)) {
+        0..1000 => "now".to_owned(),
+        ms => duration(ms),
+    }
 }
 
 /// A text that is no wider than so many cells.
