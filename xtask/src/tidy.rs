@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, output, root};
 
 /// How many crates `jackline` may be made of, our own included. Start-up and
-/// build time are part of the product: raise this only with a reason.
-const CRATES_MAX: usize = 56;
+/// build time are part of the product: raise this only with a reason. Of the 77
+/// that it has, 19 are `ratatui-core` and 4 `signal-hook`, for `jackline watch`;
+/// ARCHITECTURE.md says what was measured and what they are instead of.
+const CRATES_MAX: usize = 79;
 
 /// How long a source file may be before it wants a seam; tests are lists, and longer.
 const LINES_MAX: usize = 600;

@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Constraint(ConstraintCommand),
     /// Show where a session stands
     Status(StatusArgs),
+    /// Watch sessions as they go on, and steer them with keys
+    Watch(WatchArgs),
     /// List what happened in a session
     Log(LogArgs),
     /// Show one record whole: the event, what the decision rested on, the verdict
@@ -437,6 +439,25 @@ pub(crate) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Keys: up and down (j, k) choose; p pauses, r resumes, s stops; a allows and d refuses \
+the call that waits for you; Enter shows what happened, ? all keys, q quits. Sessions go on when you quit, \
+and nothing they do waits for this.\n\n\
+What opens the guard (a, r) is refused where an agent started this: run it in a terminal of your own."
+)]
+pub(crate) struct WatchArgs {
+    /// Sessions of all workspaces [default: of this one]
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print one frame as text and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Who presses the keys [default: the name of the user]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
 }
 
 #[derive(Args)]

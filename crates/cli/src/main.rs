@@ -56,6 +56,7 @@ fn main() -> ExitCode {
             commands::control::expire(&expire)
         }
         Command::Status(status) => commands::status::run(&status),
+        Command::Watch(watch) => commands::watch::run(&watch),
         Command::Log(log) => commands::log::run(&log),
         Command::Show(show) => commands::show::run(&show),
         Command::Replay(replay) => commands::replay::run(&replay),

@@ -122,7 +122,11 @@ pub(crate) fn plain(text: &str, width: usize) -> String {
 
 /// "3 min ago".
 pub(crate) fn ago(at: Timestamp) -> String {
-    let now = now().wall;
+    ago_at(at, now().wall)
+}
+
+/// The same, at another time than now.
+pub(crate) fn ago_at(at: Timestamp, now: Timestamp) -> String {
     if at > now {
         return format!("in {}", duration(at.ms_since(now)));
     }

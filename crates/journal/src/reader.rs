@@ -15,7 +15,7 @@ pub struct JournalFile {
     path: PathBuf,
     file: File,
     bytes: u64,
-    saved: Option<Head>,
+    saved: Option<(Head, Vec<u8>)>,
 }
 
 impl JournalFile {
@@ -24,20 +24,31 @@ impl JournalFile {
         let file = File::open(path).context("open", path)?;
         // The lock is held for a moment: long enough that no record is half written.
         lock::shared(&file, path)?;
+        let saved = saved_beside(path)?;
         let bytes = file.metadata().context("look at", path)?.len();
-        let state = path.with_file_name("state");
-        let beside = path.file_name().is_some_and(|name| name == "journal.jsonl");
-        let saved = match File::open(&state) {
-            Ok(state) if beside => slots::read(&state)?.map(|(head, _)| head),
-            _ => None,
-        };
         file.unlock().context("unlock", path)?;
+        Ok(Self { path: path.to_owned(), file, bytes, saved })
+    }
+
+    /// The same without the lock, for who looks often: nobody is held up, and
+    /// nobody holds this up. A record that is half written has no newline yet
+    /// and is passed over. The state is read first, so it is never ahead of a
+    /// journal that is whole.
+    pub fn glance(path: &Path) -> Result<Self, StoreError> {
+        let saved = saved_beside(path)?;
+        let file = File::open(path).context("open", path)?;
+        let bytes = file.metadata().context("look at", path)?.len();
         Ok(Self { path: path.to_owned(), file, bytes, saved })
     }
 
     /// The head of the state that was saved beside it.
     pub fn saved(&self) -> Option<Head> {
-        self.saved
+        self.saved.as_ref().map(|(head, _)| *head)
+    }
+
+    /// The state that was saved beside it, and the head it belongs to.
+    pub fn saved_state(&self) -> Option<(Head, &[u8])> {
+        self.saved.as_ref().map(|(head, state)| (*head, state.as_slice()))
     }
 
     /// How many bytes it has.
@@ -79,6 +90,15 @@ impl JournalFile {
         self.for_each_from(from, each)
     }
 
+    /// The same for the lines behind a head.
+    pub fn for_each_after<E: From<StoreError>>(
+        &self,
+        head: &Head,
+        each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        self.for_each_from(head.bytes, each)
+    }
+
     fn for_each_from<E: From<StoreError>>(
         &self,
         from: u64,
@@ -103,6 +123,16 @@ impl JournalFile {
             (None, Err(ScanError::Enough)) => Ok(0),
             (None, Err(error)) => Err(error.or_io("read", &self.path).into()),
         }
+    }
+}
+
+/// The newer state in the file beside a journal that lies in its session's
+/// directory.
+fn saved_beside(path: &Path) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
+    let beside = path.file_name().is_some_and(|name| name == "journal.jsonl");
+    match File::open(path.with_file_name("state")) {
+        Ok(state) if beside => slots::read(&state),
+        _ => Ok(None),
     }
 }
 

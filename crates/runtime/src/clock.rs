@@ -23,7 +23,7 @@ pub fn boot_number() -> u64 {
 }
 
 /// A time from the file system.
-pub(crate) fn from_system(time: std::time::SystemTime) -> Timestamp {
+pub fn from_system(time: std::time::SystemTime) -> Timestamp {
     let ms = |since: std::time::Duration| i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_ms(match time.duration_since(std::time::UNIX_EPOCH) {
         Ok(since) => ms(since),

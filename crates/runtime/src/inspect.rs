@@ -25,11 +25,34 @@ pub fn inspect(store: &FileStore, found: &Found) -> Result<Session, StoreError> 
         return Ok(session);
     }
     let mut session = Session::new(definition, place);
-    journal.for_each(|line| {
-        if let Line::Event(record) = parse_record(line)? {
-            session.apply(&record.as_record());
-        }
-        Ok::<(), StoreError>(())
-    })?;
+    journal.for_each(|line| fold(&mut session, line))?;
     Ok(session)
+}
+
+/// The session of a journal that was looked at in passing: from the saved state
+/// and the records behind it, else by folding all of them. What somebody is
+/// writing at this moment is seen the next time.
+pub fn glance(found: &Found, journal: &JournalFile) -> Result<Session, StoreError> {
+    let opened = found.opened()?;
+    let definition = Arc::new(opened.definition.lowered.clone());
+    let place = Arc::new(opened.place.clone());
+    if let Some((head, bytes)) = journal.saved_state()
+        && head.bytes <= journal.bytes()
+        && let Ok(saved) = postcard::from_bytes::<Saved>(bytes)
+        && let Ok(mut session) =
+            Session::restore(Arc::clone(&definition), Arc::clone(&place), &saved.state)
+    {
+        journal.for_each_after(&head, |line| fold(&mut session, line))?;
+        return Ok(session);
+    }
+    let mut session = Session::new(definition, place);
+    journal.for_each(|line| fold(&mut session, line))?;
+    Ok(session)
+}
+
+fn fold(session: &mut Session, line: &[u8]) -> Result<(), StoreError> {
+    if let Line::Event(record) = parse_record(line)? {
+        session.apply(&record.as_record());
+    }
+    Ok(())
 }

@@ -38,7 +38,7 @@ pub use backtest::{
     Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Call, FoundLoop,
     LINE_BYTES_MAX, Lack, LineEnd, Source, Trajectory, Undecidable, name_of, open_lines, read_line,
 };
-pub use clock::{boot_number, now};
+pub use clock::{boot_number, from_system, now};
 pub use definitions::{
     DefinitionError, Definitions, Effective, Resolved, find_file, load_file, load_source,
 };
@@ -51,7 +51,7 @@ pub use extensions::{
 pub use home::{
     HomeError, LayerFiles, claude_home, find_program, home, person, search_path, state_home,
 };
-pub use inspect::inspect;
+pub use inspect::{glance, inspect};
 pub use live::Saved;
 pub use notify::{Notice, deliver};
 pub use off::{OFF_MS, OFF_MS_MAX, Off, OffError, Switch, off_now, switch_off, switch_on};

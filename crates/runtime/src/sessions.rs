@@ -23,6 +23,28 @@ pub struct Found {
 }
 
 impl Found {
+    /// The session of a journal file.
+    pub fn at(journal: &Path) -> Option<Self> {
+        let metadata = journal.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let first = read_first(journal);
+        let torn = matches!(first, Ok(None));
+        let opened = first.ok().flatten();
+        let name = match &opened {
+            Some(opened) => opened.session.to_string(),
+            None => journal.parent()?.file_name()?.to_string_lossy().into_owned(),
+        };
+        let modified = metadata.modified().ok().map(from_system);
+        let bytes = metadata.len();
+        Some(Self { name, journal: journal.to_owned(), opened, bytes, torn, modified })
+    }
+
+    /// Whether its workspace is this directory, which is canonical, or around it.
+    pub fn works_in(&self, directory: &Path) -> bool {
+        let opened = self.opened.as_ref();
+        let workspace = opened.and_then(|opened| opened.place.workspace.as_ref());
+        workspace.is_some_and(|workspace| directory.starts_with(workspace))
+    }
+
     /// What it was opened with, unless that can't be read any more.
     pub fn opened(&self) -> Result<&Opened, StoreError> {
         self.opened.as_ref().ok_or(if self.bytes == 0 || self.torn {
@@ -75,7 +97,7 @@ impl Sessions {
             .store
             .directories()?
             .into_iter()
-            .filter_map(|directory| look(&directory.join("journal.jsonl")))
+            .filter_map(|directory| Found::at(&directory.join("journal.jsonl")))
             .collect();
         found.sort_by_key(|session| std::cmp::Reverse(session.modified));
         Ok(found)
@@ -90,7 +112,7 @@ impl Sessions {
         let journals = self.store.directories()?.into_iter();
         let journals = journals.map(|directory| directory.join("journal.jsonl"));
         let mut found: Vec<Found> =
-            journals.filter(is_recent).filter_map(|journal| look(&journal)).collect();
+            journals.filter(is_recent).filter_map(|journal| Found::at(&journal)).collect();
         found.sort_by_key(|session| std::cmp::Reverse(session.modified));
         Ok(found)
     }
@@ -99,22 +121,16 @@ impl Sessions {
     pub fn select(&self, name: Option<&str>, directory: &Path) -> Result<Found, SelectError> {
         let Some(name) = name else {
             let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-            let works_here = |found: &Found| {
-                let opened = found.opened.as_ref();
-                opened
-                    .and_then(|opened| opened.place.workspace.as_ref())
-                    .is_some_and(|at| here.starts_with(at))
-            };
-            let latest = self.list()?.into_iter().find(works_here);
+            let latest = self.list()?.into_iter().find(|found| found.works_in(&here));
             return latest.ok_or(SelectError::NoneHere(here));
         };
         if let Ok(id) = SessionId::parse(name)
-            && let Some(found) = look(&self.store.directory(&id).join("journal.jsonl"))
+            && let Some(found) = Found::at(&self.store.directory(&id).join("journal.jsonl"))
         {
             return Ok(found);
         }
         let path = Path::new(name);
-        if let Some(found) = look(path) {
+        if let Some(found) = Found::at(path) {
             return Ok(found);
         }
         let mut matching: Vec<Found> =
@@ -129,18 +145,4 @@ impl Sessions {
             }
         }
     }
-}
-
-fn look(journal: &Path) -> Option<Found> {
-    let metadata = journal.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let first = read_first(journal);
-    let torn = matches!(first, Ok(None));
-    let opened = first.ok().flatten();
-    let name = match &opened {
-        Some(opened) => opened.session.to_string(),
-        None => journal.parent()?.file_name()?.to_string_lossy().into_owned(),
-    };
-    let modified = metadata.modified().ok().map(from_system);
-    let bytes = metadata.len();
-    Some(Found { name, journal: journal.to_owned(), opened, bytes, torn, modified })
 }

@@ -125,7 +125,7 @@ fn command(action: Action) -> &'static str {
 }
 
 /// What was done, and what comes next.
-fn outcome(action: Action) -> (&'static str, &'static str) {
+pub(super) fn outcome(action: Action) -> (&'static str, &'static str) {
     const TELL: &str = "tell the agent to go on; it does not know by itself";
     match action {
         Action::Pause => (

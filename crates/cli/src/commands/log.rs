@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use jackline_engine::{Arguments, Completion, DefinitionFact, EventKind, Payload};
+use jackline_engine::{Arguments, Completion, DefinitionFact, EventKind, Payload, Verdict};
 use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_record};
 
 use super::select;
@@ -114,7 +114,7 @@ fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
 }
 
 /// An event in a few words.
-fn what(kind: &EventKind) -> String {
+pub(super) fn what(kind: &EventKind) -> String {
     match kind {
         EventKind::SessionStarted { client, .. } => client.clone().unwrap_or_default(),
         EventKind::PromptSubmitted { text, .. } => {
@@ -150,9 +150,19 @@ fn what(kind: &EventKind) -> String {
 
 fn verdict(record: &EventRecord) -> String {
     let verdict = &record.verdict;
+    let mut parts = vec![styled(style_of(verdict.decision), decided(verdict))];
+    parts.extend(remarks(verdict, dim));
+    parts.join("  ")
+}
+
+/// What was decided, or would have been.
+pub(super) fn decided(verdict: &Verdict) -> String {
     let would = if verdict.enforced == Some(false) { "would " } else { "" };
-    let decision =
-        styled(style_of(verdict.decision), format!("{would}{}", verdict.decision.word()));
+    format!("{would}{}", verdict.decision.word())
+}
+
+/// What else a verdict says. `mark` is how what is only on trial looks.
+pub(super) fn remarks(verdict: &Verdict, mark: impl Fn(String) -> String) -> Vec<String> {
     let completion = match &verdict.completion {
         None | Some(Completion::Incomplete { .. }) => None,
         Some(Completion::Complete) => Some("complete".to_owned()),
@@ -166,21 +176,13 @@ fn verdict(record: &EventRecord) -> String {
         // One that is only observed, beside others that hold.
         let on_trial = !violation.enforced && verdict.enforced == Some(true);
         let would = format!("would {}: ", violation.decision.word());
-        let mark = if on_trial { dim(would) } else { String::new() };
-        format!("{mark}{}", plain(&violation.message, 90))
+        let would = if on_trial { mark(would) } else { String::new() };
+        format!("{would}{}", plain(&violation.message, 90))
     });
     let stop = verdict.stop.iter().map(ToString::to_string);
     let said = verdict.constraints.iter().map(|it| format!("{} {}", it.id, effect(it)));
     let feedback = verdict.feedback.iter().map(|said| plain(&said.summary, 90));
-    let parts: Vec<String> = [decision]
-        .into_iter()
-        .chain(stop)
-        .chain(completion)
-        .chain(said)
-        .chain(reasons)
-        .chain(feedback)
-        .collect();
-    parts.join("  ")
+    stop.chain(completion).chain(said).chain(reasons).chain(feedback).collect()
 }
 
 /// How long the id of a call may be to be shown.

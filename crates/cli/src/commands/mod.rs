@@ -24,6 +24,7 @@ pub(crate) mod trial;
 pub(crate) mod trust;
 pub(crate) mod verification;
 pub(crate) mod verify;
+pub(crate) mod watch;
 
 use jackline_journal::FileStore;
 use jackline_runtime::{Found, SelectError, Sessions};

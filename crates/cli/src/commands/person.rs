@@ -11,17 +11,16 @@ use crate::terminal::{ago, dim, fail, here, plain};
 
 /// Refuses what opens the guard to whom an agent started.
 pub(super) fn may_open(command: &str) -> Result<(), Exit> {
-    match agent_above() {
-        None => Ok(()),
-        Some(agent) => Err(fail(
-            Exit::No,
-            format!(
-                "only a person may `jackline {command}`, and {}; run it in a terminal that no \
-                 agent has started",
-                plain(&agent.to_string(), 200)
-            ),
-        )),
-    }
+    refusal(command).map_or(Ok(()), |refusal| Err(fail(Exit::No, refusal)))
+}
+
+/// Why what opens the guard is refused here.
+pub(super) fn refusal(command: &str) -> Option<String> {
+    let agent = plain(&agent_above()?.to_string(), 200);
+    Some(format!(
+        "only a person may `jackline {command}`, and {agent}; run it in a terminal that no agent \
+         has started"
+    ))
 }
 
 /// A time such as `90s`, `10m`, `2h` or `1d`, in milliseconds.

@@ -7,8 +7,8 @@ use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::models::usd;
 use jackline_engine::{
-    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Markers,
-    ProgressSummary, Summary,
+    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Invocations, Markers,
+    ProgressSummary, Summary, TurnSummary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{Found, Off, SAFETY_LOG, agent_above, ask_code, inspect, now, off_now};
@@ -184,13 +184,7 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
         row("deadline", format!("{} ({deadline})", ago(deadline)));
     }
     let turn = &summary.turn;
-    let result = turn.result.unwrap_or("not finished");
-    let blocks = match turn.blocks {
-        0 => String::new(),
-        1 => ", blocked once".to_owned(),
-        blocks => format!(", blocked {blocks} times"),
-    };
-    row("turn", format!("{} {result}{blocks}", turn.number));
+    row("turn", turn_in_words(turn));
     row("steps", of(summary.steps, turn.steps, definition.limits.steps));
     let usage = &summary.usage;
     let tokens = usage.total();
@@ -205,30 +199,7 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
     for context in &summary.context {
         row("context", filled(context));
     }
-    let calls = &summary.invocations;
-    let ended = [
-        ("ok", calls.ok),
-        ("failed", calls.failed),
-        ("denied", calls.denied),
-        ("invalid", calls.invalid_arguments),
-        ("unresolved", calls.unresolved),
-        ("timed out", calls.timed_out),
-        ("crashed", calls.crashed),
-        ("cancelled", calls.cancelled),
-    ];
-    let ended: Vec<String> = ended
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!("{count} {name}"))
-        .collect();
-    row(
-        "calls",
-        format!(
-            "{}{}",
-            calls.proposed,
-            if ended.is_empty() { String::new() } else { format!(": {}", ended.join(", ")) }
-        ),
-    );
+    row("calls", calls_in_words(&summary.invocations));
     if let Some(bits) = dirty_bits(summary.dirty_bits) {
         row("code", bits);
     }
@@ -245,6 +216,40 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
     row("epoch", format!("{} {}", summary.epoch, dim("(how often the workspace was changed)")));
     row("records", (summary.seq + 1).to_string());
     table(&rows);
+}
+
+/// Which turn, and what became of it.
+pub(super) fn turn_in_words(turn: &TurnSummary) -> String {
+    let result = turn.result.unwrap_or("not finished");
+    let blocks = match turn.blocks {
+        0 => String::new(),
+        1 => ", blocked once".to_owned(),
+        blocks => format!(", blocked {blocks} times"),
+    };
+    format!("{} {result}{blocks}", turn.number)
+}
+
+/// How many calls, and how they ended.
+pub(super) fn calls_in_words(calls: &Invocations) -> String {
+    let ended = [
+        ("ok", calls.ok),
+        ("failed", calls.failed),
+        ("denied", calls.denied),
+        ("invalid", calls.invalid_arguments),
+        ("unresolved", calls.unresolved),
+        ("timed out", calls.timed_out),
+        ("crashed", calls.crashed),
+        ("cancelled", calls.cancelled),
+    ];
+    let ended: Vec<String> = ended
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    if ended.is_empty() {
+        return calls.proposed.to_string();
+    }
+    format!("{}: {}", calls.proposed, ended.join(", "))
 }
 
 /// Whether changed code was tested; none where there is nothing to say.
@@ -394,7 +399,7 @@ fn filled(context: &ContextSummary) -> String {
 }
 
 /// What was used, beside its limit.
-fn of(in_session: u64, in_turn: u64, limit: Option<Limit>) -> String {
+pub(super) fn of(in_session: u64, in_turn: u64, limit: Option<Limit>) -> String {
     match limit {
         Some(Limit { max, per: Per::Session, .. }) => format!("{in_session} of {max}"),
         Some(Limit { max, per: Per::Turn, .. }) => {

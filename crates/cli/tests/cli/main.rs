@@ -36,4 +36,6 @@ mod protected_files;
 mod support;
 mod verification;
 mod verification_stdio;
+mod watch;
+mod watch_terminal;
 mod words;

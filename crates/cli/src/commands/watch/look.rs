@@ -1,0 +1,130 @@
+//! Looks at sessions again and again without being in anybody's way: a `stat` a
+//! session, no lock, and only what has changed is read.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jackline_definition::words;
+use jackline_journal::{FileStore, JournalFile, Line, StoreError, parse_record};
+use jackline_runtime::{Found, from_system, glance};
+
+use super::seen::{Happened, Seen, Standing};
+
+/// How many sessions are shown.
+const SHOWN_MAX: usize = 100;
+
+/// How many, the latest first, are looked through for those of a workspace.
+const SEARCHED_MAX: usize = 2000;
+
+/// How many of the last records are shown, and how many bytes are read for them.
+const LATELY_MAX: usize = 200;
+const LATELY_BYTES: u64 = 256 << 10;
+
+/// The sessions of a store, as they were looked at last.
+pub(super) struct Look {
+    store: FileStore,
+    /// The workspace whose sessions are meant; none for all.
+    here: Option<PathBuf>,
+    known: BTreeMap<PathBuf, Known>,
+    lately: Option<(PathBuf, Mark, Vec<Happened>)>,
+}
+
+/// By what a change shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    modified: SystemTime,
+    bytes: u64,
+}
+
+struct Known {
+    mark: Mark,
+    found: Found,
+    /// None where it is another workspace's.
+    seen: Option<Seen>,
+}
+
+impl Look {
+    pub(super) fn new(store: FileStore, here: Option<PathBuf>) -> Self {
+        Self { store, here, known: BTreeMap::new(), lately: None }
+    }
+
+    pub(super) fn store(&self) -> &FileStore {
+        &self.store
+    }
+
+    /// Looks again. The sessions, latest first.
+    pub(super) fn refresh(&mut self) -> Result<Vec<Seen>, StoreError> {
+        let journals = self.store.directories()?.into_iter().map(|at| at.join("journal.jsonl"));
+        let mut marked: Vec<(Mark, PathBuf)> =
+            journals.filter_map(|journal| mark(&journal).map(|mark| (mark, journal))).collect();
+        marked.sort_by_key(|(mark, _)| Reverse(mark.modified));
+        marked.truncate(SEARCHED_MAX);
+        let mut before = std::mem::take(&mut self.known);
+        let mut shown = Vec::new();
+        for (mark, journal) in marked {
+            if shown.len() == SHOWN_MAX {
+                break;
+            }
+            let Some(known) = self.look(before.remove(&journal), mark, &journal) else { continue };
+            shown.extend(known.seen.clone());
+            self.known.insert(journal, known);
+        }
+        Ok(shown)
+    }
+
+    fn look(&self, known: Option<Known>, mark: Mark, journal: &Path) -> Option<Known> {
+        let found = match known {
+            Some(known) if known.mark == mark => return Some(known),
+            // A journal only ever grows, so its first record stays what it was.
+            Some(known) if known.mark.bytes <= mark.bytes && known.found.opened().is_ok() => {
+                known.found
+            }
+            _ => Found::at(journal)?,
+        };
+        let is_here = self.here.as_ref().is_none_or(|here| found.works_in(here));
+        let seen = is_here.then(|| Seen {
+            name: found.name.clone(),
+            modified: Some(from_system(mark.modified)),
+            standing: standing(&found).map_err(|error| format!("{error}; {}", error.remedy())),
+        });
+        Some(Known { mark, found, seen })
+    }
+
+    /// What happened lately in a session, the latest last.
+    pub(super) fn lately(&mut self, name: &str) -> Result<&[Happened], StoreError> {
+        let named = |(_, known): &(&PathBuf, &Known)| known.found.name == name;
+        let Some((journal, known)) = self.known.iter().find(named) else { return Ok(&[]) };
+        let current = self.lately.as_ref();
+        if !current.is_some_and(|(at, mark, _)| at == journal && *mark == known.mark) {
+            self.lately = Some((journal.clone(), known.mark, read_lately(journal)?));
+        }
+        Ok(self.lately.as_ref().map_or(&[], |(_, _, lately)| lately))
+    }
+}
+
+fn mark(journal: &Path) -> Option<Mark> {
+    let metadata = journal.metadata().ok()?;
+    Some(Mark { modified: metadata.modified().ok()?, bytes: metadata.len() })
+}
+
+fn standing(found: &Found) -> Result<Standing, StoreError> {
+    let opened = found.opened()?;
+    let summary = glance(found, &JournalFile::glance(&found.journal)?)?.summary();
+    Ok(Standing::new(opened, &summary, words::mode(opened.definition.lowered.mode)))
+}
+
+fn read_lately(journal: &Path) -> Result<Vec<Happened>, StoreError> {
+    let mut lately = VecDeque::new();
+    JournalFile::glance(journal)?.for_each_of_last(LATELY_BYTES, |line| {
+        if let Line::Event(record) = parse_record(line)? {
+            lately.push_back(Happened::new(&record));
+            if lately.len() > LATELY_MAX {
+                lately.pop_front();
+            }
+        }
+        Ok::<(), StoreError>(())
+    })?;
+    Ok(lately.into())
+}

@@ -1,0 +1,208 @@
+//! `jackline watch` on a real terminal: what it shows, what its keys do, and
+//! that the terminal is given back.
+
+use std::fs;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use jackline_engine::{Action, EventKind};
+use rustix::process::Signal;
+
+use crate::support::{JACKLINE, World, feed};
+use crate::watch_terminal::{OnTerminal, ended_by};
+
+const ASKS: &str = "version: 1
+rules:
+  - { name: ask-ship, command: ship, ask: A person decides., examples: { ask: [ship] } }
+";
+
+/// Proposes a command line and gives the decision.
+fn propose(world: &World, session: &str, line: &str) -> String {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let event = format!(
+        r#"{{"session":"{session}","event":"tool_proposed","call":"c{call}","tool":"Bash","args":{{"command":"{line}"}}}}"#
+    );
+    let run = world.stdio(&[event]);
+    run.verdicts()[0]["decision"].as_str().unwrap().to_owned()
+}
+
+/// What was said last to a session, and by whom.
+fn last_word(world: &World, session: &str) -> Option<(Action, Option<String>)> {
+    world.records(session).into_iter().rev().find_map(|record| match record.event.kind {
+        EventKind::Control { action, by, .. } => Some((action, by)),
+        _ => None,
+    })
+}
+
+fn watch<'c>(command: &'c mut Command, args: &[&str]) -> &'c mut Command {
+    command.env("TERM", "xterm-256color").args(["watch", "--by", "dana"]).args(args)
+}
+
+#[test]
+fn a_person_watches_and_steers() {
+    let world = World::new(ASKS);
+    propose(&world, "s", "ls");
+    assert_eq!(propose(&world, "s", "ship a"), "ask");
+    let mut terminal = OnTerminal::start(watch(&mut world.person(), &[]), 100, 30);
+    let shown = terminal.wait_for("1 session, 1 waits for you");
+    assert!(shown.alternate && !shown.cursor && shown.pastes_marked);
+    assert!(shown.text.contains("Bash `ship a`"), "{}", shown.text);
+    assert!(shown.text.contains("A person decides."), "{}", shown.text);
+
+    // What is pasted presses nothing.
+    terminal.press("\u{1b}[200~psy\u{1b}[201~");
+    terminal.press("p");
+    terminal.wait_for("session `s` is paused");
+    let by_dana = |action| Some((action, Some("dana".to_owned())));
+    assert_eq!(last_word(&world, "s"), by_dana(Action::Pause));
+    assert_eq!(propose(&world, "s", "ls"), "pause");
+    terminal.wait_for("by dana: no reason given");
+    terminal.press("r");
+    terminal.wait_for("session `s` goes on");
+    assert_eq!(last_word(&world, "s"), by_dana(Action::Resume));
+    terminal.press("r");
+    terminal.wait_for("the session is not paused");
+
+    // A person who chose the question themselves need not wait for it to settle.
+    terminal.press("\ta");
+    terminal.wait_for("may pass once: Bash `ship a`");
+    assert_eq!(last_word(&world, "s"), by_dana(Action::Grant));
+    assert_eq!(propose(&world, "s", "ship a"), "allow");
+    terminal.press("a");
+    terminal.wait_for("nothing waits for you in this session");
+
+    // Another session comes, and is there without a key.
+    propose(&world, "t", "ls");
+    terminal.wait_for("2 sessions");
+    terminal.resize(30, 30);
+    terminal.wait_for("too small: 30x30");
+    terminal.resize(100, 30);
+    terminal.press("\r");
+    terminal.wait_for("q back");
+    terminal.press("\u{1b}");
+    terminal.wait_for("q quit");
+    terminal.press("s");
+    terminal.wait_for("stop session `s` for good?");
+    terminal.press("n");
+    terminal.wait_for("nothing was stopped");
+    terminal.press("sy");
+    terminal.wait_for("session `s` is stopped");
+    assert_eq!(last_word(&world, "s"), by_dana(Action::Stop));
+    terminal.press("q");
+    let (status, _) = terminal.end();
+    assert_eq!(status.code(), Some(0));
+    world.prove("s");
+}
+
+#[test]
+fn a_terminal_is_given_back_whatever_ends_the_watch() {
+    let world = World::new(ASKS);
+    propose(&world, "s", "ls");
+    for signal in [Signal::TERM, Signal::HUP] {
+        let mut terminal = OnTerminal::start(watch(&mut world.person(), &[]), 80, 24);
+        terminal.wait_for("q quit");
+        terminal.signal(signal);
+        let (status, _) = terminal.end();
+        assert!(ended_by(status, signal), "{signal:?}: {status:?}");
+    }
+    let mut terminal = OnTerminal::start(watch(&mut world.person(), &[]), 80, 24);
+    terminal.wait_for("q quit");
+    terminal.press("\u{3}");
+    assert_eq!(terminal.end().0.code(), Some(0), "Ctrl-C");
+}
+
+#[test]
+fn without_colours_nothing_is_coloured() {
+    let world = World::new(ASKS);
+    propose(&world, "s", "ship a");
+    for (no_color, coloured) in [("", true), ("1", false)] {
+        let mut command = world.person();
+        command.env("NO_COLOR", no_color);
+        let mut terminal = OnTerminal::start(watch(&mut command, &[]), 80, 24);
+        terminal.wait_for("1 waits for you");
+        terminal.press("q");
+        let (_, written) = terminal.end();
+        let found = String::from_utf8_lossy(&written).contains("\u{1b}[0;3");
+        assert_eq!(found, coloured, "NO_COLOR={no_color}");
+    }
+}
+
+#[test]
+fn an_agent_may_watch_and_hold_and_open_nothing() {
+    let world = World::new(ASKS);
+    propose(&world, "s", "ship a");
+    let agent = world.root().join("claude");
+    fs::copy("/bin/sh", &agent).unwrap();
+    let mut command = world.command(agent.to_str().unwrap());
+    command.env("TERM", "xterm").args(["-c", &format!("{JACKLINE} watch; exit $?")]);
+    let mut terminal = OnTerminal::start(&mut command, 100, 30);
+    let shown = terminal.wait_for("jl-… Bash `ship a`");
+    assert!(!shown.text.contains("jl-…m"), "{}", shown.text);
+    let records = world.records("s").len();
+    // The question has to have been there for a moment.
+    terminal.press("\t");
+    terminal.press("a");
+    terminal.wait_for("only a person may `jackline allow`, and the agent `claude`");
+    assert_eq!(world.records("s").len(), records);
+    terminal.press("p");
+    terminal.wait_for("session `s` is paused");
+    terminal.press("r");
+    terminal.wait_for("only a person may `jackline resume`");
+    terminal.press("q");
+    assert_eq!(terminal.end().0.code(), Some(0));
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_use_instead() {
+    let world = World::new(ASKS);
+    let run = world.jackline(&["watch"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+    assert!(run.stderr.contains("`jackline status --json`"), "{run:?}");
+    assert!(run.stderr.contains("`jackline watch --once`"), "{run:?}");
+}
+
+/// Nothing waits for who writes, and who writes waits for nobody.
+#[test]
+fn one_frame_needs_no_terminal_and_no_lock() {
+    let world = World::new(ASKS);
+    let run = world.jackline(&["watch", "--once"]);
+    assert!(run.code == Some(0) && run.stdout.contains("no session has worked here"), "{run:?}");
+    propose(&world, "s", "ls");
+    propose(&world, "s", "ship a");
+    let journal = fs::File::options().append(true).open(world.journal("s")).unwrap();
+    journal.lock().unwrap();
+    // A record that somebody is writing at this moment.
+    std::io::Write::write_all(&mut &journal, br#"{"v":1,"seq":3,"#).unwrap();
+    for args in [&["watch", "--once"][..], &["watch", "--once", "--all"]] {
+        let run = world.jackline(args);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        for said in ["1 session, 1 waits for you", "running", "ask ", "Bash `ship a`"] {
+            assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+        }
+        assert!(run.stdout.lines().count() <= 24 && !run.stdout.contains('\u{1b}'), "{run:?}");
+    }
+    // Without a saved state, or with one that is behind, the records are folded.
+    let state = world.directory("s").join("state");
+    let saved = fs::read(&state).unwrap();
+    fs::remove_file(&state).unwrap();
+    let run = world.jackline(&["watch", "--once"]);
+    assert!(run.stdout.contains("1 session, 1 waits for you"), "{run:?}");
+    journal.unlock().unwrap();
+    fs::write(&state, saved).unwrap();
+    propose(&world, "s", "ls");
+    world.prove("s");
+}
+
+#[test]
+fn only_the_sessions_of_this_workspace_are_shown_unless_all_are() {
+    let world = World::new(ASKS);
+    propose(&world, "s", "ls");
+    let elsewhere = world.root().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let once = |args: &[&str]| {
+        feed(world.person().current_dir(&elsewhere).args(["watch", "--once"]).args(args), b"")
+    };
+    assert!(once(&[]).stdout.contains("no session has worked here yet"));
+    assert!(once(&["--all"]).stdout.contains("1 session"));
+}
