@@ -85,8 +85,6 @@ pub(crate) struct State {
     pub(crate) invocations: Invocations,
     pub(crate) spent: Spent,
     pub(crate) usage: Usage,
-    /// How many iterations have ended.
-    pub(crate) iterations: u64,
     pub(crate) host: Host,
     pub(crate) policies: Vec<PolicyState>,
     pub(crate) attempts: Vec<Attempt>,

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{Limit, Measured, Per, warn};
 use crate::definition::Definition;
-use crate::event::{Action, EventKind};
-use crate::guards::{Answers, Fold, Look, Objection};
+use crate::event::Action;
+use crate::guards::{Answers, Fold, Look, Objection, progress};
 use crate::state::{Cause, Paused, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
 
@@ -24,7 +24,7 @@ pub(crate) const ACKNOWLEDGE: &str =
 
 /// How many iterations have come to an end.
 pub(crate) fn ended(state: &State) -> u64 {
-    state.iterations
+    state.progress.iterations
 }
 
 /// What the cap stands at once so many iterations have ended.
@@ -48,14 +48,8 @@ fn reached(definition: &Definition, state: &State, ended: u64) -> Option<Measure
     measured(definition, state, ended).filter(Measured::is_reached)
 }
 
-/// Whether a checkpoint waits for a person.
-pub(crate) fn waits(look: Look<'_>) -> bool {
-    let hard = reached(look.definition, look.state, ended(look.state));
-    hard.is_some_and(|reached| !reached.limit.soft)
-}
-
 pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
-    let ends = matches!(look.event.kind, EventKind::IterationEnded { .. });
+    let ends = progress::ends(look.definition, look.state, look.event);
     // Where it is paused already, that answers.
     if look.state.paused.is_some() || !(ends || look.event.kind.is_work()) {
         return;
@@ -93,12 +87,8 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
 
 pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     let record = fold.record;
-    match &record.event.kind {
-        EventKind::IterationEnded { .. } => state.iterations = state.iterations.saturating_add(1),
-        EventKind::Control { action: Action::Acknowledge, .. } => {
-            acknowledge(state, fold.definition);
-        }
-        _ => {}
+    if fold.said == Some(Action::Acknowledge) {
+        acknowledge(state, fold.definition);
     }
     let held = record.verdict.violations.iter().find(|violation| {
         violation.enforced
@@ -115,7 +105,4 @@ fn acknowledge(state: &mut State, definition: &Definition) {
     let beyond = reached.used.saturating_sub(reached.limit.max);
     let more = beyond.saturating_add(definition.limits.iterations_extension);
     state.spent.extended = state.spent.extended.saturating_add(more);
-    if state.paused.as_ref().is_some_and(|paused| paused.cause == Cause::Checkpoint) {
-        state.paused = None;
-    }
 }

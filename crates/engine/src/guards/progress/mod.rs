@@ -229,18 +229,13 @@ impl Guard for ProgressGuard {
             {
                 state.progress.failures = 0;
             }
-            // A control that was refused changes nothing.
-            EventKind::Control { action, .. } if record.verdict.lets_run() => match action {
-                Action::ClearBlocker => {
-                    state.progress.failures = 0;
-                    if state.paused.as_ref().is_some_and(|it| it.cause == Cause::NoProgress) {
-                        state.paused = None;
-                    }
-                }
-                Action::ResetFailures | Action::Resume => state.progress.failures = 0,
-                _ => {}
-            },
             _ => {}
+        }
+        if matches!(
+            fold.said,
+            Some(Action::ClearBlocker | Action::ResetFailures | Action::Resume)
+        ) {
+            state.progress.failures = 0;
         }
         let stuck = |violation: &&Violation| violation.guard == GUARD && violation.enforced;
         if let Some(violation) = record.verdict.violations.iter().find(stuck) {
@@ -250,7 +245,7 @@ impl Guard for ProgressGuard {
 }
 
 /// Whether an iteration ends with this event, or has ended before it.
-fn ends(definition: &Definition, state: &State, event: &Event) -> bool {
+pub(crate) fn ends(definition: &Definition, state: &State, event: &Event) -> bool {
     let most =
         definition.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
     match &event.kind {
