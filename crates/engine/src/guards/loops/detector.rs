@@ -42,7 +42,7 @@ pub(crate) struct Step {
 }
 
 /// How the repetition of a call is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Class {
     /// It is passed over.
     Transparent,
