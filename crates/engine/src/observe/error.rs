@@ -65,8 +65,10 @@ const BEGINNINGS: [&[u8]; 12] = [
 
 fn starts_as_error(text: &str) -> bool {
     let text = text.trim_ascii_start().as_bytes();
+    let first = text.first().map(u8::to_ascii_lowercase);
     BEGINNINGS
         .iter()
+        .filter(|known| known.first().copied() == first)
         .any(|known| text.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known)))
 }
 
@@ -75,7 +77,7 @@ fn starts_as_error(text: &str) -> bool {
 fn telling_line(text: &str) -> &[u8] {
     let head = text.as_bytes().get(..HEAD_BYTES).unwrap_or(text.as_bytes());
     let lines = || head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let tells = |line: &&[u8]| contains_any(line, &TELLING);
+    let tells = |line: &&[u8]| contains_any(line, telling);
     lines()
         .find(tells)
         .or_else(|| lines().rfind(|line| !line.is_empty()))
@@ -83,10 +85,25 @@ fn telling_line(text: &str) -> &[u8] {
         .unwrap_or_default()
 }
 
-const TELLING: [&[u8]; 6] = [b"rror", b"ERROR", b"xception", b"enied", b"nauthorized", b"orbidden"];
+/// What a line has in it that tells what went wrong, by its first byte.
+fn telling(first: u8) -> &'static [&'static [u8]] {
+    match first {
+        b'r' => &[b"rror"],
+        b'E' => &[b"ERROR"],
+        b'x' => &[b"xception"],
+        b'e' => &[b"enied"],
+        b'n' => &[b"nauthorized"],
+        b'o' => &[b"orbidden"],
+        _ => &[],
+    }
+}
 
-fn contains_any(text: &[u8], parts: &[&[u8]]) -> bool {
-    parts.iter().any(|part| text.windows(part.len()).any(|window| window == *part))
+/// Whether a text has one of some parts in it, which are known by their first byte.
+fn contains_any(text: &[u8], parts: impl Fn(u8) -> &'static [&'static [u8]]) -> bool {
+    text.iter().enumerate().any(|(at, first)| {
+        let rest = || text.get(at..).unwrap_or_default();
+        parts(*first).iter().any(|part| rest().starts_with(part))
+    })
 }
 
 /// A line in lower case without numbers, paths, and what stands in quotes. The
@@ -145,33 +162,24 @@ const fn is_of_path(byte: u8) -> bool {
 }
 
 /// Words of errors that are about the call, not about what it asked for.
-const PROTOCOL: [&[u8]; 22] = [
-    b"401 unauthorized",
-    b"401 client error",
-    b"http 401",
-    b"status 401",
-    b"status code 401",
-    b"error 401",
-    b"403 forbidden",
-    b"403 client error",
-    b"http 403",
-    b"status 403",
-    b"status code 403",
-    b"error 403",
-    b"unauthorized",
-    b"unauthenticated",
-    b"invalid api key",
-    b"unknown tool",
-    b"no such tool",
-    b"tool not found",
-    b"validation error",
-    b"malformed",
-    b"invalid arguments",
-    b"invalid json",
-];
+fn protocol(first: u8) -> &'static [&'static [u8]] {
+    match first {
+        b'4' => &[b"401 unauthorized", b"401 client error", b"403 forbidden", b"403 client error"],
+        b'h' => &[b"http 401", b"http 403"],
+        b's' => &[b"status 401", b"status 403", b"status code 401", b"status code 403"],
+        b'e' => &[b"error 401", b"error 403"],
+        b'u' => &[b"unauthorized", b"unauthenticated", b"unknown tool"],
+        b'i' => &[b"invalid api key", b"invalid arguments", b"invalid json"],
+        b'n' => &[b"no such tool"],
+        b't' => &[b"tool not found"],
+        b'v' => &[b"validation error"],
+        b'm' => &[b"malformed"],
+        _ => &[],
+    }
+}
 
 fn is_protocol(line: &[u8]) -> bool {
-    contains_any(line, &PROTOCOL) || line.starts_with(b"401") || line.starts_with(b"403")
+    contains_any(line, protocol) || line.starts_with(b"401") || line.starts_with(b"403")
 }
 
 #[cfg(test)]

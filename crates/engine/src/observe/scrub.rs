@@ -58,9 +58,7 @@ fn length_class(bytes: usize) -> u64 {
 fn scrubbed(text: &[u8]) -> Option<Vec<u8>> {
     let mut scrub = Scrub { text, kept: 0, left: Vec::new() };
     let mut at = 0;
-    while let Some(found) =
-        text.get(at..).and_then(|rest| rest.iter().position(|byte| matters(*byte)))
-    {
+    while let Some(found) = text.get(at..).and_then(next_that_matters) {
         at += found;
         // INVARIANT: every arm goes on by at least a byte, so this ends.
         at = match text.get(at) {
@@ -73,7 +71,8 @@ fn scrubbed(text: &[u8]) -> Option<Vec<u8>> {
                 Some((start, end)) => scrub.mark(start, end),
                 None => at + 1,
             },
-            _ => {
+            Some(b'.') | None => at + 1,
+            Some(_) => {
                 let token = number::token(text, at);
                 match number::volatile(text, &token) {
                     Some(end) => scrub.mark(token.start.max(scrub.kept), end.max(at + 1)),
@@ -85,10 +84,18 @@ fn scrubbed(text: &[u8]) -> Option<Vec<u8>> {
     scrub.finish()
 }
 
-/// Whether something that changes by itself can be told from here.
-const fn matters(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'-' | b'/' | b'\x1b')
+/// Where something that changes by itself can be told from.
+fn next_that_matters(text: &[u8]) -> Option<usize> {
+    let matters = |byte: &u8| matches!(byte, b'-'..=b'9' | b'\x1b');
+    // Most of a text does not matter, and a stretch without a branch goes fast.
+    let stretches = text.chunks_exact(STRETCH_BYTES);
+    let dull = stretches
+        .take_while(|stretch| !stretch.iter().fold(false, |any, byte| any | matters(byte)));
+    let at = dull.count() * STRETCH_BYTES;
+    text.get(at..)?.iter().position(matters).map(|found| at + found)
 }
+
+const STRETCH_BYTES: usize = 32;
 
 /// A text of which parts are left out.
 struct Scrub<'t> {

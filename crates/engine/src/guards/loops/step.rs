@@ -62,12 +62,13 @@ pub(crate) fn outcome_signature(
     result: Option<&ObservedResult>,
     status: Status,
     exit_code: Option<i64>,
+    background: bool,
 ) -> Digest128 {
     match (result, status, exit_code) {
-        (Some(result), Status::Ok, None | Some(0)) => result.says(),
+        (Some(result), Status::Ok, None | Some(0)) if !background => result.says(),
         (result, status, exit_code) => {
             let says = result.map(ObservedResult::says);
-            Digest128::of(format!("{status:?} {exit_code:?} {says:?}").as_bytes())
+            Digest128::of(format!("{status:?} {exit_code:?} {background} {says:?}").as_bytes())
         }
     }
 }

@@ -113,36 +113,27 @@ fn address(text: &[u8], token: &Token) -> Option<usize> {
 
 const ADDRESS_DIGITS_MIN: usize = 7;
 
-/// Units that a number alone makes a duration or a rate with.
-const UNITS: [&[u8]; 18] = [
-    b"s",
-    b"ms",
-    b"us",
-    b"\xc2\xb5s",
-    b"\xce\xbcs",
-    b"ns",
-    b"sec",
-    b"secs",
-    b"second",
-    b"seconds",
-    b"B/s",
-    b"kB/s",
-    b"KB/s",
-    b"MB/s",
-    b"GB/s",
-    b"KiB/s",
-    b"MiB/s",
-    b"it/s",
-];
-
-/// Units that are something else where no other duration goes with them.
-const LARGE_UNITS: [&[u8]; 3] = [b"h", b"m", b"d"];
+/// Units that a number alone makes a duration or a rate with, by how they begin.
+fn units(first: u8) -> &'static [&'static [u8]] {
+    match first {
+        b's' => &[b"s", b"sec", b"secs", b"second", b"seconds"],
+        b'm' => &[b"ms"],
+        b'u' => &[b"us"],
+        b'n' => &[b"ns"],
+        0xc2 => &[b"\xc2\xb5s"],
+        0xce => &[b"\xce\xbcs"],
+        b'B' => &[b"B/s"],
+        b'k' => &[b"kB/s"],
+        b'K' => &[b"KB/s", b"KiB/s"],
+        b'M' => &[b"MB/s", b"MiB/s"],
+        b'G' => &[b"GB/s", b"GiB/s"],
+        b'i' => &[b"it/s"],
+        _ => &[],
+    }
+}
 
 /// Units that count if it is said that this was some time ago.
-const AGO_UNITS: [&[u8]; 12] = [
-    b"seconds", b"second", b"minutes", b"minute", b"hours", b"hour", b"days", b"day", b"weeks",
-    b"week", b"months", b"month",
-];
+const AGO_UNITS: [&[u8]; 6] = [b"second", b"minute", b"hour", b"day", b"week", b"month"];
 
 /// `1.23s`, `0m1.234s`, `15 ms`, `2h3m`, `12.5 MB/s`, `3 minutes ago`.
 fn duration(text: &[u8], at: usize) -> Option<usize> {
@@ -150,28 +141,40 @@ fn duration(text: &[u8], at: usize) -> Option<usize> {
     let mut parts = 0;
     // A duration has few parts; more are something else.
     for _ in 0..4 {
-        let rest = text.get(end..)?;
-        if let Some(unit) = unit(rest, &LARGE_UNITS) {
-            end += unit;
-            parts += 1;
-            match number(text, end) {
-                Some(next) => end = next,
-                None => return (parts > 1 && is_over(text, end)).then_some(end),
-            }
-            continue;
+        let Some((hours, next)) = hours_and_more(text, end) else { break };
+        end = hours;
+        parts += 1;
+        match next {
+            Some(next) => end = next,
+            None => return (parts > 1).then_some(end),
         }
-        let gap = usize::from(rest.first() == Some(&b' '));
-        let rest = rest.get(gap..)?;
-        let bare = UNITS.iter().filter(|unit| rest.starts_with(unit));
-        let mut ends = bare.map(|unit| end + gap + unit.len());
-        if let Some(end) = ends.find(|end| is_over(text, *end)) {
-            return Some(end);
-        }
-        let word = AGO_UNITS.iter().find(|unit| rest.starts_with(unit))?;
-        let ago = rest.get(word.len()..)?.starts_with(b" ago");
-        return ago.then_some(end + gap + word.len() + 4);
     }
-    None
+    let rest = text.get(end..)?;
+    let gap = usize::from(rest.first() == Some(&b' '));
+    let rest = rest.get(gap..)?;
+    let first = *rest.first()?;
+    let small = units(first).iter().filter(|unit| rest.starts_with(unit));
+    let mut ends = small.map(|unit| end + gap + unit.len());
+    ends.find(|end| is_over(text, *end)).or_else(|| Some(end + gap + some_time_ago(rest)?))
+}
+
+/// Where `h`, `m` or `d` ends, which alone are something else, and the number
+/// behind it. `ms` is not `m`.
+fn hours_and_more(text: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
+    text.get(at).filter(|byte| matches!(byte, b'h' | b'm' | b'd'))?;
+    let end = at + 1;
+    match number(text, end) {
+        Some(next) => Some((end, Some(next))),
+        None => is_over(text, end).then_some((end, None)),
+    }
+}
+
+/// How long `minutes ago` is.
+fn some_time_ago(rest: &[u8]) -> Option<usize> {
+    let unit = AGO_UNITS.iter().find(|unit| rest.starts_with(unit))?.len();
+    let plural = usize::from(rest.get(unit) == Some(&b's'));
+    let ago = b" ago";
+    rest.get(unit + plural..)?.starts_with(ago).then_some(unit + plural + ago.len())
 }
 
 /// Where a number ends, with its fraction.
@@ -179,14 +182,6 @@ fn number(text: &[u8], at: usize) -> Option<usize> {
     let whole = digits(text, at);
     let point = text.get(at + whole) == Some(&b'.');
     (whole > 0).then(|| at + whole + if point { fraction(text, at + whole) } else { 0 })
-}
-
-/// How long the unit is that stands here.
-fn unit(rest: &[u8], units: &[&[u8]]) -> Option<usize> {
-    // `ms` is not `m`.
-    let found = units.iter().find(|unit| rest.starts_with(unit))?;
-    let next = rest.get(found.len());
-    next.is_none_or(|next| !next.is_ascii_alphabetic()).then_some(found.len())
 }
 
 /// Whether a word ends here.

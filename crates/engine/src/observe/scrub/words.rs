@@ -36,6 +36,9 @@ const BETWEEN_BYTES_MAX: usize = 4;
 pub(super) fn names_volatile(text: &[u8], at: usize) -> bool {
     let Some(before) = text.get(..at) else { return false };
     let (name, rest) = last_name(before);
+    if name.is_empty() {
+        return false;
+    }
     let plain = plain(name);
     let (plain, is_id) = match strip_id(plain) {
         // `session id 7`
@@ -86,7 +89,8 @@ fn strip_id(name: &[u8]) -> Option<&[u8]> {
 /// gives it another.
 pub(super) fn is_local_port(text: &[u8], at: usize) -> bool {
     let hosts: [&[u8]; 4] = [b"localhost:", b"127.0.0.1:", b"0.0.0.0:", b"[::1]:"];
-    text.get(..at).is_some_and(|before| hosts.iter().any(|host| before.ends_with(host)))
+    let before = text.get(..at).filter(|before| before.last() == Some(&b':'));
+    before.is_some_and(|before| hosts.iter().any(|host| before.ends_with(host)))
 }
 
 /// `sshd[1234]:` in a log, and `[1] 1234` from a shell that starts something.

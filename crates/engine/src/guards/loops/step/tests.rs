@@ -105,7 +105,7 @@ fn a_result_is_the_same_if_it_ended_the_same() {
         let event = parse_line(event.to_string().as_bytes(), None).unwrap();
         let result = crate::observe::observe(&event).result;
         let status = if status == "ok" { Status::Ok } else { Status::Error };
-        outcome_signature(result.as_ref(), status, exit)
+        outcome_signature(result.as_ref(), status, exit, false)
     };
     assert_eq!(of("ok", None, "took 1.5s"), of("ok", Some(0), "took 9.1s"));
     assert_ne!(of("ok", None, "x"), of("error", None, "x"));
