@@ -77,11 +77,7 @@ pub(crate) fn lower(
             "completion" => definition.completion = completion::lower(node, reader),
             "completion_cap" => completion::lower_cap(node, &mut definition.completion_cap, reader),
             "limits" => definition.limits = limits(node, reader),
-            "loops" => {
-                let (loops, mode) = loops::lower(node, reader);
-                definition.loops = loops;
-                waiting.loops = Some(mode);
-            }
+            "loops" => waiting.loops = Some(node),
             "feedback" => waiting.feedback = Some(node),
             "feedback_bytes_max" => {
                 if let Some(bytes) = reader.count(node, "`feedback_bytes_max`") {
@@ -109,8 +105,7 @@ struct Waiting<'n> {
     modes: Vec<NamedMode<'n>>,
     feedback: Option<&'n Node>,
     deadline: Option<&'n Node>,
-    /// The mode that `loops` gives, where there is a `loops`.
-    loops: Option<Option<Mode>>,
+    loops: Option<&'n Node>,
 }
 
 fn finish(
@@ -120,9 +115,8 @@ fn finish(
     mut tools: Tools,
     reader: &mut Reader<'_>,
 ) -> Lowered {
-    if let Some(mode) = waiting.loops {
-        // Who says how loops are answered wants them answered.
-        definition.loops.mode = mode.unwrap_or(definition.mode);
+    if let Some(node) = waiting.loops {
+        definition.loops = loops::lower(node, definition.mode, reader);
     }
     let threshold = waiting
         .deadline

@@ -71,13 +71,12 @@ pub(super) fn answer(look: Look<'_>, found: &Found, about: &About<'_>, answers: 
     answers.safety.push(SafetyEvent { timestamp, kind, details, action_taken });
     match (found.level, loops.profile) {
         (Level::Soft, _) if holds => answers.feedback.push(told(look, found, advice(found))),
-        (Level::Soft, _) => {}
         (Level::Hard, Profile::Graded) => {
             let advice = "end the turn; a person reads the report, then `jackline resume` goes on";
             answers.object_as(objection(found, Decision::Pause, advice), loops.mode);
         }
         (Level::Hard, Profile::Strict) if holds => overridden(look, found, about, answers),
-        (Level::Hard, Profile::Strict) => {}
+        (Level::Soft, _) | (Level::Hard, Profile::Strict) => {}
         (Level::Infinite, _) => {
             answers.stop.get_or_insert_with(|| stop(&found.shown));
             let advice = "a person can open the session anew with `jackline reset`";

@@ -57,7 +57,8 @@ impl Guard for LoopGuard {
                 let Some(proposal) = look.proposal else { return };
                 let call = step::call_signature(proposal, &look.definition.loops);
                 overrides::decide(look, proposal, &call, answers);
-                if let Some(found) = refused(look, proposal, &call, answers) {
+                let unsaid = unsaid(look.state, &look.definition.loops, look.event, proposal);
+                if let Some(found) = refused(look, proposal, &call, answers).or(unsaid) {
                     let about = answer::About::proposed(&look.event.actor, proposal, call);
                     answer::answer(look, &found, &about, answers);
                 }
@@ -119,6 +120,16 @@ fn refused(
     let level = blocked::level(count, &look.definition.loops)?;
     let shown = short_form(step::shown(proposal));
     Some(Found { level, what: What::Blocked, count, shown })
+}
+
+/// A loop that showed in a call that never came back: nobody could be told then.
+fn unsaid(state: &State, loops: &Loops, event: &Event, proposal: &Proposal<'_>) -> Option<Found> {
+    let looping = &state.actors.get(&event.actor)?.looping;
+    let found = looping.found.clone()?;
+    // An override is about the call that was repeated, so it waits for that one.
+    let same = || found.shown == short_form(step::shown(proposal));
+    let fits = loops.profile == Profile::Graded || same();
+    (fits && looping.is_news(found.level, found.count)).then_some(found)
 }
 
 /// Takes a step of an actor, and says what loop it is part of.
@@ -228,25 +239,39 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
     if verdict.lets_run() {
         state.overrides.ran(actor, proposal, &call);
     } else {
-        let breached = verdict.violations.iter().filter(loops_say).filter(|v| v.subtype != BLOCKED);
+        let breached =
+            verdict.violations.iter().filter(loops_say).filter(|v| overrides::is_about(v));
         for id in breached.filter_map(|v| v.location.as_deref()) {
             state.overrides.repeated(id);
         }
     }
     state.overrides.tidy(state.clock.now(), state.epoch);
-    let shown = short_form(step::shown(proposal));
+    let unsaid = unsaid(state, &definition.loops, record.event, proposal);
     let Some(looping) = state.actors.get_mut(actor).map(|actor| &mut actor.looping) else { return };
     if looping.answered {
         looping.answered = false;
         looping.batch = looping.batch.saturating_add(1);
     }
-    let Some(reason) = blocked::reason(&verdict.violations) else { return };
-    looping.blocked.refused(&call, reason);
-    let count = looping.blocked.count(&call, reason);
-    let Some(level) = said(verdict) else { return };
-    let found = Found { level, what: What::Blocked, count, shown };
-    let about = answer::About::proposed(actor, proposal, call);
-    carry_out(state, fold, &found, &about, state.epoch);
+    let mut count = 0;
+    if let Some(reason) = blocked::reason(&verdict.violations) {
+        looping.blocked.refused(&call, reason);
+        count = looping.blocked.count(&call, reason);
+    }
+    let found = match said(verdict) {
+        Some((level, BLOCKED)) => {
+            let shown = short_form(step::shown(proposal));
+            Some(Found { level, what: What::Blocked, count, shown })
+        }
+        Some((level, _)) => {
+            looping.told = unsaid.as_ref().map(|found| Told { level, count: found.count });
+            unsaid
+        }
+        None => None,
+    };
+    if let Some(found) = found {
+        let about = answer::About::proposed(actor, proposal, call);
+        carry_out(state, fold, &found, &about, state.epoch);
+    }
 }
 
 /// Folds a call that came back.
@@ -255,7 +280,7 @@ fn finished(state: &mut State, fold: Fold<'_>) {
     let Some(call) = state.in_flight.find(record.key(definition)).cloned() else { return };
     let step = step_of(&call, record.event, record.facts, &state.clock);
     let Some(found) = note(state, fold, &call, &step) else { return };
-    let Some(level) = said(record.verdict) else { return };
+    let Some((level, _)) = said(record.verdict) else { return };
     let found = Found { level, ..found };
     // The call that came back may have changed the workspace itself.
     let epoch = state.epoch.saturating_add(call.mutates().into());
@@ -272,7 +297,7 @@ fn lost(state: &mut State, fold: Fold<'_>, is_lost: impl Fn(&Call) -> bool) {
     lost.iter().for_each(|call| unresolved(state, fold, call));
 }
 
-/// Folds a call that nobody expects back any more: the next result tells.
+/// Folds a call that nobody expects back any more: the next proposal is told.
 pub(crate) fn unresolved(state: &mut State, fold: Fold<'_>, call: &Call) {
     let step = step_of(call, fold.record.event, fold.record.facts, &state.clock);
     note(state, fold, call, &step);
@@ -285,15 +310,17 @@ fn note(state: &mut State, fold: Fold<'_>, call: &Call, step: &Step) -> Option<F
     take(&mut actor.looping, step, call, &fold.definition.loops)
 }
 
-/// How far the guard said that it has gone.
-fn said(verdict: &Verdict) -> Option<Level> {
-    let level = |kind: SafetyKind| match kind {
-        SafetyKind::SoftLoop => Some(Level::Soft),
-        SafetyKind::HardLoop => Some(Level::Hard),
-        SafetyKind::InfiniteLoop => Some(Level::Infinite),
-        _ => None,
-    };
-    verdict.safety.iter().find_map(|event| level(event.kind))
+/// How far the guard said that it has gone, and with what.
+fn said(verdict: &Verdict) -> Option<(Level, &str)> {
+    verdict.safety.iter().find_map(|event| {
+        let level = match event.kind {
+            SafetyKind::SoftLoop => Level::Soft,
+            SafetyKind::HardLoop => Level::Hard,
+            SafetyKind::InfiniteLoop => Level::Infinite,
+            _ => return None,
+        };
+        Some((level, event.details.get("rule")?.as_str()?))
+    })
 }
 
 /// Does what the recorded verdict says about a loop.

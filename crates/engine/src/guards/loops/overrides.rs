@@ -11,7 +11,7 @@ use crate::digest::Digest128;
 use crate::guards::Objection;
 use crate::proposal::Proposal;
 use crate::state::{Breach, Demand, Wanted};
-use crate::verdict::{Class, ConstraintKind, Decision};
+use crate::verdict::{Class, ConstraintKind, Decision, Violation};
 
 /// Answers a call that disregards an override: the repeat that is one too many
 /// ends the session, anything else is refused.
@@ -66,6 +66,17 @@ fn instead(demand: &Demand) -> String {
         Demand::Force(Wanted::Tool(tool)) => format!("only a call of `{tool}` passes now"),
         Demand::Budget { tool, .. } => format!("go on without `{tool}`"),
     }
+}
+
+/// Whether an objection is about an override, and not about a loop itself.
+pub(super) fn is_about(violation: &Violation) -> bool {
+    let kinds = [
+        ConstraintKind::ForbidSignature,
+        ConstraintKind::ForceAction,
+        ConstraintKind::ToolBudget,
+        ConstraintKind::WidenRetrieval,
+    ];
+    kinds.into_iter().any(|kind| violation.subtype == word(kind))
 }
 
 fn word(kind: ConstraintKind) -> &'static str {
