@@ -25,7 +25,7 @@ pub(crate) use summary::of as summary;
 pub use summary::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 pub(crate) use detector::Class;
@@ -165,22 +165,22 @@ fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Optio
 /// The step that a call is, now that it has come back.
 fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
     let seen = facts.observed.result.as_ref();
-    let (status, exit_code, background) = match &event.kind {
-        EventKind::ToolFinished { status, exit_code, background, .. } => {
-            (*status, *exit_code, *background)
-        }
-        // It was lost: nobody knows how it ended.
-        _ => (Status::Cancelled, None, false),
-    };
     let result = seen.map_or_else(String::new, |seen| format!("{}", seen.digest));
-    let outcome = format!("{}\n{exit_code:?}\n{background}\n{result}", status.word());
+    let (outcome, failed) = match &event.kind {
+        EventKind::ToolFinished { status, exit_code, background, .. } => (
+            format!("{}\n{exit_code:?}\n{background}\n{result}", status.word()),
+            *status != Status::Ok || exit_code.is_some_and(|code| code != 0),
+        ),
+        // It was lost: nobody knows how it ended, so nobody can say it failed.
+        _ => ("unresolved".to_string(), false),
+    };
     Step {
         call: call.opened.call,
         outcome: Digest128::of(outcome.as_bytes()),
         tool: short(&call.tool),
         coarse: call.opened.coarse,
         error: None,
-        failed: status != Status::Ok || exit_code.is_some_and(|code| code != 0),
+        failed,
         class: call.opened.class,
         at_ms: clock.elapsed_ms(),
         batch: call.opened.batch,
