@@ -79,17 +79,13 @@ pub(crate) fn lower(
             "protected" => definition.protected = protected(node, reader),
             "completion" => definition.completion = completion::lower(node, reader),
             "completion_cap" => completion::lower_cap(node, &mut definition.completion_cap, reader),
-            "loops" => {
-                let (loops, mode) = loops::lower(node, reader);
-                definition.loops = loops;
-                waiting.loops = Some(mode);
-            }
             "progress" => definition.progress = Some(progress::lower(node, reader)),
             "dirty_bits" => definition.dirty_bits = progress::lower_bits(node, reader),
             "limits" => waiting.limits = Some(node),
             "iterations_extension" => waiting.iterations_extension = Some(node),
             "prices" => waiting.prices = Some(node),
             "context" => definition.context = context::lower(node, reader),
+            "loops" => waiting.loops = Some(node),
             "feedback" => waiting.feedback = Some(node),
             "feedback_bytes_max" => {
                 if let Some(bytes) = reader.count(node, "`feedback_bytes_max`") {
@@ -120,8 +116,7 @@ struct Waiting<'n> {
     prices: Option<&'n Node>,
     feedback: Option<&'n Node>,
     deadline: Option<&'n Node>,
-    /// The mode that `loops` gives, where there is a `loops`.
-    loops: Option<Option<Mode>>,
+    loops: Option<&'n Node>,
 }
 
 fn finish(
@@ -131,9 +126,8 @@ fn finish(
     mut tools: Tools,
     reader: &mut Reader<'_>,
 ) -> Lowered {
-    if let Some(mode) = waiting.loops {
-        // Who says how loops are answered wants them answered.
-        definition.loops.mode = mode.unwrap_or(definition.mode);
+    if let Some(node) = waiting.loops {
+        definition.loops = loops::lower(node, definition.mode, reader);
     }
     let threshold = waiting
         .deadline

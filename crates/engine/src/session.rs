@@ -86,6 +86,12 @@ impl Session {
         postcard::to_extend(&self.state, format).unwrap_or_default()
     }
 
+    /// Everything it remembers, for tests that begin in the middle.
+    #[cfg(test)]
+    pub(crate) fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
     /// The definition in force.
     pub fn definition(&self) -> &Arc<Definition> {
         &self.definition

@@ -338,6 +338,7 @@ fn in_force(summary: &Summary) -> impl Iterator<Item = String> {
         let until = match it.expires_at {
             Some(expiry) => format!("ends {} ({expiry})", ago(expiry)),
             None if it.scope == "once" => "once".to_owned(),
+            None if it.scope == "turn" => "until a person speaks".to_owned(),
             None => "for this session".to_owned(),
         };
         format!("{} {} {}", it.id, effect(it), dim(format!("({until})")))

@@ -9,13 +9,13 @@ use crate::keys::{self, Keys};
 use crate::reader::Reader;
 use crate::yaml::Node;
 
-/// The loop guard as a file wants it, and its mode where the file gives one.
-pub(crate) fn lower(node: &Node, reader: &mut Reader<'_>) -> (Loops, Option<Mode>) {
-    let mut loops = Loops::default();
-    let mut mode = None;
+/// The loop guard as a file wants it. Who says how loops are answered wants them
+/// answered, so that its mode is the file's unless it has one of its own.
+pub(crate) fn lower(node: &Node, mode: Mode, reader: &mut Reader<'_>) -> Loops {
+    let mut loops = Loops { mode, ..Loops::default() };
     for (key, node) in reader.fields(node, &keys::LOOPS) {
         match key {
-            "mode" => mode = reader.word(node, "`loops.mode`", &MODES),
+            "mode" => loops.mode = reader.word(node, "`loops.mode`", &MODES).unwrap_or(mode),
             "profile" => {
                 let words = [("strict", Profile::Strict), ("graded", Profile::Graded)];
                 let profile = reader.word(node, "`loops.profile`", &words);
@@ -49,7 +49,7 @@ pub(crate) fn lower(node: &Node, reader: &mut Reader<'_>) -> (Loops, Option<Mode
             }
         }
     }
-    (loops, mode)
+    loops
 }
 
 fn strict(node: &Node, loops: &mut Loops, reader: &mut Reader<'_>) {

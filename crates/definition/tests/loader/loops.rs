@@ -104,8 +104,8 @@ fn what_makes_no_sense_is_refused_at_its_place() {
             "f:1:19: `loops.profile` can't be `loose`; one of `strict`, `graded`",
         ),
         (
-            "loops: { transparent: [thinking] }",
-            "f:1:24: a kind can't be `thinking`; did you mean `think`?",
+            "loops: { transparent: [thinc] }",
+            "f:1:24: a kind can't be `thinc`; did you mean `think`?",
         ),
         (
             "loops: { strict: { override_retries: 0 } }",
@@ -113,10 +113,10 @@ fn what_makes_no_sense_is_refused_at_its_place() {
         ),
         ("loops: { grade: {} }", "f:1:10: unknown key `grade` in `loops`; did you mean `graded`?"),
         ("tools: { t: { poll: { max_calls: 0 } } }", "f:1:34: `poll.max_calls` can't be 0"),
-        ("tools: { t: { poll: true } }", "f:1:21: `poll` must be a mapping, not true"),
+        ("tools: { t: { poll: true } }", "f:1:21: `poll` must be a mapping, not a boolean"),
         (
             "tools: { t: { transparent: x } }",
-            "f:1:28: `transparent` must be true or false, not `x`",
+            "f:1:28: `transparent` must be true or false, not text",
         ),
     ]);
     check(&[

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{clipped, short};
 use crate::digest::Digest128;
 use crate::id::ActorId;
-use crate::proposal::Proposal;
+use crate::proposal::{Proposal, Touch};
 use crate::time::Timestamp;
 use crate::tool::Kind;
 use crate::verdict::{Constraint, ConstraintKind};
@@ -113,11 +113,16 @@ impl Wanted {
     fn is(&self, proposal: &Proposal<'_>) -> bool {
         match self {
             // Whoever has no tool for reading reads with a command.
-            Self::Kind(Kind::Read) if proposal.touches.iter().any(|touch| !touch.changes()) => true,
+            Self::Kind(Kind::Read) if proposal.touches.iter().any(shows) => true,
             Self::Kind(kind) => proposal.tools().any(|tool| tool.kind == *kind),
             Self::Tool(name) => proposal.tools().any(|tool| tool.name == name),
         }
     }
+}
+
+/// Whether a file is read, and not merely searched.
+fn shows(touch: &Touch) -> bool {
+    !touch.changes() && !touch.recursive
 }
 
 impl Override {

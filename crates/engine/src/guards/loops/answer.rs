@@ -5,6 +5,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use serde_json::Value;
+
 use super::config::Profile;
 use super::detector::{Level, LoopRule, Step};
 use super::memory::{Found, What};
@@ -60,30 +62,50 @@ pub(super) fn answer(look: Look<'_>, found: &Found, about: &About<'_>, answers: 
         (Level::Hard, Profile::Strict) => ("overridden", SafetyKind::HardLoop),
         (Level::Infinite, _) => ("stopped", SafetyKind::InfiniteLoop),
     };
-    let action_taken = if holds { does } else { "observed" }.to_string();
-    let details = BTreeMap::from([
-        ("actor".to_string(), about.actor.as_str().into()),
-        ("count".to_string(), found.count.into()),
-        ("rule".to_string(), found.what.word().into()),
-        ("signature".to_string(), found.shown.as_str().into()),
-    ]);
-    let timestamp = look.clock.now();
-    answers.safety.push(SafetyEvent { timestamp, kind, details, action_taken });
+    let action = if holds { does } else { "observed" };
+    let (rule, shown) = (found.what.word(), found.shown.as_str());
+    let details = details(about.actor, rule, found.count, shown);
+    answers.safety.push(safety(look, kind, details, action));
     match (found.level, loops.profile) {
         (Level::Soft, _) if holds => answers.feedback.push(told(look, found, advice(found))),
-        (Level::Soft, _) => {}
         (Level::Hard, Profile::Graded) => {
             let advice = "end the turn; a person reads the report, then `jackline resume` goes on";
             answers.object_as(objection(found, Decision::Pause, advice), loops.mode);
         }
         (Level::Hard, Profile::Strict) if holds => overridden(look, found, about, answers),
-        (Level::Hard, Profile::Strict) => {}
+        (Level::Soft, _) | (Level::Hard, Profile::Strict) => {}
         (Level::Infinite, _) => {
             answers.stop.get_or_insert_with(|| stop(&found.shown));
             let advice = "a person can open the session anew with `jackline reset`";
             answers.object_as(objection(found, Decision::Stop, advice), loops.mode);
         }
     }
+}
+
+/// What the safety log says of a loop.
+pub(super) fn details(
+    actor: &ActorId,
+    rule: &str,
+    count: u32,
+    shown: &str,
+) -> BTreeMap<String, Value> {
+    BTreeMap::from([
+        ("actor".to_string(), actor.as_str().into()),
+        ("count".to_string(), count.into()),
+        ("rule".to_string(), rule.into()),
+        ("signature".to_string(), shown.into()),
+    ])
+}
+
+/// A line of the safety log.
+pub(super) fn safety(
+    look: Look<'_>,
+    kind: SafetyKind,
+    details: BTreeMap<String, Value>,
+    action: &str,
+) -> SafetyEvent {
+    let action_taken = action.to_string();
+    SafetyEvent { timestamp: look.clock.now(), kind, details, action_taken }
 }
 
 /// Puts an override in force, and says so.

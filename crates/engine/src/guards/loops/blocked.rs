@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Loops, Profile};
 use super::detector::Level;
+use super::overrides;
 use crate::digest::Digest128;
 use crate::verdict::{Decision, Violation};
 
@@ -70,9 +71,9 @@ fn short_call(call: &Digest128) -> [u8; 4] {
 }
 
 /// Why a call is not let run: the strongest objection that holds, apart from
-/// what this ring itself makes of it. None where it runs, or everything ends.
+/// what this guard makes of loops. None where it runs, or everything ends.
 pub(crate) fn reason(violations: &[Violation]) -> Option<Reason> {
-    let own = |v: &Violation| v.guard == super::GUARD && v.subtype == super::BLOCKED;
+    let own = |v: &Violation| v.guard == super::GUARD && !overrides::is_about(v);
     let holding = violations.iter().filter(|v| v.enforced && !own(v));
     // The first of the strongest, as verdicts list them.
     let strongest = holding.rev().max_by_key(|v| v.decision)?;
@@ -81,15 +82,17 @@ pub(crate) fn reason(violations: &[Violation]) -> Option<Reason> {
         .map(|reason| short_call(&Digest128::of(reason.as_bytes())))
 }
 
-/// How far it has gone with a call that was refused so often. Each level is
-/// reached once: what comes between changes nothing.
+/// How far it has gone with a call that was refused so often. What comes
+/// between the levels changes nothing; the last one is reached again and again
+/// where nothing holds.
 pub(crate) fn level(count: u32, loops: &Loops) -> Option<Level> {
     let is = |level: u16| count == u32::from(level);
+    let again = |level: u16| count.is_multiple_of(u32::from(level.max(1)));
     match loops.profile {
-        Profile::Graded if count >= u32::from(loops.graded.infinite) => Some(Level::Infinite),
+        Profile::Graded if again(loops.graded.infinite) => Some(Level::Infinite),
         Profile::Graded if is(loops.graded.hard) => Some(Level::Hard),
         Profile::Graded if is(loops.graded.soft) => Some(Level::Soft),
-        Profile::Strict if count >= u32::from(loops.strict.threshold) => Some(Level::Hard),
+        Profile::Strict if again(loops.strict.threshold) => Some(Level::Hard),
         Profile::Graded | Profile::Strict => None,
     }
 }

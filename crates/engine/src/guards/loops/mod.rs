@@ -55,7 +55,8 @@ impl Guard for LoopGuard {
                 let Some(proposal) = look.proposal else { return };
                 let call = step::call_signature(proposal, &look.definition.loops);
                 overrides::decide(look, proposal, &call, answers);
-                if let Some(found) = refused(look, proposal, &call, answers) {
+                let unsaid = unsaid(look.state, &look.definition.loops, look.event, proposal);
+                if let Some(found) = refused(look, proposal, &call, answers).or(unsaid) {
                     let about = answer::About::proposed(&look.event.actor, proposal, call);
                     answer::answer(look, &found, &about, answers);
                 }
@@ -119,6 +120,16 @@ fn refused(
     Some(Found { level, what: What::Blocked, count, shown })
 }
 
+/// A loop that showed in a call that never came back: nobody could be told then.
+fn unsaid(state: &State, loops: &Loops, event: &Event, proposal: &Proposal<'_>) -> Option<Found> {
+    let looping = &state.actors.get(&event.actor)?.looping;
+    let found = looping.found.clone()?;
+    // An override is about the call that was repeated, so it waits for that one.
+    let same = || found.shown == short_form(step::shown(proposal));
+    let fits = loops.profile == Profile::Graded || same();
+    (fits && looping.is_news(found.level, found.count)).then_some(found)
+}
+
 /// Takes a step of an actor, and says what loop it is part of.
 fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Option<Found> {
     let found = looping.detector.note(step, loops).map(|finding| {
@@ -152,17 +163,14 @@ fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Optio
 /// The step that a call is, now that it has come back.
 fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
     let seen = facts.observed.result.as_ref();
-    let (status, exit_code, background) = match &event.kind {
-        EventKind::ToolFinished { status, exit_code, background, .. } => {
-            (*status, *exit_code, *background)
-        }
-        // It was lost: nobody knows how it ended.
-        _ => (Status::Cancelled, None, false),
-    };
-    let outcome = if background {
-        Digest128::of(b"background")
-    } else {
-        step::outcome_signature(seen, status, exit_code)
+    let (outcome, failed) = match &event.kind {
+        EventKind::ToolFinished { background: true, .. } => (Digest128::of(b"background"), false),
+        EventKind::ToolFinished { status, exit_code, .. } => (
+            step::outcome_signature(seen, *status, *exit_code),
+            *status != Status::Ok || exit_code.is_some_and(|code| code != 0),
+        ),
+        // It was lost: nobody knows how it ended, so nobody can say it failed.
+        _ => (Digest128::of(b"unresolved"), false),
     };
     Step {
         call: call.opened.call,
@@ -170,7 +178,7 @@ fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
         tool: short(&call.tool),
         coarse: call.opened.coarse,
         error: seen.and_then(|seen| seen.error),
-        failed: status != Status::Ok || exit_code.is_some_and(|code| code != 0),
+        failed,
         class: call.opened.class,
         at_ms: clock.elapsed_ms(),
         batch: call.opened.batch,
@@ -229,25 +237,39 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
     if verdict.lets_run() {
         state.overrides.ran(actor, proposal, &call);
     } else {
-        let breached = verdict.violations.iter().filter(loops_say).filter(|v| v.subtype != BLOCKED);
+        let breached =
+            verdict.violations.iter().filter(loops_say).filter(|v| overrides::is_about(v));
         for id in breached.filter_map(|v| v.location.as_deref()) {
             state.overrides.repeated(id);
         }
     }
     state.overrides.tidy(state.clock.now(), state.epoch);
-    let shown = short_form(step::shown(proposal));
+    let unsaid = unsaid(state, &definition.loops, record.event, proposal);
     let Some(looping) = state.actors.get_mut(actor).map(|actor| &mut actor.looping) else { return };
     if looping.answered {
         looping.answered = false;
         looping.batch = looping.batch.saturating_add(1);
     }
-    let Some(reason) = blocked::reason(&verdict.violations) else { return };
-    looping.blocked.refused(&call, reason);
-    let count = looping.blocked.count(&call, reason);
-    let Some(level) = said(verdict) else { return };
-    let found = Found { level, what: What::Blocked, count, shown };
-    let about = answer::About::proposed(actor, proposal, call);
-    carry_out(state, fold, &found, &about, state.epoch);
+    let mut count = 0;
+    if let Some(reason) = blocked::reason(&verdict.violations) {
+        looping.blocked.refused(&call, reason);
+        count = looping.blocked.count(&call, reason);
+    }
+    let found = match said(verdict) {
+        Some((level, BLOCKED)) => {
+            let shown = short_form(step::shown(proposal));
+            Some(Found { level, what: What::Blocked, count, shown })
+        }
+        Some((level, _)) => {
+            looping.told = unsaid.as_ref().map(|found| Told { level, count: found.count });
+            unsaid
+        }
+        None => None,
+    };
+    if let Some(found) = found {
+        let about = answer::About::proposed(actor, proposal, call);
+        carry_out(state, fold, &found, &about, state.epoch);
+    }
 }
 
 /// Folds a call that came back.
@@ -256,7 +278,7 @@ fn finished(state: &mut State, fold: Fold<'_>) {
     let Some(call) = state.in_flight.find(record.key(definition)).cloned() else { return };
     let step = step_of(&call, record.event, record.facts, &state.clock);
     let Some(found) = note(state, fold, &call, &step) else { return };
-    let Some(level) = said(record.verdict) else { return };
+    let Some((level, _)) = said(record.verdict) else { return };
     let found = Found { level, ..found };
     // The call that came back may have changed the workspace itself.
     let epoch = state.epoch.saturating_add(call.mutates().into());
@@ -273,7 +295,7 @@ fn lost(state: &mut State, fold: Fold<'_>, is_lost: impl Fn(&Call) -> bool) {
     lost.iter().for_each(|call| unresolved(state, fold, call));
 }
 
-/// Folds a call that nobody expects back any more: the next result tells.
+/// Folds a call that nobody expects back any more: the next proposal is told.
 pub(crate) fn unresolved(state: &mut State, fold: Fold<'_>, call: &Call) {
     let step = step_of(call, fold.record.event, fold.record.facts, &state.clock);
     note(state, fold, call, &step);
@@ -286,15 +308,17 @@ fn note(state: &mut State, fold: Fold<'_>, call: &Call, step: &Step) -> Option<F
     take(&mut actor.looping, step, call, &fold.definition.loops)
 }
 
-/// How far the guard said that it has gone.
-fn said(verdict: &Verdict) -> Option<Level> {
-    let level = |kind: SafetyKind| match kind {
-        SafetyKind::SoftLoop => Some(Level::Soft),
-        SafetyKind::HardLoop => Some(Level::Hard),
-        SafetyKind::InfiniteLoop => Some(Level::Infinite),
-        _ => None,
-    };
-    verdict.safety.iter().find_map(|event| level(event.kind))
+/// How far the guard said that it has gone, and with what.
+fn said(verdict: &Verdict) -> Option<(Level, &str)> {
+    verdict.safety.iter().find_map(|event| {
+        let level = match event.kind {
+            SafetyKind::SoftLoop => Level::Soft,
+            SafetyKind::HardLoop => Level::Hard,
+            SafetyKind::InfiniteLoop => Level::Infinite,
+            _ => return None,
+        };
+        Some((level, event.details.get("rule")?.as_str()?))
+    })
 }
 
 /// Does what the recorded verdict says about a loop.

@@ -3,15 +3,16 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::answer::stop;
+use super::answer::{details, safety, stop};
 use super::memory::short_form;
 use super::step::shown;
 use super::{Answers, GUARD, Look};
+use crate::definition::Mode;
 use crate::digest::Digest128;
 use crate::guards::Objection;
 use crate::proposal::Proposal;
 use crate::state::{Breach, Demand, Wanted};
-use crate::verdict::{Class, ConstraintKind, Decision};
+use crate::verdict::{Class, ConstraintKind, Decision, SafetyKind, Violation};
 
 /// Answers a call that disregards an override: the repeat that is one too many
 /// ends the session, anything else is refused.
@@ -36,6 +37,11 @@ pub(super) fn decide(
     let message = format!("`{shown}` is not let run: {}", constraint.reason);
     let (decision, class, correction) = if ends {
         answers.stop.get_or_insert_with(|| stop(&shown));
+        let repeats = u32::from(known.repeats).saturating_add(1);
+        let details = details(&look.event.actor, word(constraint.kind), repeats, &shown);
+        let holds = loops.mode == Mode::Enforce && !look.facts.is_off();
+        let action = if holds { "stopped" } else { "observed" };
+        answers.safety.push(safety(look, SafetyKind::InfiniteLoop, details, action));
         let advice = "a person can open the session anew with `jackline reset`".to_string();
         (Decision::Stop, Class::Terminal, advice)
     } else {
@@ -66,6 +72,17 @@ fn instead(demand: &Demand) -> String {
         Demand::Force(Wanted::Tool(tool)) => format!("only a call of `{tool}` passes now"),
         Demand::Budget { tool, .. } => format!("go on without `{tool}`"),
     }
+}
+
+/// Whether an objection is about an override, and not about a loop itself.
+pub(super) fn is_about(violation: &Violation) -> bool {
+    let kinds = [
+        ConstraintKind::ForbidSignature,
+        ConstraintKind::ForceAction,
+        ConstraintKind::ToolBudget,
+        ConstraintKind::WidenRetrieval,
+    ];
+    kinds.into_iter().any(|kind| violation.subtype == word(kind))
 }
 
 fn word(kind: ConstraintKind) -> &'static str {
