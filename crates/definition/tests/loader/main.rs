@@ -8,6 +8,7 @@ mod generated;
 mod idle;
 mod modes;
 mod notify;
+mod progress;
 mod rules;
 mod size;
 

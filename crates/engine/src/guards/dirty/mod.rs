@@ -132,8 +132,10 @@ impl Dirty {
         self.skipped.is_some_and(|skipped| self.code.is_none_or(|code| skipped >= code))
     }
 
-    fn saw_tests(&mut self, epoch: u64, passing: Passing) {
-        let known = self.tested.filter(|known| known.epoch >= self.code.unwrap_or(0));
+    /// Remembers a run that saw an epoch; `code` is the one that the last change
+    /// of code made, that of the run's own call included.
+    fn saw_tests(&mut self, epoch: u64, passing: Passing, code: Option<u64>) {
+        let known = self.tested.filter(|known| known.epoch >= code.unwrap_or(0));
         let kept = match known {
             // Two runs may come back in either order; the later epoch stands.
             Some(known) if known.epoch > epoch => return,
@@ -243,7 +245,9 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
     });
     // Of several, the worst counts.
     if let Some(passing) = tests.max() {
-        state.dirty.saw_tests(epoch, passing);
+        let lands = call.mutates() && call.bits.code;
+        let code = if lands { Some(state.epoch + 1) } else { state.dirty.code };
+        state.dirty.saw_tests(epoch, passing, code);
         let failing = summary.map(|summary| summary.failed);
         state.progress.saw_tests(passing, failing, epoch);
     }
