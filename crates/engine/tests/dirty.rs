@@ -1,7 +1,7 @@
 //! A plain model of the dirty bits, which keeps every change and every run and
 //! looks at all of them again, beside the engine, which keeps two numbers.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 
@@ -215,7 +215,7 @@ impl Engine {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn the_bits_are_those_of_the_plain_model(ops in prop::collection::vec(op(), 1..60)) {

@@ -16,7 +16,7 @@ use super::{Answers, Fold, Guard, Look};
 use crate::checks::{self, Check, What};
 use crate::definition::Definition;
 use crate::event::{Action, EventKind, Status};
-use crate::observe::{BuildOutcome, ObservedResult, TestVerdict};
+use crate::observe::{BuildOutcome, ObservedResult, TestSummary, TestVerdict};
 use crate::proposal::Proposal;
 use crate::state::{Call, Changes, State};
 
@@ -74,6 +74,7 @@ pub(crate) struct Bits {
 
 /// The bits, for people and for the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "they are bits, and people know them by name")]
 pub struct DirtySummary {
     /// Whether code was changed.
     pub code_modified: bool,
@@ -232,7 +233,7 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
     let of = |what: What| call.bits.checks.iter().filter(move |check| check.what == what);
     let known = |check: &&Check| ran(**check, end, summary.is_some());
     let tests = of(What::Test).filter(known).map(|check| {
-        let said = match summary.map(|summary| summary.verdict()) {
+        let said = match summary.map(TestSummary::verdict) {
             Some(TestVerdict::Passing) if end != End::Broken => Passing::Yes,
             Some(TestVerdict::Failing) => Passing::No,
             _ => Passing::Unknown,
