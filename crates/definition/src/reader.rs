@@ -93,7 +93,11 @@ impl<'a> Reader<'a> {
             } else {
                 let message = format!("unknown key `{name}` in {}", keys.of);
                 let all = keys.names().chain(keys.later.iter().copied());
-                let hint = self.meant(name, all, || format!("known are {}", quoted(keys.names())));
+                let known = || match keys.known {
+                    [] => "it has nothing to set".to_owned(),
+                    _ => format!("known are {}", quoted(keys.names())),
+                };
+                let hint = self.meant(name, all, known);
                 self.complain_hint(key.at, message, hint);
             }
         }

@@ -27,8 +27,8 @@ const EXTENDS: &str = "
 
 `extends` names presets, packs and files. What is extended comes first, in the order in which it is named, and the file
 itself on top: mappings are put together key by key, lists one after the other, and everything else is replaced, as is
-`completion` as a whole. What a file leaves out stays as it was, so an omission never loosens. What is named twice on the way
-counts once.
+`completion` as a whole; only its `clean` stays beside another check, and goes where a file says `completion: null`. What a file
+leaves out stays as it was, so an omission never loosens. What is named twice on the way counts once.
 
 A file is named from the file that extends it and lies in the directory of the definition or below it: `./base.yaml`,
 `team/base.yaml`. Absolute paths are refused, and so is what leads out of that directory. A chain may be 8 files long, and a

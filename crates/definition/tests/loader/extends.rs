@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jackline_definition::{Files, Loaded, load_with};
 use jackline_engine::Definition;
 use jackline_engine::definition::{
-    Checker, Limit, Opaque, Per, PolicyRule, Redact, Speech, UnknownTools,
+    Checker, Limit, Opaque, Per, PolicyRule, Progress, Redact, RequiredFile, Speech, UnknownTools,
 };
 
 use crate::{check, check_shapes, complaints};
@@ -282,6 +282,8 @@ fn presets_build_on_each_other() {
     let autonomous = loaded("extends: autonomous", &[]).definition;
     assert_eq!(autonomous.policies[0].rule, PolicyRule::ReadBeforeWrite { deletes: false });
     assert!(matches!(autonomous.feedback[0].speech, Speech::Deadline { .. }));
+    assert_eq!(autonomous.completion, Some(Checker::Clean));
+    assert_eq!(autonomous.progress, Some(Progress::default()));
     let strict = loaded("extends: strict", &[]).definition;
     assert_eq!(strict.shell.opaque, Opaque::Ask);
     assert_eq!(strict.unknown_tools, UnknownTools::Deny);
@@ -294,6 +296,29 @@ fn presets_build_on_each_other() {
     let own =
         loaded("extends: strict\nunknown_tools: allow\nshell: { opaque: deny }", &[]).definition;
     assert_eq!((own.unknown_tools, own.shell.opaque), (UnknownTools::Allow, Opaque::Deny));
+}
+
+#[test]
+fn clean_stays_beside_the_checks_of_a_file() {
+    let completion =
+        |own: &str| loaded(&format!("extends: strict\n{own}"), &[]).definition.completion;
+    let file =
+        RequiredFile { path: "a".to_owned(), min_bytes: 0, json: false, newer_than_start: false };
+    let files = Checker::Files(vec![file]);
+    assert_eq!(
+        completion("completion: { files: [a] }"),
+        Some(Checker::All(vec![Checker::Clean, files.clone()]))
+    );
+    assert_eq!(
+        completion("completion: { all: [ files: [a], clean: {} ] }"),
+        Some(Checker::All(vec![files.clone(), Checker::Clean]))
+    );
+    // One of several is not what the preset demands.
+    assert_eq!(
+        completion("completion: { any: [ files: [a], clean: {} ] }"),
+        Some(Checker::All(vec![Checker::Clean, Checker::Any(vec![files, Checker::Clean])]))
+    );
+    assert_eq!(completion("completion: null"), None);
 }
 
 #[test]

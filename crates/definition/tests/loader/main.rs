@@ -9,6 +9,7 @@ mod idle;
 mod loops;
 mod modes;
 mod notify;
+mod progress;
 mod rules;
 mod size;
 

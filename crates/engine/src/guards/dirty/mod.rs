@@ -16,7 +16,7 @@ use super::{Answers, Fold, Guard, Look};
 use crate::checks::{self, Check, What};
 use crate::definition::Definition;
 use crate::event::{Action, EventKind, Status};
-use crate::observe::{BuildOutcome, ObservedResult, TestVerdict};
+use crate::observe::{BuildOutcome, ObservedResult, TestSummary, TestVerdict};
 use crate::proposal::Proposal;
 use crate::state::{Call, Changes, State};
 
@@ -74,6 +74,7 @@ pub(crate) struct Bits {
 
 /// The bits, for people and for the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "they are bits, and people know them by name")]
 pub struct DirtySummary {
     /// Whether code was changed.
     pub code_modified: bool,
@@ -132,8 +133,10 @@ impl Dirty {
         self.skipped.is_some_and(|skipped| self.code.is_none_or(|code| skipped >= code))
     }
 
-    fn saw_tests(&mut self, epoch: u64, passing: Passing) {
-        let known = self.tested.filter(|known| known.epoch >= self.code.unwrap_or(0));
+    /// Remembers a run that saw an epoch; `code` is the one that the last change
+    /// of code made, that of the run's own call included.
+    fn saw_tests(&mut self, epoch: u64, passing: Passing, code: Option<u64>) {
+        let known = self.tested.filter(|known| known.epoch >= code.unwrap_or(0));
         let kept = match known {
             // Two runs may come back in either order; the later epoch stands.
             Some(known) if known.epoch > epoch => return,
@@ -230,7 +233,7 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
     let of = |what: What| call.bits.checks.iter().filter(move |check| check.what == what);
     let known = |check: &&Check| ran(**check, end, summary.is_some());
     let tests = of(What::Test).filter(known).map(|check| {
-        let said = match summary.map(|summary| summary.verdict()) {
+        let said = match summary.map(TestSummary::verdict) {
             Some(TestVerdict::Passing) if end != End::Broken => Passing::Yes,
             Some(TestVerdict::Failing) => Passing::No,
             _ => Passing::Unknown,
@@ -243,7 +246,9 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
     });
     // Of several, the worst counts.
     if let Some(passing) = tests.max() {
-        state.dirty.saw_tests(epoch, passing);
+        let lands = call.mutates() && call.bits.code;
+        let code = if lands { Some(state.epoch + 1) } else { state.dirty.code };
+        state.dirty.saw_tests(epoch, passing, code);
         let failing = summary.map(|summary| summary.failed);
         state.progress.saw_tests(passing, failing, epoch);
     }
