@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::{
-    Checker, Dependency, Effect, LOOPS_WINDOW_MAX, Loops, Need, Policy, PolicyRule, Profile, Rule,
-    RuleScope, Rules, SequentialDependency, Strict, Tool,
+    Checker, Context, Dependency, Effect, LOOPS_WINDOW_MAX, Limit, Limits, Loops, Need, Per, Policy, PolicyRule, Profile, Rule, RuleScope, Rules, SequentialDependency, Strict, Tool,
 };
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
@@ -18,6 +17,9 @@ use serde_json::{Value, json};
 
 /// As many prerequisites as the loader accepts.
 const PREREQUISITES: usize = 256;
+
+/// As many tools with limits as the loader accepts.
+const TOOL_LIMITS: usize = 64;
 
 fn name(kind: char, number: usize) -> String {
     let number = number.to_string();
@@ -70,6 +72,14 @@ fn definition() -> Definition {
             strict: Strict { window: LOOPS_WINDOW_MAX, threshold: 3, override_retries: 1 },
             ..Loops::default()
         },
+        limits: Limits {
+            cost_usd: Some(Limit { max: 0, soft: true, per: Per::Session }),
+            tool_calls: (0..TOOL_LIMITS)
+                .map(|n| (name('p', n), Limit { max: 0, soft: true, per: Per::Turn }))
+                .collect(),
+            ..Limits::default()
+        },
+        context: Some(Context::default()),
         ..Definition::default()
     }
 }
@@ -153,6 +163,8 @@ impl Play {
 fn the_largest_state_fits() {
     let session = Session::new(Arc::new(definition()), Arc::new(place()));
     let mut play = Play { session, largest: 0 };
+    let model = "\u{10ffff}".repeat(400);
+    play.send(json!({"event":"session_started","client":"stdio","model":model}));
     for n in 0..PREREQUISITES {
         play.call(n, &name('p', n), true);
     }
@@ -163,7 +175,8 @@ fn the_largest_state_fits() {
         let huge = u64::MAX;
         play.send(json!({
             "event":"usage_reported","request":name('r', n),"input":huge,"output":huge,
-            "cache_read":huge,"cache_creation":huge,
+            "cache_read":huge,"cache_creation":huge,"model":format!("{n}{model}"),
+            "actor":name('a', n % 40),
         }));
     }
     play.send(json!({"event":"stop_proposed"}));

@@ -26,6 +26,7 @@ mod hook_payloads;
 mod hook_person;
 mod hook_settings;
 mod hook_support;
+mod hook_usage;
 mod init;
 mod layers;
 mod markers;

@@ -35,7 +35,10 @@ static BUILT_IN: LazyLock<Models> = LazyLock::new(|| {
                     models.windows.extend(window.map(|window| (name.text.clone(), window)));
                 }
             }
-            _ => models.dated = reader.text(node, "`dated`").unwrap_or_default().to_owned(),
+            _ => {
+                models.dated =
+                    reader.text(node, "`dated`").map(ToOwned::to_owned).unwrap_or_default();
+            }
         }
     }
     models

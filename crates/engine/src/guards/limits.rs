@@ -19,7 +19,7 @@ use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::Definition;
 use crate::event::EventKind;
 use crate::models::usd;
-use crate::state::State;
+use crate::state::{State, short};
 use crate::time::Timestamp;
 use crate::verdict::{Bypass, Class, Decision, Feedback, Observed, Severity, Stop, StopCode};
 
@@ -103,8 +103,8 @@ impl Per {
 pub(crate) struct Spent {
     pub(crate) session: Counter,
     pub(crate) turn: Counter,
-    /// Dimensions whose soft limit the agent was told about, per counter.
-    told: Vec<(String, u64)>,
+    /// Dimensions whose soft limit the agent was told about, in short, and when.
+    told: Vec<(u64, u64)>,
     /// Iterations that people have allowed beyond the limit.
     extended: u64,
 }
@@ -312,8 +312,9 @@ impl Guard for LimitGuard {
         let turn = state.turn.number;
         let told = record.verdict.feedback.iter().filter(|said| said.provider == PROVIDER);
         for observed in told.flat_map(|said| &said.observations) {
-            state.spent.told.retain(|(dimension, _)| *dimension != observed.category);
-            state.spent.told.push((observed.category.clone(), turn));
+            let category = short(&observed.category);
+            state.spent.told.retain(|(told, _)| *told != category);
+            state.spent.told.push((category, turn));
         }
         tool_calls::apply(state, fold);
         iterations::apply(state, fold);
@@ -334,9 +335,9 @@ impl Spent {
     }
 
     fn was_told(&self, category: &str, limit: Limit, turn: u64) -> bool {
-        self.told
-            .iter()
-            .any(|(told, at)| told == category && (limit.per == Per::Session || *at == turn))
+        self.told.iter().any(|(told, at)| {
+            *told == short(category) && (limit.per == Per::Session || *at == turn)
+        })
     }
 }
 

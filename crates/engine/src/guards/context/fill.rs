@@ -40,6 +40,7 @@ pub(crate) struct Fill {
 }
 
 /// What an event says about a context.
+#[derive(Clone, Copy)]
 pub(super) enum Seen<'a> {
     /// How much a request took up.
     Usage {

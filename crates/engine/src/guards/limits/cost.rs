@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::{PROVIDER, Per};
 use crate::definition::Definition;
 use crate::guards::{Answers, Fold, Look, listed};
-use crate::state::{Report, State, UsageTotals};
+use crate::state::{Report, State, UsageTotals, short};
 use crate::verdict::{Feedback, Observed, Severity};
 
 /// Under which name the agent was told of models without a price.
@@ -60,7 +60,7 @@ pub(super) fn warn_unpriced(look: Look<'_>, answers: &mut Answers) {
         Per::Turn => &usage.turn,
     };
     let names = usage.unpriced(totals);
-    let told = look.state.spent.told.iter().any(|(told, _)| told == UNPRICED);
+    let told = look.state.spent.told.iter().any(|(told, _)| *told == short(UNPRICED));
     if names.is_empty() || told {
         return;
     }
