@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::{
-    Checker, Context, Dependency, Effect, LOOPS_WINDOW_MAX, Limit, Limits, Loops, Need, Per, Policy, PolicyRule, Profile, Rule, RuleScope, Rules, SequentialDependency, Strict, Tool,
+    Checker, Context, Dependency, Effect, LOOPS_WINDOW_MAX, Limit, Limits, Loops, Need, Per,
+    Policy, PolicyRule, Profile, Rule, RuleScope, Rules, SequentialDependency, Strict, Tool,
 };
 use jackline_engine::wire::parse_line;
 use jackline_engine::{

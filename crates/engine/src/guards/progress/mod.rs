@@ -231,10 +231,8 @@ impl Guard for ProgressGuard {
             }
             _ => {}
         }
-        if matches!(
-            fold.said,
-            Some(Action::ClearBlocker | Action::ResetFailures | Action::Resume)
-        ) {
+        if matches!(fold.said, Some(Action::ClearBlocker | Action::ResetFailures | Action::Resume))
+        {
             state.progress.failures = 0;
         }
         let stuck = |violation: &&Violation| violation.guard == GUARD && violation.enforced;
