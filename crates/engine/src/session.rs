@@ -213,12 +213,6 @@ impl Session {
         state.note_reports(record);
     }
 
-    /// The state itself, to begin a test with.
-    #[cfg(test)]
-    pub(crate) fn state_mut(&mut self) -> &mut State {
-        &mut self.state
-    }
-
     fn look<'a>(
         &'a self,
         event: &'a Event,

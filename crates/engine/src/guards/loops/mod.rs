@@ -163,11 +163,11 @@ fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Optio
 /// The step that a call is, now that it has come back.
 fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
     let seen = facts.observed.result.as_ref();
+    let error = seen.and_then(|seen| seen.error);
     let (outcome, failed) = match &event.kind {
-        EventKind::ToolFinished { background: true, .. } => (Digest128::of(b"background"), false),
-        EventKind::ToolFinished { status, exit_code, .. } => (
-            step::outcome_signature(seen, *status, *exit_code),
-            *status != Status::Ok || exit_code.is_some_and(|code| code != 0),
+        EventKind::ToolFinished { status, exit_code, background, .. } => (
+            step::outcome_signature(seen, *status, *exit_code, *background),
+            error.is_some() || *status != Status::Ok || exit_code.is_some_and(|code| code != 0),
         ),
         // It was lost: nobody knows how it ended, so nobody can say it failed.
         _ => (Digest128::of(b"unresolved"), false),
@@ -177,7 +177,7 @@ fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
         outcome,
         tool: short(&call.tool),
         coarse: call.opened.coarse,
-        error: seen.and_then(|seen| seen.error),
+        error,
         failed,
         class: call.opened.class,
         at_ms: clock.elapsed_ms(),
