@@ -274,7 +274,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "661f0cd5d4cbefac32f2d7792a7e388ce07a5f3317ed6a2b9a9c59041e3fb60f"
+        "28642599b92b58838b07bc29eab86cd080e79cb5da383c53115cb64e51d14537"
     );
 }
 
