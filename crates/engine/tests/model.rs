@@ -12,11 +12,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jackline_engine::definition::{
-    Cap, Checker, Dependency, Need, Policy, PolicyRule, RequiredFile, SequentialDependency, Tool,
+    Cap, Checker, Dependency, Graded, Loops, Need, Policy, PolicyRule, RequiredFile,
+    SequentialDependency, Tool,
 };
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Completion, Decision, Definition, Facts, FileFact, FileKind, Now, Query, Record, Session,
+    Completion, Decision, Definition, Facts, FileFact, FileKind, Kind, Now, Query, Record, Session,
     Timestamp, Verdict,
 };
 use proptest::prelude::*;
@@ -107,6 +108,12 @@ fn definition() -> Definition {
     Definition {
         tools: TOOLS.iter().map(tool).collect(),
         policies: vec![Policy { section: None, rule: PolicyRule::SequentialDependency(rule) }],
+        // Repetition is not what this model is about.
+        loops: Loops {
+            transparent: Kind::ALL.iter().map(|(_, kind)| *kind).collect(),
+            graded: Graded { soft: u16::MAX - 2, hard: u16::MAX - 1, infinite: u16::MAX },
+            ..Loops::default()
+        },
         // a and (b or c)
         completion: Some(Checker::All(vec![
             Checker::Files(vec![file("a.txt")]),
