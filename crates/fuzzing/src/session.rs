@@ -73,6 +73,13 @@ fn tighten(mut definition: Definition) -> Definition {
         input_tokens: soft(1_000),
         output_tokens: limit(100_000),
         total_tokens: Some(Limit { max: 10_000, soft: false, per: Per::Turn }),
+        cost_usd: limit(1_000_000),
+        iterations: limit(20),
+        iterations_extension: 5,
+        tool_calls: Vec::from([(
+            "deploy".to_owned(),
+            Limit { max: 7, soft: false, per: Per::Turn },
+        )]),
     };
     let custom = |name: &str| PolicyRule::Custom { name: name.to_owned() };
     let custom = ["first", "second"].map(|name| Policy { section: None, rule: custom(name) });

@@ -7,6 +7,7 @@ use alloc::string::{String, ToString};
 
 use serde_json::Value;
 
+use super::limits::iterations;
 use super::{Answers, Guard, Look, Objection};
 use crate::event::{Action, EventKind};
 use crate::facts::Markers;
@@ -138,7 +139,7 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
             "the session is not paused".to_string(),
             "nothing to do; `pause` holds it, `reset` opens it after a stop",
         )),
-        Action::Acknowledge if cause == Some(Cause::Checkpoint) => None,
+        Action::Acknowledge if cause == Some(Cause::Checkpoint) || iterations::waits(look) => None,
         Action::Acknowledge => Some(waits_not(look, "no checkpoint waits to be acknowledged")),
         Action::ClearBlocker if matches!(cause, Some(Cause::Loop | Cause::NoProgress)) => None,
         Action::ClearBlocker => Some(waits_not(look, "nothing blocks this session")),

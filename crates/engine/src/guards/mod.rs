@@ -90,8 +90,9 @@ pub(crate) const GUARDS: [&dyn Guard; 21] = [
     &pause::Pause,
     // Before the limits, which count the usage it looks at.
     &context::ContextGuard,
-    &limits::LimitGuard,
+    // Before the limits, which may pause and count its iterations.
     &progress::ProgressGuard,
+    &limits::LimitGuard,
     &unknown::Unknown,
     &reports::ReportGuard,
     &protected::Protected,

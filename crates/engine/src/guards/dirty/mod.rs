@@ -212,13 +212,10 @@ impl Guard for DirtyGuard {
                     finished(state, &call, end, record.facts.observed.result.as_ref());
                 }
             }
-            // A control that was refused changes nothing.
-            EventKind::Control { action: Action::SkipDirtyBits, .. }
-                if record.verdict.lets_run() =>
-            {
-                state.dirty.skipped = Some(state.epoch);
-            }
             _ => {}
+        }
+        if fold.said == Some(Action::SkipDirtyBits) {
+            state.dirty.skipped = Some(state.epoch);
         }
     }
 }
@@ -239,6 +236,8 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
             _ => Passing::Unknown,
         };
         match proof(*check, end) {
+            // A script may hide that its tests fail; what they say they can't.
+            Some(true) if said == Passing::No => Passing::No,
             Some(true) => Passing::Yes,
             Some(false) => Passing::No,
             None => said,
@@ -253,7 +252,9 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
         state.progress.saw_tests(passing, failing, epoch);
     }
     let built = of(What::Build).filter_map(|check| proof(*check, end)).min();
-    let said = result.and_then(|result| result.build).map(|built| built == BuildOutcome::Ok);
+    // A log that is only shown says nothing of this build.
+    let said = result.filter(|_| !call.bits.checks.is_empty()).and_then(|result| result.build);
+    let said = said.map(|built| built == BuildOutcome::Ok);
     if let Some(ok) = built.or(said) {
         state.progress.saw_build(ok);
     }
@@ -263,7 +264,7 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
     if end != End::Succeeded
         && let Some(result) = result.filter(|result| result.bytes > 0)
     {
-        state.progress.saw_error(result.digest);
+        state.progress.saw_error(result.says());
     }
 }
 

@@ -48,6 +48,12 @@ fn reached(definition: &Definition, state: &State, ended: u64) -> Option<Measure
     measured(definition, state, ended).filter(Measured::is_reached)
 }
 
+/// Whether the cap is reached, and a person has to acknowledge it.
+pub(crate) fn waits(look: Look<'_>) -> bool {
+    let reached = reached(look.definition, look.state, ended(look.state));
+    reached.is_some_and(|reached| !reached.limit.soft)
+}
+
 pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
     let ends = progress::ends(look.definition, look.state, look.event);
     // Where it is paused already, that answers.

@@ -35,6 +35,7 @@ use crate::definition::{Definition, Resolved};
 use crate::digest::Digest128;
 use crate::event::{Action, Event, EventKind, PromptSource, Status};
 use crate::facts::Facts;
+use crate::id::ActorId;
 use crate::proposal::Proposal;
 use crate::state::{Call, Cause, Clock, Paused, State, short};
 use crate::tool::Kind;
@@ -100,6 +101,10 @@ impl Guard for LoopGuard {
                 state.overrides.expire(constraint.as_deref().unwrap_or_default());
             }
             _ => {}
+        }
+        // Who clears a blocker has seen the loop, and lets the agent try again.
+        if fold.said == Some(Action::ClearBlocker) {
+            state.actors.of_person(&ActorId::main()).for_each(|actor| actor.looping.human());
         }
     }
 }

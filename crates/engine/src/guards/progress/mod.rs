@@ -207,7 +207,7 @@ impl Guard for ProgressGuard {
         let record = fold.record;
         let event = record.event;
         // While the session is paused nothing is done, so nothing is counted.
-        let held = record.verdict.violations.iter().any(|violation| violation.guard == "pause");
+        let held = state.paused.is_some();
         if ends(fold.definition, state, event) && !held {
             let default = Progress::default();
             let set = fold.definition.progress.as_ref().unwrap_or(&default);
