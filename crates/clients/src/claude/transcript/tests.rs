@@ -1,5 +1,7 @@
 //! Small transcripts, in the shapes that the client writes.
 
+use std::io::BufReader;
+
 use serde_json::{Value, json};
 
 use super::*;
