@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const PREREQUISITES: usize = 256;
 
 /// As many tools with limits as the loader accepts.
-const TOOL_LIMITS: usize = 64;
+const TOOL_LIMITS: usize = 32;
 
 fn name(kind: char, number: usize) -> String {
     let number = number.to_string();

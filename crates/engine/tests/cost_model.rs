@@ -122,7 +122,7 @@ impl Plain {
                 match report.request {
                     None => self.nameless.push((self.turn, used)),
                     Some(request) => {
-                        self.named.entry(request).or_insert((self.turn, used)).1 = used
+                        self.named.entry(request).or_insert((self.turn, used)).1 = used;
                     }
                 }
             }

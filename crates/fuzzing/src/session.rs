@@ -7,7 +7,9 @@ use std::sync::{Arc, LazyLock};
 
 use arbitrary::Unstructured;
 use jackline_definition::load;
-use jackline_engine::definition::{Checker, Limit, Limits, Per, Policy, PolicyRule, Rule, Rules};
+use jackline_engine::definition::{
+    Checker, Context, Limit, Limits, Per, Policy, PolicyRule, Rule, Rules,
+};
 use jackline_engine::json::parse_strict;
 use jackline_engine::wire::parse_recorded;
 use jackline_engine::{
@@ -73,14 +75,12 @@ fn tighten(mut definition: Definition) -> Definition {
         input_tokens: soft(1_000),
         output_tokens: limit(100_000),
         total_tokens: Some(Limit { max: 10_000, soft: false, per: Per::Turn }),
-        cost_usd: limit(1_000_000),
-        iterations: limit(20),
-        iterations_extension: 5,
-        tool_calls: Vec::from([(
-            "deploy".to_owned(),
-            Limit { max: 7, soft: false, per: Per::Turn },
-        )]),
+        cost_usd: soft(1_000_000),
+        iterations: limit(3),
+        iterations_extension: 2,
+        tool_calls: vec![("Bash".to_owned(), Limit { max: 9, soft: false, per: Per::Turn })],
     };
+    definition.context = Some(Context { window: Some(100_000), ..Context::default() });
     let custom = |name: &str| PolicyRule::Custom { name: name.to_owned() };
     let custom = ["first", "second"].map(|name| Policy { section: None, rule: custom(name) });
     definition.policies.extend(custom);

@@ -13,7 +13,7 @@ use crate::source::Sources;
 use crate::yaml::{self, Node, NodeValue};
 
 /// How many tools may have a limit of their own: each has counters in the state.
-const TOOL_LIMITS_MAX: usize = 64;
+const TOOL_LIMITS_MAX: usize = 32;
 
 /// How many models may have a price.
 const PRICES_MAX: usize = 256;

@@ -24,7 +24,7 @@ use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::Definition;
 use crate::event::{Event, EventKind};
 use crate::proposal::{Proposal, Run};
-use crate::state::{Report, State};
+use crate::state::{Report, State, beginning};
 use crate::verdict::{
     Class, ContextGate, ContextLevel, Decision, Feedback, Observed, SafetyEvent, SafetyKind,
     Severity, Stop, StopCode,
@@ -45,7 +45,7 @@ const COMPACT: &str = "compact";
 const COMPACTING_CLIENTS: [&str; 2] = ["run", "stdio"];
 
 /// How much of a model's name is kept.
-const MODEL_CHARS_MAX: usize = 100;
+const MODEL_BYTES_MAX: usize = 64;
 
 /// From which fill on something is done, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,7 +158,7 @@ impl Host {
                     self.compacts = COMPACTING_CLIENTS.contains(&client.as_str());
                 }
                 if let Some(model) = model {
-                    self.model = Some(model.chars().take(MODEL_CHARS_MAX).collect());
+                    self.model = Some(beginning(model, MODEL_BYTES_MAX).to_string());
                 }
                 self.compacted = false;
             }

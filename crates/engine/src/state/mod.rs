@@ -276,6 +276,12 @@ pub(crate) fn clipped(mut text: String, bytes_max: usize) -> String {
     text
 }
 
+/// As much of the beginning of a text as fits: names that others give are kept
+/// short, because the state is bounded.
+pub(crate) fn beginning(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text)
+}
+
 /// A short name for an id, for tables of fixed size.
 pub(crate) fn short(id: &str) -> u64 {
     // FNV-1a: no secrets are compared here, and collisions only blur a hint.

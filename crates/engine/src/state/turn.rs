@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::verdict::Bypass;
 
 /// How much is kept of what was missing.
-const MISSING_CHARS_MAX: usize = 300;
+const MISSING_CHARS_MAX: usize = 200;
 
 /// The turn at hand.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

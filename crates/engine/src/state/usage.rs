@@ -18,7 +18,7 @@ const COUNTED_MAX: usize = 2048;
 
 /// How many models without a price are remembered by name, and how much of it.
 const UNPRICED_MAX: usize = 8;
-const MODEL_CHARS_MAX: usize = 64;
+const MODEL_BYTES_MAX: usize = 48;
 
 /// Token counts of a session and of its turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -152,7 +152,7 @@ impl Usage {
 
     /// Remembers a model without a price.
     pub(crate) fn remember_unpriced(&mut self, model: &str) {
-        let name: String = model.chars().take(MODEL_CHARS_MAX).collect();
+        let name = String::from(super::beginning(model, MODEL_BYTES_MAX));
         if self.unpriced.len() < UNPRICED_MAX && !self.unpriced.contains(&name) {
             self.unpriced.push(name);
         }
