@@ -2,7 +2,7 @@
 
 use jackline_engine::json::parse_strict;
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
-use jackline_engine::{Definition, Event, SessionId, elide, observe};
+use jackline_engine::{Definition, Event, SessionId, TestVerdict, elide, observe, summaries};
 
 use crate::in_time;
 
@@ -11,6 +11,7 @@ const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// A line is an event that a journal gives back, or a mistake in short words.
 pub fn wire(bytes: &[u8]) {
+    check_summaries(bytes);
     let session = SessionId::parse("s").ok();
     match in_time(|| parse_line(bytes, session.as_ref())) {
         Ok(mut event) => {
@@ -23,6 +24,16 @@ pub fn wire(bytes: &[u8]) {
     }
     // Without a session to stand in, a line may be wrong, and nothing else.
     let _ = parse_line(bytes, None);
+}
+
+/// Whatever a tool returns may be read for test runs: one with failures never passes.
+fn check_summaries(bytes: &[u8]) {
+    let read = in_time(|| summaries(&String::from_utf8_lossy(bytes)));
+    if let Some(tests) = read.tests
+        && tests.failed > 0
+    {
+        assert_eq!(tests.verdict(), TestVerdict::Failing);
+    }
 }
 
 /// The journal keeps an event as one line and reads the same event back.

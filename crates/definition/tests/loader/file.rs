@@ -2,10 +2,16 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
+<<<<<<< HEAD
     Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated, Journal,
     Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule,
     Price, Progress, Redact, RequiredFile, Rule, RuleScope, Rules, SequentialDependency, Shell,
     Speech, Tool, Trigger, UnknownTools,
+=======
+    Cap, Checker, Dependency, Effect, FeedbackProvider, FileCreated, Journal, Limit, Limits, Loops,
+    Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule, Redact, RequiredFile, Rule,
+    RuleScope, Rules, SequentialDependency, Shell, Speech, Tool, Trigger, UnknownTools,
+>>>>>>> wip/summary
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 use proptest::prelude::*;

@@ -27,8 +27,6 @@ mod text;
 mod vitest;
 mod xml;
 
-use alloc::string::String;
-
 use serde::{Deserialize, Serialize};
 
 use self::text::Line;
@@ -223,6 +221,13 @@ impl Families {
         self.build.line(line);
     }
 
+    /// Lines are left out here, or before all that is heard.
+    fn cut(&mut self) {
+        self.mocha.cut();
+        self.go.cut();
+        self.junit.cut();
+    }
+
     fn finish(self, cut: bool) -> Summaries {
         let build = self.build.finish();
         let heard = [
@@ -257,21 +262,21 @@ impl Families {
 pub fn summaries(text: &str) -> Summaries {
     let mut families = Families::default();
     let parts = text::Parts::of(text);
-    let mut scratch = String::new();
-    for line in text::lines(parts.head) {
-        text::with(line, &mut scratch, |line| families.xml.line(line));
-    }
+    text::each_line(parts.head, |line| families.xml.line(line));
     if parts.clipped {
         families.xml.gap();
+        families.cut();
     }
     let mut cut = false;
-    for line in text::lines(&parts.tail) {
-        text::with(line, &mut scratch, |line| {
-            // Only a mark behind the last words hides the end.
-            cut = text::is_cut_mark(line.trimmed) || cut && line.trimmed.is_empty();
-            families.line(line);
-        });
-    }
+    text::each_line(&parts.tail, |line| {
+        let mark = text::is_cut_mark(line.trimmed);
+        if mark {
+            families.cut();
+        }
+        // Only a mark behind the last words hides the end.
+        cut = mark || cut && line.trimmed.is_empty();
+        families.line(line);
+    });
     families.mocha.end(!parts.tail.ends_with(['\n', '\r']));
     families.finish(cut)
 }

@@ -42,8 +42,9 @@ impl Build {
             _ => false,
         };
         self.ok |= text.starts_with("✓ built in ");
-        if text.starts_with("# ") {
-            self.package = !text.ends_with(':');
+        if let Some(heading) = text.strip_prefix("# ") {
+            // `# example.com/a`, or `# example.com/a [example.com/a.test]`.
+            self.package = !heading.contains(' ') || heading.ends_with(".test]");
         } else if package {
             self.failed |= is_go_complaint(text);
         } else if !self.failed && text.contains("error") {

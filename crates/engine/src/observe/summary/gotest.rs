@@ -36,6 +36,11 @@ struct Run {
     failing: bool,
     /// Whether a package did not get to run all of its tests.
     broken_off: bool,
+    /// Whether events are told that do not begin with a test's or a package's
+    /// start. At their end nothing says how all the packages went.
+    headless: bool,
+    events: bool,
+    events_cut: bool,
 }
 
 impl Family for GoTest {
@@ -68,6 +73,11 @@ impl Family for GoTest {
 }
 
 impl GoTest {
+    /// Says that lines are left out here, or before all that is heard.
+    pub(super) fn cut(&mut self) {
+        self.run.events_cut = true;
+    }
+
     /// `DONE 10 tests, 1 skipped, 4 failures, 1 error in 0.426s`, of gotestsum.
     fn done(&mut self, text: &str) {
         let Some((counts, time)) =
@@ -170,7 +180,8 @@ impl Run {
         }
         let Ok(event) = serde_json::from_str::<JsonEvent<'_>>(text) else { return };
         let is_test = event.test.is_some();
-        (self.heard, self.verbose) = (true, true);
+        self.headless |= !self.heard && !self.open && !matches!(&*event.action, "run" | "start");
+        (self.heard, self.verbose, self.events) = (true, true, true);
         match (event.action.as_ref(), is_test) {
             ("run", _) | ("start", false) => self.open = true,
             ("pass", true) => self.passed += 1,
@@ -193,7 +204,11 @@ impl Run {
             passed: (self.verbose || self.packages == 0).then_some(self.passed),
             failed: self.failed.max(u64::from(self.failing)),
             skipped: self.skipped,
-            complete: self.packages > 0 && !self.open && !self.broken_off,
+            complete: self.packages > 0
+                && !self.open
+                && !self.broken_off
+                && !self.headless
+                && (!self.events || !self.events_cut),
         })
     }
 }

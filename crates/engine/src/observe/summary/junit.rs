@@ -7,20 +7,26 @@ use super::{Family, Runner, TestSummary, add};
 /// `Tests run: 3, Failures: 1, Errors: 0, Skipped: 0`: with a time it is told of
 /// one class, without one of a module.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that was heard")]
 pub(super) struct Junit {
     classes: Option<TestSummary>,
     modules: Option<TestSummary>,
     /// By itself `JUnit` sums up once, at the end.
     alone: Option<TestSummary>,
-    /// The tool around it says how it ended.
+    /// The tool around it says how it ended, or that the tests did not compile.
     ended: bool,
+    not_built: bool,
+    /// Ant's first line was heard; lines are left out.
+    begun: bool,
+    cut: bool,
     /// A report in columns: `[ 3 tests successful ]`.
     console: Option<TestSummary>,
 }
 
 impl Family for Junit {
     fn line(&mut self, line: &Line<'_>) {
-        let Some(first @ (b'[' | b'T' | b'O' | b'B')) = line.trimmed.as_bytes().first() else {
+        let Some(first @ (b'[' | b'T' | b'O' | b'B' | b'F')) = line.trimmed.as_bytes().first()
+        else {
             return;
         };
         if *first == b'['
@@ -32,7 +38,9 @@ impl Family for Junit {
             Some((tag, text)) if *first == b'[' => (tag, text.trim_start()),
             _ => ("", line.trimmed),
         };
-        if let Some(counts) = text.strip_prefix("Tests run: ") {
+        if text.starts_with("Buildfile: ") {
+            self.begun = true;
+        } else if let Some(counts) = text.strip_prefix("Tests run: ") {
             self.counts(tag, counts);
         } else if text.starts_with("OK (") {
             let tests = text.strip_prefix("OK (").and_then(count);
@@ -44,14 +52,21 @@ impl Family for Junit {
             .any(|end| text.starts_with(end))
         {
             self.ended = true;
+            self.not_built |= text.contains(":testCompile ");
         }
     }
 
     fn finish(self) -> Option<TestSummary> {
-        let around = |run: TestSummary| TestSummary { complete: self.ended, ..run };
-        // Every module tells its classes first, and the sum then.
-        let run = self.modules.or(self.classes).map(around);
-        run.into_iter().chain(self.alone).chain(self.console).reduce(TestSummary::and)
+        let ended = |run: TestSummary, ended| TestSummary { complete: ended, ..run };
+        // Every module tells its classes first, and the sum then. Ant tells the
+        // classes alone, so that none may be missing.
+        let all_classes = self.ended && self.begun && !self.cut;
+        let classes = self.classes.map(|run| ended(run, all_classes));
+        let run = self.modules.map(|run| ended(run, self.ended)).or(classes);
+        let not_built = TestSummary { complete: false, ..summary(Some(0), 1, 0) };
+        let not_built = self.not_built.then_some(not_built);
+        let others = [self.alone, self.console, not_built].into_iter().flatten();
+        run.into_iter().chain(others).reduce(TestSummary::and)
     }
 }
 
@@ -60,6 +75,11 @@ fn summary(passed: Option<u64>, failed: u64, skipped: u64) -> TestSummary {
 }
 
 impl Junit {
+    /// Says that lines are left out here, or before all that is heard.
+    pub(super) fn cut(&mut self) {
+        self.cut = true;
+    }
+
     fn counts(&mut self, tag: &str, counts: &str) {
         let of_class = counts.contains("Time elapsed");
         let (mut run, mut failed, mut skipped, mut errors) = (None, 0, 0, false);
@@ -121,6 +141,7 @@ pub(super) struct Gradle {
     heard: Option<TestSummary>,
     ran: bool,
     failed: u64,
+    not_built: bool,
     succeeded: bool,
 }
 
@@ -136,6 +157,12 @@ impl Family for Gradle {
                 self.ran |= ran;
                 self.failed += u64::from(ran && task.ends_with(" FAILED"));
             }
+            Some(b'E') => {
+                let task = line.text.strip_prefix("Execution failed for task ':");
+                let name = task.and_then(|task| task.strip_suffix("'."));
+                let name = name.map(|name| name.rsplit(':').next().unwrap_or(name));
+                self.not_built |= name.is_some_and(|name| name.starts_with("compileTest"));
+            }
             Some(b'B') => self.succeeded |= line.text.starts_with("BUILD SUCCESSFUL in "),
             Some(b'0'..=b'9') => {
                 if let Some(summary) = completed(line.text) {
@@ -150,12 +177,12 @@ impl Family for Gradle {
         // What passed is not told.
         let untold = TestSummary {
             runner: Runner::Gradle,
-            passed: None,
-            failed: self.failed,
+            passed: self.not_built.then_some(0),
+            failed: self.failed.max(u64::from(self.not_built)),
             skipped: 0,
             complete: self.succeeded,
         };
-        self.heard.or_else(|| self.ran.then_some(untold))
+        self.heard.or_else(|| (self.ran || self.not_built).then_some(untold))
     }
 }
 
@@ -167,7 +194,7 @@ fn completed(text: &str) -> Option<TestSummary> {
         "skipped" => skipped = n,
         _ => {}
     })?;
-    let passed = run?.checked_sub(failed + skipped);
+    let passed = run.filter(|_| failed > 0)?.checked_sub(failed + skipped);
     Some(TestSummary { runner: Runner::Gradle, passed, failed, skipped, complete: true })
 }
 

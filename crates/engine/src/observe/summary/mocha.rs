@@ -74,6 +74,13 @@ impl Mocha {
         }
     }
 
+    /// Says that lines are left out here: the next of the sums may be among them.
+    pub(super) fn cut(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.complete = false;
+        }
+    }
+
     /// Says whether the text breaks off without a line's end: then it was
     /// trimmed, and the blank line that mocha ends with was there.
     pub(super) fn end(&mut self, trimmed: bool) {
@@ -85,7 +92,7 @@ impl Mocha {
             let missing = run.failed == 0 && (self.listed || !self.ended);
             run.complete &= !missing;
             add(&mut self.heard, run);
+            (self.listed, self.ended) = (false, false);
         }
-        (self.listed, self.ended) = (false, false);
     }
 }

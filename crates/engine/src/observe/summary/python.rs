@@ -8,31 +8,66 @@ use super::{Family, Runner, TestSummary, add};
 #[derive(Default)]
 pub(super) struct Pytest {
     heard: Option<TestSummary>,
+    /// A run has begun whose last line is awaited.
+    open: bool,
+    /// It lists what failed, so far so many.
+    listing: bool,
+    listed: u64,
     broken_off: bool,
 }
 
 impl Family for Pytest {
     fn line(&mut self, line: &Line<'_>) {
-        if !line.at_margin() {
-            return;
-        }
-        if line.text.starts_with("!!!") && line.text.ends_with("!!!") {
+        match line.text.as_bytes().first() {
+            Some(b'=') if line.text.starts_with("===") => {
+                let banner = line.text.trim_matches('=').trim();
+                let begun = matches!(
+                    banner,
+                    "test session starts" | "FAILURES" | "ERRORS" | "warnings summary"
+                );
+                self.listing = banner == "short test summary info";
+                self.open |= begun || self.listing;
+            }
+            Some(b'F' | b'E') if self.listing => {
+                let failed = line.text.starts_with("FAILED ") || line.text.starts_with("ERROR ");
+                self.listed += u64::from(failed);
+            }
             // Stopped at the first failure, by an error in collection, by a key.
-            self.broken_off = true;
-        } else if line.text.starts_with("INTERNALERROR>") {
-            self.broken_off = true;
-        } else if let Some(mut summary) = last_line(line.text) {
-            summary.complete = !core::mem::take(&mut self.broken_off);
+            Some(b'!') if line.text.starts_with("!!!") && line.text.ends_with("!!!") => {
+                self.broken_off = true;
+            }
+            Some(b'I') if line.text.starts_with("INTERNALERROR>") => self.broken_off = true,
+            _ => {}
+        }
+        if line.at_margin()
+            && let Some(mut summary) = last_line(line.text)
+        {
+            summary.complete = !self.broken_off;
+            let heard = self.heard.take();
+            *self = Self { heard, ..Self::default() };
             add(&mut self.heard, summary);
         }
     }
 
-    fn finish(self) -> Option<TestSummary> {
+    fn finish(mut self) -> Option<TestSummary> {
+        if self.open {
+            let summary = TestSummary {
+                runner: Runner::Pytest,
+                passed: None,
+                failed: self.listed,
+                skipped: 0,
+                complete: false,
+            };
+            add(&mut self.heard, summary);
+        }
         self.heard
     }
 }
 
 fn last_line(text: &str) -> Option<TestSummary> {
+    if !text.ends_with(['=', 's', ')']) {
+        return None;
+    }
     let text = text.trim_matches('=').trim();
     let (counts, time) = text.rsplit_once(" in ")?;
     // After a minute the time is told twice: `75.02s (0:01:15)`.

@@ -4,13 +4,10 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 
 /// How much of the end of a text is read. Runners sum up at the end.
-const TAIL_BYTES: usize = 128 * 1024;
+const TAIL_BYTES: usize = 64 * 1024;
 
 /// How much of its beginning is read: a report in XML gives its totals there.
 const HEAD_BYTES: usize = 4 * 1024;
-
-/// How much of one line is read. No summary is longer.
-const LINE_BYTES: usize = 4 * 1024;
 
 /// A line as runners wrote it, but for colours.
 pub(super) struct Line<'a> {
@@ -76,23 +73,32 @@ fn unquoted(json: &str) -> String {
     text
 }
 
-/// The lines of a text. What a progress bar wrote over counts as a line, too.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
-}
-
-/// Calls `hear` with a line as it looks without colours.
-pub(super) fn with(line: &str, scratch: &mut String, mut hear: impl FnMut(&Line<'_>)) {
-    let line = line.get(..line.floor_char_boundary(LINE_BYTES)).unwrap_or(line);
-    let text = if line.contains('\u{1b}') {
+/// Calls `hear` with every line of a text, as it looks without colours. What a
+/// progress bar wrote over is a line, too.
+pub(super) fn each_line(text: &str, mut hear: impl FnMut(&Line<'_>)) {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    // Most texts have neither, and are asked once.
+    let returns = text.contains('\r');
+    let colours = text.contains('\u{1b}');
+    let mut scratch = String::new();
+    let mut hear_one = |line: &str| {
         scratch.clear();
-        strip(line, scratch);
-        scratch.as_str()
-    } else {
-        line
+        let text = if colours && line.contains('\u{1b}') {
+            strip(line, &mut scratch);
+            scratch.as_str()
+        } else {
+            line
+        };
+        let text = text.trim_ascii_end();
+        hear(&Line { text, trimmed: text.trim_ascii_start() });
     };
-    let text = text.trim_end();
-    hear(&Line { text, trimmed: text.trim_start() });
+    for line in text.split('\n') {
+        if returns {
+            line.strip_suffix('\r').unwrap_or(line).split('\r').for_each(&mut hear_one);
+        } else {
+            hear_one(line);
+        }
+    }
 }
 
 /// Leaves out what a terminal takes for commands: colours, cursor, titles, links.
@@ -123,8 +129,12 @@ fn strip(line: &str, into: &mut String) {
 /// Whether a line says that the rest was left out: `… [120 lines truncated]`.
 pub(super) fn is_cut_mark(line: &str) -> bool {
     const WORDS: [&str; 4] = ["truncated", "clipped", "omitted", "cut off"];
-    let Some(first) = line.chars().next() else { return false };
-    let marked = matches!(first, '…' | '[' | '<' | '(') || line.starts_with("...");
+    let marked = match line.as_bytes().first() {
+        Some(b'[' | b'<' | b'(') => true,
+        Some(b'.') => line.starts_with("..."),
+        Some(0xe2) => line.starts_with('…'),
+        _ => false,
+    };
     marked
         && line.len() < 200
         && (line == "…" || line == "..." || WORDS.iter().any(|word| line.contains(word)))
