@@ -23,7 +23,7 @@ pub(super) struct Gunzip<R> {
     state: Box<InflateState>,
     at: At,
     crc: u32,
-    bytes: u32,
+    bytes: u64,
 }
 
 enum At {
@@ -75,7 +75,8 @@ impl<R: BufRead> Gunzip<R> {
     fn trailer(&mut self) -> io::Result<()> {
         let crc = u32::from_le_bytes(self.take()?);
         let bytes = u32::from_le_bytes(self.take()?);
-        if (crc, bytes) == (self.crc, self.bytes) {
+        // It counts up to 4 GB, and then from the beginning.
+        if crc == self.crc && u64::from(bytes) == self.bytes & u64::from(u32::MAX) {
             return Ok(());
         }
         Err(broken("its sum is wrong: it was damaged"))
@@ -96,7 +97,7 @@ impl<R: BufRead> Gunzip<R> {
             self.source.consume(done.bytes_consumed);
             let written = out.get(..done.bytes_written).unwrap_or_default();
             self.crc = crc32(self.crc, written);
-            self.bytes = self.bytes.wrapping_add(done.bytes_written as u32);
+            self.bytes += done.bytes_written as u64;
             match done.status {
                 _ if done.bytes_written > 0 => return Ok(done.bytes_written),
                 Ok(MZStatus::StreamEnd) => return Ok(0),
@@ -150,15 +151,15 @@ const TABLES: [[u32; 256]; 8] = tables();
 #[expect(clippy::indexing_slicing, reason = "runs when it is compiled, and would fail there")]
 const fn tables() -> [[u32; 256]; 8] {
     let mut tables = [[0; 256]; 8];
-    let mut byte = 0;
+    let mut byte = 0_u32;
     while byte < 256 {
-        let mut sum = byte as u32;
+        let mut sum = byte;
         let mut bit = 0;
         while bit < 8 {
             sum = if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 };
             bit += 1;
         }
-        tables[0][byte] = sum;
+        tables[0][byte as usize] = sum;
         byte += 1;
     }
     let mut zeros = 1;

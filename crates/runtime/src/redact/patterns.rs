@@ -65,8 +65,49 @@ const NAME_BYTES_MAX: usize = 64;
 /// How many lines of a private key are looked at.
 const KEY_LINES_MAX: usize = 200;
 
+/// Whether a word surely begins no secret. Nearly all are such words, and to
+/// look closely at each would cost more than everything else.
+fn is_plain(before: &[u8], rest: &[u8]) -> bool {
+    // What prefixes, web tokens and `Bearer` begin with.
+    let telling = matches!(
+        rest,
+        [b'g', b'h' | b'i' | b'l', ..]
+            | [b's' | b'r', b'k', ..]
+            | [b'x', b'o', ..]
+            | [b'A', b'K' | b'S' | b'I', ..]
+            | [b'n', b'p', ..]
+            | [b'h', b'f', ..]
+            | [b'S', b'G', ..]
+            | [b'e' | b'p', b'y', ..]
+            | [b'B', b'e', ..]
+    );
+    if telling || before.ends_with(b"-") {
+        return false;
+    }
+    // A line of a key is longer.
+    let length = rest.iter().take(40).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let mut behind = rest.iter().skip(length);
+    match behind.next() {
+        // `name = value`, with up to four spaces.
+        Some(b' ') if length < 40 => {
+            !matches!(behind.take(4).find(|byte| **byte != b' '), Some(b'=' | b':'))
+        }
+        // The name goes on, or is quoted, or a value follows; a key may go on.
+        Some(b'_' | b'-' | b'"' | b'\'' | b'=' | b':' | b'+' | b'/') => false,
+        _ => (1..40).contains(&length),
+    }
+}
+
 /// The secret that a word begins.
 pub(super) fn find_secret(text: &str, at: usize) -> Option<Secret> {
+    let bytes = text.as_bytes();
+    if is_plain(bytes.get(..at)?, bytes.get(at..)?) {
+        return None;
+    }
+    look_closely(text, at)
+}
+
+fn look_closely(text: &str, at: usize) -> Option<Secret> {
     let rest = text.get(at..)?;
     let whole = |(length, name)| Secret { from: at, to: at + length, name };
     let part = |name| move |(from, to)| Secret { from: at + from, to: at + to, name };
@@ -101,13 +142,6 @@ fn is_base64(byte: u8) -> bool {
 }
 
 fn prefixed(text: &str) -> Option<(usize, &'static str)> {
-    // Nearly every word begins otherwise.
-    if !matches!(
-        text.as_bytes().first()?,
-        b'A' | b'S' | b'g' | b'h' | b'n' | b'p' | b'r' | b's' | b'x'
-    ) {
-        return None;
-    }
     PREFIXES.iter().find_map(|(prefix, least, name)| {
         let rest = text.strip_prefix(prefix)?;
         let begin = run(rest, *least, is_token_byte);
@@ -240,6 +274,57 @@ fn is_secret_value(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Texts of which many hold something like a secret.
+    fn texts() -> impl Strategy<Value = String> {
+        let pieces = PREFIXES.map(|(prefix, _, _)| prefix.to_owned()).into_iter();
+        let names = NAMES.map(ToOwned::to_owned);
+        let words = [
+            "a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6",
+            "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMe",
+            "Bearer ",
+            "https",
+            "://",
+            "bob",
+            ":",
+            "@",
+            "=",
+            " ",
+            "    ",
+            "--",
+            "-",
+            "_",
+            "\"",
+            "'",
+            "/",
+            "+",
+            ".",
+            "\n",
+            "é",
+            "the",
+            "x",
+            "9",
+            "-----BEGIN RSA PRIVATE KEY-----\n",
+        ];
+        let pieces = pieces.chain(names).chain(words.map(ToOwned::to_owned));
+        let piece = prop::sample::select(pieces.collect::<Vec<_>>());
+        prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn a_plain_word_begins_no_secret(text in texts()) {
+            for (at, _) in text.char_indices() {
+                let (before, rest) = text.as_bytes().split_at(at);
+                if is_plain(before, rest) {
+                    prop_assert!(look_closely(&text, at).is_none(), "{text:?} at {at}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn no_word_is_passed_over_that_begins_a_secret() {

@@ -219,18 +219,18 @@ pub(crate) fn lies_within(path: &str, directory: &str) -> bool {
 
 /// Whether a path is protected by its name, wherever it lies.
 pub(crate) fn is_anywhere(path: &str) -> bool {
-    ANYWHERE.iter().any(|pattern| lies_in(path, pattern))
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    ANYWHERE.iter().any(|pattern| lies_in(&segments, pattern))
 }
 
 /// Whether the last segments of a path are those of a pattern, or, for a
 /// directory, any segments in a row.
-fn lies_in(path: &str, pattern: &str) -> bool {
+fn lies_in(segments: &[&str], pattern: &str) -> bool {
     let (pattern, directory) = match pattern.strip_suffix('/') {
         Some(pattern) => (pattern, true),
         None => (pattern, false),
     };
     let wanted = pattern.split('/').count();
-    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let matches = |window: &[&str]| {
         window.iter().zip(pattern.split('/')).all(|(have, want)| matches_segment(have, want))
     };
