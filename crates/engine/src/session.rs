@@ -411,7 +411,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (3, "07aea6cac893190ec4d4a1d7c8fb89462d84ab521253aadbe08690aeef32395f")
+            (3, "e79d23b2cffbd58eb63f6746dee752578e7e6aeb8821769b127a9315e45f3e46")
         );
     }
 

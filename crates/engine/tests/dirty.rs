@@ -97,7 +97,8 @@ impl Does {
         };
         match status {
             "cancelled" => None,
-            "ok" if proven => Some(Outcome::Yes),
+            // What a script hides the summary tells.
+            "ok" if proven && said != Outcome::No => Some(Outcome::Yes),
             "error" if refuted => Some(Outcome::No),
             _ => (certain || says.is_some()).then_some(said),
         }

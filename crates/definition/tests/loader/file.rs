@@ -2,16 +2,10 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
-<<<<<<< HEAD
     Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated, Journal,
     Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule,
     Price, Progress, Redact, RequiredFile, Rule, RuleScope, Rules, SequentialDependency, Shell,
     Speech, Tool, Trigger, UnknownTools,
-=======
-    Cap, Checker, Dependency, Effect, FeedbackProvider, FileCreated, Journal, Limit, Limits, Loops,
-    Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule, Redact, RequiredFile, Rule,
-    RuleScope, Rules, SequentialDependency, Shell, Speech, Tool, Trigger, UnknownTools,
->>>>>>> wip/summary
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 use proptest::prelude::*;
@@ -73,11 +67,11 @@ limits:
   input_tokens: { max: 1000, soft: true }
   output_tokens: { max: 50, per: turn }
   total_tokens: null
-progress: { max_consecutive_failures: 4, exempt_phases: [plan], steps_per_iteration: 20 }
-dirty_bits: { tests: [./test.sh, 'just  ci'], builds: [bin/build], docs: [notes/, '*.rst', ./man/*.1] }
   cost_usd: { max: 2.50, soft: true }
   iterations: 100
   tool_calls: { view: 5, deploy: { max: 2, per: turn }, write_file: null }
+progress: { max_consecutive_failures: 4, exempt_phases: [plan], steps_per_iteration: 20 }
+dirty_bits: { tests: [./test.sh, 'just  ci'], builds: [bin/build], docs: [notes/, '*.rst', ./man/*.1] }
 iterations_extension: 10
 prices: { my-model: { input: 1, output: 2.5 } }
 context: { window: 1000, block: 90 }
@@ -323,7 +317,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "bae465d70b58a24f119a5efdf4a087549d87d6d77db22d1729b6809a033291c1"
+        "484f7cbed8b903c431efb7f6ec284f30a0814da0bfc7d9ee11d81278d58434e7"
     );
 }
 

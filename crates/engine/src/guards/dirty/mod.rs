@@ -229,10 +229,13 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
     let summary = result.and_then(|result| result.tests.as_ref());
     let of = |what: What| call.bits.checks.iter().filter(move |check| check.what == what);
     let known = |check: &&Check| ran(**check, end, summary.is_some());
+    let built = result.and_then(|result| result.build);
     let tests = of(What::Test).filter(known).map(|check| {
         let said = match summary.map(TestSummary::verdict) {
             Some(TestVerdict::Passing) if end != End::Broken => Passing::Yes,
             Some(TestVerdict::Failing) => Passing::No,
+            // What can't be built can't be tested.
+            None if built == Some(BuildOutcome::Failed) => Passing::No,
             _ => Passing::Unknown,
         };
         match proof(*check, end) {
@@ -251,11 +254,11 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
         let failing = summary.map(|summary| summary.failed);
         state.progress.saw_tests(passing, failing, epoch);
     }
-    let built = of(What::Build).filter_map(|check| proof(*check, end)).min();
+    let proven = of(What::Build).filter_map(|check| proof(*check, end)).min();
     // A log that is only shown says nothing of this build.
-    let said = result.filter(|_| !call.bits.checks.is_empty()).and_then(|result| result.build);
+    let said = built.filter(|_| !call.bits.checks.is_empty());
     let said = said.map(|built| built == BuildOutcome::Ok);
-    if let Some(ok) = built.or(said) {
+    if let Some(ok) = proven.or(said) {
         state.progress.saw_build(ok);
     }
     if of(What::Docs).any(|check| proof(*check, end) == Some(true)) {
