@@ -27,7 +27,8 @@ fn main() -> ExitCode {
         Arc::new(StdioDriver::new(program.clone())),
         Arc::new(HookDriver::new(program)),
     ];
-    let trials = match load_corpus(&root().join("scenarios")) {
+    let wanted = wanted(&arguments);
+    let trials = match load_corpus(&root().join("scenarios"), wanted.as_deref()) {
         Ok(corpus) => {
             let corpus: Vec<Arc<Scenario>> = corpus.into_iter().map(Arc::new).collect();
             drivers.iter().flat_map(|driver| trials(driver, &corpus)).collect()
@@ -39,6 +40,14 @@ fn main() -> ExitCode {
         }
     };
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The one scenario that is asked for by the exact name of its test: a runner
+/// that starts a process a test should not read the whole corpus in each.
+fn wanted(arguments: &Arguments) -> Option<String> {
+    let test = arguments.filter.as_ref().filter(|_| arguments.exact && !arguments.list)?;
+    let (_driver, scenario) = test.split_once("::")?;
+    scenario.contains("::").then(|| scenario.replace("::", "/"))
 }
 
 /// The tests of one driver: its baseline, and every scenario against it.

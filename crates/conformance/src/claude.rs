@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn most_of_the_corpus_is_told_by_the_client() {
-        let corpus = load_corpus(&root().join("scenarios")).unwrap();
+        let corpus = load_corpus(&root().join("scenarios"), None).unwrap();
         let (mut by_client, mut together) = (0, 0);
         let mut untold: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for scenario in &corpus {

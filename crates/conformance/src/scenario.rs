@@ -156,8 +156,9 @@ pub enum ScenarioError {
     Misplaced(PathBuf),
 }
 
-/// Loads every scenario below a directory, sorted by name.
-pub fn load_corpus(directory: &Path) -> Result<Vec<Scenario>, ScenarioError> {
+/// Loads the scenarios below a directory, sorted by name: those that are wanted
+/// by their name, and all of them where nothing is said.
+pub fn load_corpus(directory: &Path, wanted: Option<&str>) -> Result<Vec<Scenario>, ScenarioError> {
     let mut scenarios = Vec::new();
     for area in entries(directory)? {
         let Some(area_name) = area.file_name().and_then(|name| name.to_str()) else {
@@ -171,9 +172,13 @@ pub fn load_corpus(directory: &Path) -> Result<Vec<Scenario>, ScenarioError> {
             let Some(stem) = stem.filter(|_| file.extension().is_some_and(|e| e == "yaml")) else {
                 return Err(ScenarioError::Misplaced(file));
             };
+            let name = format!("{area_name}/{stem}");
+            if wanted.is_some_and(|wanted| wanted != name) {
+                continue;
+            }
             let source = std::fs::read(&file)
                 .map_err(|source| ScenarioError::Unreadable { path: file.clone(), source })?;
-            scenarios.push(parse_scenario(&format!("{area_name}/{stem}"), &source)?);
+            scenarios.push(parse_scenario(&name, &source)?);
         }
     }
     Ok(scenarios)

@@ -251,7 +251,8 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
         let lands = call.mutates() && call.bits.code;
         let code = if lands { Some(state.epoch + 1) } else { state.dirty.code };
         state.dirty.saw_tests(epoch, passing, code);
-        let failing = summary.map(|summary| summary.failed);
+        // Part of a run is not compared with a whole one.
+        let failing = summary.filter(|summary| summary.complete).map(|summary| summary.failed);
         state.progress.saw_tests(passing, failing, epoch);
     }
     let proven = of(What::Build).filter_map(|check| proof(*check, end)).min();
