@@ -68,20 +68,7 @@ const KEY_LINES_MAX: usize = 200;
 /// Whether a word surely begins no secret. Nearly all are such words, and to
 /// look closely at each would cost more than everything else.
 fn is_plain(before: &[u8], rest: &[u8]) -> bool {
-    // What prefixes, web tokens and `Bearer` begin with.
-    let telling = matches!(
-        rest,
-        [b'g', b'h' | b'i' | b'l', ..]
-            | [b's' | b'r', b'k', ..]
-            | [b'x', b'o', ..]
-            | [b'A', b'K' | b'S' | b'I', ..]
-            | [b'n', b'p', ..]
-            | [b'h', b'f', ..]
-            | [b'S', b'G', ..]
-            | [b'e' | b'p', b'y', ..]
-            | [b'B', b'e', ..]
-    );
-    if telling || before.ends_with(b"-") {
+    if is_telling(rest) || before.ends_with(b"-") {
         return false;
     }
     // A line of a key is longer.
@@ -98,6 +85,22 @@ fn is_plain(before: &[u8], rest: &[u8]) -> bool {
     }
 }
 
+/// Whether a word begins as prefixes, web tokens and `Bearer` do.
+fn is_telling(rest: &[u8]) -> bool {
+    matches!(
+        rest,
+        [b'g', b'h' | b'i' | b'l', ..]
+            | [b's' | b'r', b'k', ..]
+            | [b'x', b'o', ..]
+            | [b'A', b'K' | b'S' | b'I', ..]
+            | [b'n', b'p', ..]
+            | [b'h', b'f', ..]
+            | [b'S', b'G', ..]
+            | [b'e' | b'p', b'y', ..]
+            | [b'B', b'e', ..]
+    )
+}
+
 /// The secret that a word begins.
 pub(super) fn find_secret(text: &str, at: usize) -> Option<Secret> {
     let bytes = text.as_bytes();
@@ -111,14 +114,17 @@ fn look_closely(text: &str, at: usize) -> Option<Secret> {
     let rest = text.get(at..)?;
     let whole = |(length, name)| Secret { from: at, to: at + length, name };
     let part = |name| move |(from, to)| Secret { from: at + from, to: at + to, name };
-    prefixed(rest)
-        .or_else(|| {
+    let telling = is_telling(rest.as_bytes());
+    let prefixed = || {
+        prefixed(rest).or_else(|| {
             let begins = rest.starts_with("eyJ") && !text.get(..at)?.ends_with(['-', '.']);
             begins.then(|| json_web_token(rest)).flatten()
         })
-        .map(whole)
+    };
+    let begun = telling.then(prefixed).flatten().map(whole);
+    begun
         .or_else(|| key_line(text, at).map(|to| Secret { from: at, to, name: "private-key" }))
-        .or_else(|| bearer(rest).map(part("bearer-token")))
+        .or_else(|| telling.then(|| bearer(rest)).flatten().map(part("bearer-token")))
         .or_else(|| assigned(rest, text.get(..at)?.ends_with("--")).map(part("secret")))
         .or_else(|| url_password(rest).map(part("password")))
 }
@@ -331,7 +337,9 @@ mod tests {
         for (prefix, least, name) in PREFIXES {
             let secret = format!("{prefix}{}", "a1".repeat(least));
             assert_eq!(prefixed(&secret), Some((secret.len(), name)));
+            assert!(is_telling(prefix.as_bytes()), "{prefix}");
         }
+        assert!(is_telling(b"eyJ") && is_telling(b"Bearer "));
     }
 
     #[test]
