@@ -177,8 +177,22 @@ pub fn redact_text(text: &str) -> Option<String> {
 }
 
 pub(crate) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    WORD.get(usize::from(byte)) == Some(&true)
 }
+
+/// Which bytes words are made of. Every byte of every result is looked up.
+const WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        #[expect(clippy::indexing_slicing, reason = "runs when it is compiled")]
+        {
+            word[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+        }
+        byte += 1;
+    }
+    word
+};
 
 #[cfg(test)]
 mod tests {

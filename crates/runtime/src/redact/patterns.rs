@@ -72,7 +72,7 @@ fn is_plain(before: &[u8], rest: &[u8]) -> bool {
         return false;
     }
     // A line of a key is longer.
-    let length = rest.iter().take(40).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let length = rest.iter().take(40).take_while(|byte| is_word(**byte)).count();
     let mut behind = rest.iter().skip(length);
     match behind.next() {
         // `name = value`, with up to four spaces.
@@ -80,7 +80,7 @@ fn is_plain(before: &[u8], rest: &[u8]) -> bool {
             !matches!(behind.take(4).find(|byte| **byte != b' '), Some(b'=' | b':'))
         }
         // The name goes on, or is quoted, or a value follows; a key may go on.
-        Some(b'_' | b'-' | b'"' | b'\'' | b'=' | b':' | b'+' | b'/') => false,
+        Some(b'-' | b'"' | b'\'' | b'=' | b':' | b'+' | b'/') => false,
         _ => (1..40).contains(&length),
     }
 }
