@@ -46,6 +46,10 @@ pub fn canonical(path: &str, root: Option<&str>) -> Result<String, PathError> {
 ///
 /// Both `base` and the result are in this form.
 pub(crate) fn resolve(path: &str, base: &str, root: Option<&str>) -> String {
+    // A plain name, which most are.
+    if base == "." && !path.contains('/') && !matches!(path, "" | "." | "..") {
+        return String::from(path);
+    }
     let mut kept: Vec<&str> = Vec::new();
     let mut climbed = 0;
     let absolute = path.starts_with('/') || base.starts_with('/');

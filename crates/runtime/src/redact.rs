@@ -43,7 +43,7 @@ fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> 
     let pointers = paths.into_iter().flatten().map(String::as_str).chain(PATH_KEYS);
     let mut named = Vec::new();
     for pointer in pointers {
-        match args.pointer(pointer) {
+        match at(args, pointer) {
             Some(Value::String(text)) => named.push((pointer.to_owned(), text)),
             Some(Value::Array(items)) => {
                 let texts = items.iter().enumerate().filter_map(|(at, item)| match item {
@@ -61,6 +61,15 @@ fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> 
     };
     named.retain(|(_, text)| is_path(text));
     named.into_iter().map(|(pointer, text)| (pointer, text.clone())).collect()
+}
+
+/// Where a pointer leads. Most name a field of the arguments themselves, and
+/// need no unescaping.
+fn at<'a>(args: &'a Value, pointer: &str) -> Option<&'a Value> {
+    match pointer.strip_prefix('/') {
+        Some(key) if !key.contains(['/', '~']) && args.is_object() => args.get(key),
+        _ => args.pointer(pointer),
+    }
 }
 
 struct Redactor;
@@ -141,7 +150,8 @@ pub fn redact_text(text: &str) -> Option<String> {
     let mut at = 0;
     let mut before = b' ';
     while let Some(byte) = bytes.get(at).copied() {
-        let starts_word = !is_word(before) && (is_word(byte) || byte == b'-');
+        let in_word = is_word(byte);
+        let starts_word = !is_word(before) && (in_word || byte == b'-');
         let found = if starts_word { find_secret(text, at) } else { None };
         if let Some(secret) = found {
             kept.push_str(text.get(done..secret.from).unwrap_or(""));
@@ -152,6 +162,11 @@ pub fn redact_text(text: &str) -> Option<String> {
         } else {
             before = byte;
             at += 1;
+            if in_word {
+                // No secret begins within a word.
+                let rest = bytes.get(at..).unwrap_or_default();
+                at += rest.iter().take_while(|byte| is_word(**byte)).count();
+            }
         }
     }
     if done == 0 {
@@ -162,8 +177,22 @@ pub fn redact_text(text: &str) -> Option<String> {
 }
 
 pub(crate) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    WORD.get(usize::from(byte)) == Some(&true)
 }
+
+/// Which bytes words are made of. Every byte of every result is looked up.
+const WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        #[expect(clippy::indexing_slicing, reason = "runs when it is compiled")]
+        {
+            word[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+        }
+        byte += 1;
+    }
+    word
+};
 
 #[cfg(test)]
 mod tests {

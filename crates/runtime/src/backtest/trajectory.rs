@@ -9,11 +9,15 @@
 //! here is passed over. Steps of one `turn` that follow each other were called
 //! together; `user_breaks` are the steps before which a person spoke.
 
+use std::fmt;
+
 use jackline_engine::{
     ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSource, SessionId, Status,
     ToolName,
 };
 use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -50,18 +54,18 @@ struct Step<'a> {
     tool: String,
     #[serde(default)]
     args: Value,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
+    #[serde(default)]
+    result: Said,
     #[serde(default)]
     is_error: Option<bool>,
 }
 
 impl<'a> Trajectory<'a> {
     /// Reads a line; `name` is for a run that has none.
-    pub fn parse(line: &'a [u8], name: &str) -> Result<Self, String> {
+    pub fn parse(line: &'a [u8], name: impl FnOnce() -> String) -> Result<Self, String> {
         let run: Run<'_> = serde_json::from_slice(line).map_err(|error| brief(&error))?;
-        let named = run.id.map(said).filter(|id| !id.is_empty() && id != "null");
-        let id = SessionId::parse(named.as_deref().unwrap_or(name))
+        let named = run.id.map(said).filter(|id| !id.is_empty());
+        let id = SessionId::parse(named.unwrap_or_else(name))
             .map_err(|error| format!("`id` {error}"))?;
         Ok(Self { id, run })
     }
@@ -124,7 +128,7 @@ impl Step<'_> {
             of: None,
             status: if self.is_error == Some(true) { Status::Error } else { Status::Ok },
             exit_code: None,
-            result: self.result.map(|result| Payload::Inline(said(result))),
+            result: self.result.0.map(Payload::Inline),
             seen: Vec::new(),
             background: false,
         };
@@ -159,6 +163,61 @@ fn arguments(tool: &str, args: Value) -> Arguments {
     Arguments::Text(Payload::Inline(text))
 }
 
+/// A text, or the JSON of something else. Results are most of what there is to
+/// read, so their texts are read once.
+#[derive(Debug, Default)]
+struct Said(Option<String>);
+
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SaidVisitor)
+    }
+}
+
+struct SaidVisitor;
+
+impl<'de> Visitor<'de> for SaidVisitor {
+    type Value = Said;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a result")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Said, E> {
+        Ok(Said(Some(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Said, E> {
+        Ok(Said(None))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Said, E> {
+        Ok(Said(Some(value.to_string())))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Said, E> {
+        Ok(Said(Some(value.to_string())))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Said, E> {
+        Ok(Said(Some(value.to_string())))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Said, E> {
+        Ok(Said(Some(Value::from(value).to_string())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Said, A::Error> {
+        let value = Value::deserialize(SeqAccessDeserializer::new(items))?;
+        Ok(Said(Some(value.to_string())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Said, A::Error> {
+        let value = Value::deserialize(MapAccessDeserializer::new(fields))?;
+        Ok(Said(Some(value.to_string())))
+    }
+}
+
 /// A text, or the JSON of something else.
 fn said(raw: &RawValue) -> String {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
@@ -177,7 +236,7 @@ mod tests {
 
     fn events(run: &Value) -> Vec<Value> {
         let line = run.to_string();
-        let run = Trajectory::parse(line.as_bytes(), "here").unwrap();
+        let run = Trajectory::parse(line.as_bytes(), || "here".to_owned()).unwrap();
         let events = run.events().unwrap();
         events.iter().map(|event| serde_json::to_value(event).unwrap()).collect()
     }
@@ -253,7 +312,11 @@ mod tests {
             events(&json!({"steps": [{"tool": "t", "result": result}]}))[2]["result"].clone()
         };
         assert_eq!(result(json!({"a": [1]})), json!("{\"a\":[1]}"));
+        assert_eq!(result(json!([null, 1.5])), json!("[null,1.5]"));
         assert_eq!(result(json!(7)), json!("7"));
+        assert_eq!(result(json!(-7)), json!("-7"));
+        assert_eq!(result(json!(0.5)), json!("0.5"));
+        assert_eq!(result(json!(true)), json!("true"));
         assert_eq!(result(json!(" x ")), json!(" x "));
         assert_eq!(result(Value::Null), Value::Null);
     }
@@ -264,17 +327,22 @@ mod tests {
             let mut run: Value = serde_json::from_str(id).unwrap();
             run["steps"] = json!([]);
             let line = run.to_string();
-            assert_eq!(Trajectory::parse(line.as_bytes(), "here").unwrap().id().as_str(), name);
+            assert_eq!(
+                Trajectory::parse(line.as_bytes(), || "here".to_owned()).unwrap().id().as_str(),
+                name
+            );
         }
     }
 
     #[test]
     fn what_is_wrong_is_said() {
-        let error = |line: &str| Trajectory::parse(line.as_bytes(), "here").unwrap_err();
+        let error =
+            |line: &str| Trajectory::parse(line.as_bytes(), || "here".to_owned()).unwrap_err();
         assert_eq!(error("{\"id\":1}"), "missing field `steps` in column 8");
         assert_eq!(error("{\"steps\":[{}]}"), "missing field `tool` in column 12");
         assert!(error("{\"steps\":[").starts_with("EOF"));
-        let run = Trajectory::parse(b"{\"steps\":[{\"tool\":\"\"}]}", "here").unwrap();
+        let run =
+            Trajectory::parse(b"{\"steps\":[{\"tool\":\"\"}]}", || "here".to_owned()).unwrap();
         assert_eq!(run.events().unwrap_err(), "step 0: the name of its tool must not be empty");
     }
 }

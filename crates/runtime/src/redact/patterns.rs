@@ -68,8 +68,26 @@ const KEY_LINES_MAX: usize = 200;
 /// Whether a word surely begins no secret. Nearly all are such words, and to
 /// look closely at each would cost more than everything else.
 fn is_plain(before: &[u8], rest: &[u8]) -> bool {
-    // What prefixes, web tokens and `Bearer` begin with.
-    let telling = matches!(
+    if is_telling(rest) || before.ends_with(b"-") {
+        return false;
+    }
+    // A line of a key is longer.
+    let length = rest.iter().take(40).take_while(|byte| is_word(**byte)).count();
+    let mut behind = rest.iter().skip(length);
+    match behind.next() {
+        // `name = value`, with up to four spaces.
+        Some(b' ') if length < 40 => {
+            !matches!(behind.take(4).find(|byte| **byte != b' '), Some(b'=' | b':'))
+        }
+        // The name goes on, or is quoted, or a value follows; a key may go on.
+        Some(b'-' | b'"' | b'\'' | b'=' | b':' | b'+' | b'/') => false,
+        _ => (1..40).contains(&length),
+    }
+}
+
+/// Whether a word begins as prefixes, web tokens and `Bearer` do.
+fn is_telling(rest: &[u8]) -> bool {
+    matches!(
         rest,
         [b'g', b'h' | b'i' | b'l', ..]
             | [b's' | b'r', b'k', ..]
@@ -80,22 +98,7 @@ fn is_plain(before: &[u8], rest: &[u8]) -> bool {
             | [b'S', b'G', ..]
             | [b'e' | b'p', b'y', ..]
             | [b'B', b'e', ..]
-    );
-    if telling || before.ends_with(b"-") {
-        return false;
-    }
-    // A line of a key is longer.
-    let length = rest.iter().take(40).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    let mut behind = rest.iter().skip(length);
-    match behind.next() {
-        // `name = value`, with up to four spaces.
-        Some(b' ') if length < 40 => {
-            !matches!(behind.take(4).find(|byte| **byte != b' '), Some(b'=' | b':'))
-        }
-        // The name goes on, or is quoted, or a value follows; a key may go on.
-        Some(b'_' | b'-' | b'"' | b'\'' | b'=' | b':' | b'+' | b'/') => false,
-        _ => (1..40).contains(&length),
-    }
+    )
 }
 
 /// The secret that a word begins.
@@ -111,14 +114,17 @@ fn look_closely(text: &str, at: usize) -> Option<Secret> {
     let rest = text.get(at..)?;
     let whole = |(length, name)| Secret { from: at, to: at + length, name };
     let part = |name| move |(from, to)| Secret { from: at + from, to: at + to, name };
-    prefixed(rest)
-        .or_else(|| {
+    let telling = is_telling(rest.as_bytes());
+    let prefixed = || {
+        prefixed(rest).or_else(|| {
             let begins = rest.starts_with("eyJ") && !text.get(..at)?.ends_with(['-', '.']);
             begins.then(|| json_web_token(rest)).flatten()
         })
-        .map(whole)
+    };
+    let begun = telling.then(prefixed).flatten().map(whole);
+    begun
         .or_else(|| key_line(text, at).map(|to| Secret { from: at, to, name: "private-key" }))
-        .or_else(|| bearer(rest).map(part("bearer-token")))
+        .or_else(|| telling.then(|| bearer(rest)).flatten().map(part("bearer-token")))
         .or_else(|| assigned(rest, text.get(..at)?.ends_with("--")).map(part("secret")))
         .or_else(|| url_password(rest).map(part("password")))
 }
@@ -331,7 +337,9 @@ mod tests {
         for (prefix, least, name) in PREFIXES {
             let secret = format!("{prefix}{}", "a1".repeat(least));
             assert_eq!(prefixed(&secret), Some((secret.len(), name)));
+            assert!(is_telling(prefix.as_bytes()), "{prefix}");
         }
+        assert!(is_telling(b"eyJ") && is_telling(b"Bearer "));
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(super) struct Part {
 }
 
 /// How much is decided on at a time.
-const BATCH_BYTES: usize = 256 << 10;
+const BATCH_BYTES: usize = 64 << 10;
 
 impl Batch {
     /// Reads the next lines; none is the end of the file. An error comes after
@@ -129,9 +129,8 @@ impl Shop<'_> {
         if line.is_empty() {
             return Ok(());
         }
-        let name = format!("{}:{number}", file.stem());
-        let trajectory = Trajectory::parse(line, &name)?;
-        let id = trajectory.id().to_string();
+        let trajectory = Trajectory::parse(line, || format!("{}:{number}", file.stem()))?;
+        let id = trajectory.id().as_str().to_owned();
         let events = trajectory.events()?;
         let mut run = self.backtest.start();
         let mut seen = Seen::default();

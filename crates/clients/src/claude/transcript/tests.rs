@@ -267,7 +267,7 @@ fn a_line_without_end_takes_no_memory() {
         }
     }
     let last = io::Cursor::new(format!("\n{}\n", says(&json!("hello"))).into_bytes());
-    let source = BufReader::with_capacity(1 << 20, Endless { left: 80 << 20, last });
+    let source = io::BufReader::with_capacity(1 << 20, Endless { left: 80 << 20, last });
     let mut transcript = Transcript::new(source, SessionId::parse("file").unwrap());
     assert_eq!(transcript.by_ref().count(), 2);
     assert_eq!(transcript.passed(), Passed { torn: 0, long: 1, odd: 0 });

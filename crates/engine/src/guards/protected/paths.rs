@@ -27,6 +27,9 @@ const ANYWHERE: [&str; 12] = [
     ".cursor/hooks.json",
 ];
 
+/// What those begin with that begin with no dot.
+const BEGIN: [&str; 2] = ["jackline.yaml", "opencode"];
+
 /// Where an administrator keeps definitions.
 const MANAGED: &str = "/etc/jackline";
 
@@ -152,8 +155,8 @@ impl Guarded<'_> {
     }
 
     fn is_users(&self, path: &str) -> bool {
-        let home = self.place.home.as_deref().map(|home| self.place.locate(USER, home));
-        path.starts_with('/') && home.is_some_and(|home| lies_within(path, &home))
+        let home = || self.place.home.as_deref().map(|home| self.place.locate(USER, home));
+        path.starts_with('/') && home().is_some_and(|home| lies_within(path, &home))
     }
 
     /// Whether a path is what an entry names, or lies in it.
@@ -213,12 +216,23 @@ fn ends_alike(known: &str, entry: &str, absolute: &str) -> bool {
 /// Whether a path is a directory or lies below it, on a file system that may
 /// not care for capitals: it is better to protect too much.
 pub(crate) fn lies_within(path: &str, directory: &str) -> bool {
-    is_within(path, directory)
-        || is_within(&path.to_ascii_lowercase(), &directory.to_ascii_lowercase())
+    let alike = || {
+        let (head, rest) = path.split_at_checked(directory.len())?;
+        let ends = rest.is_empty() || rest.starts_with('/');
+        Some(ends && head.eq_ignore_ascii_case(directory))
+    };
+    is_within(path, directory) || alike() == Some(true)
 }
 
 /// Whether a path is protected by its name, wherever it lies.
 pub(crate) fn is_anywhere(path: &str) -> bool {
+    // Nearly no path has a segment with which one of them begins.
+    let begins = |segment: &str| {
+        segment.starts_with('.') || BEGIN.iter().any(|name| segment.eq_ignore_ascii_case(name))
+    };
+    if !path.split('/').any(begins) {
+        return false;
+    }
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     ANYWHERE.iter().any(|pattern| lies_in(&segments, pattern))
 }
@@ -332,6 +346,16 @@ fn pieces(pattern: &str) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_protected_anywhere_begins_as_is_looked_for() {
+        for pattern in ANYWHERE {
+            let first = pattern.split('/').next().unwrap_or_default();
+            assert!(first.starts_with('.') || BEGIN.contains(&first), "{pattern}");
+            let path = pattern.trim_end_matches('/').replace('*', ".local").to_uppercase();
+            assert!(is_anywhere(&path) && is_anywhere(&alloc::format!("/x/{path}")), "{path}");
+        }
+    }
 
     fn place() -> Place {
         Place {
