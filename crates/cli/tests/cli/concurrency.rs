@@ -19,7 +19,7 @@ fn eight_processes_on_one_session_lose_nothing() {
                     let lines: Vec<String> = (0..EVENTS)
                         .map(|n| {
                             format!(
-                                r#"{{"session":"s","id":"e{process}-{n}","event":"tool_proposed","call":"c{process}-{n}","tool":"t","args":{{"n":{n}}}}}"#
+                                r#"{{"session":"s","id":"e{process}-{n}","event":"tool_proposed","call":"c{process}-{n}","tool":"t","args":{{"n":"{process}-{n}"}}}}"#
                             )
                         })
                         .collect();

@@ -25,7 +25,7 @@ pub(crate) use actors::Actors;
 pub(crate) use asks::{Answered, Asks, Question, Signature};
 pub(crate) use clock::Clock;
 pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
-pub(crate) use overrides::{Breach, Demand, Draft, Overrides, Wanted};
+pub(crate) use overrides::{Breach, Demand, Draft, Override, Overrides, Wanted};
 pub(crate) use reads::{Knows, Part, Reads};
 pub(crate) use reports::Reports;
 pub use reports::{Order, ReportFile};

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use super::actors::Actor;
-use super::overrides::Override;
-use super::{Cause, Invocations, LastAction, Paused, Phase, State, UsageTotals};
+
+use super::{Cause, Invocations, LastAction, Override, Paused, Phase, State, UsageTotals};
 use crate::definition::{Definition, Per};
 use crate::facts::Markers;
 use crate::guards::dirty::DirtySummary;

@@ -326,6 +326,17 @@ Session `s` is paused, and waits for you.
 - Steps: 2
 - Changes of the workspace: 0
 
+## Progress
+- consecutive failures: 0
+- iteration count: 0
+
+## Dirty bits
+- code modified: no
+- docs updated: no
+- skipped: no
+- tests passing: no
+- tests run: yes
+
 ## Last actions
 - record 2: Bash `cargo test 'x'`: error
 - record 4: Read `a.rs`: ok

@@ -1,7 +1,5 @@
 //! Small transcripts, in the shapes that the client writes.
 
-use std::io::BufReader;
-
 use serde_json::{Value, json};
 
 use super::*;

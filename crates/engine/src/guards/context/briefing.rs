@@ -6,7 +6,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Standing, feedback, word};
+use crate::definition::Checker;
+use crate::guards::dirty::clean;
 use crate::guards::{Answers, Look};
+use crate::state::Override;
 use crate::verdict::{ContextLevel, Observed, Severity};
 
 /// The name under which it speaks.
@@ -46,8 +49,12 @@ pub(super) fn tell(look: Look<'_>, now: &Standing, answers: &mut Answers) {
 fn in_force(look: Look<'_>) -> Vec<String> {
     let now = look.clock.now();
     let holds = |expires_at: Option<crate::Timestamp>| expires_at.is_none_or(|at| now < at);
+    let overrides = look.state.overrides.in_force(now, look.state.epoch).map(Override::show);
     let constraints = look.state.asks.in_force().filter(|it| holds(it.expires_at));
-    constraints.map(|it| format!("{} ({}): {}", it.id, it.scope, it.reason)).collect()
+    constraints
+        .chain(overrides)
+        .map(|it| format!("{} ({}): {}", it.id, it.scope, it.reason))
+        .collect()
 }
 
 /// What has to be true before the agent may stop, and is not. Guards that know
@@ -59,5 +66,8 @@ pub(crate) fn unmet(look: Look<'_>) -> Vec<String> {
         format!("the session is paused: {why}")
     }));
     unmet.extend(look.state.turn.missing.clone());
+    let demanded = look.definition.completion.as_ref().is_some_and(Checker::wants_clean);
+    unmet.extend(clean::check(look).filter(|_| demanded).map(|unclean| unclean.text()));
+    unmet.dedup();
     unmet
 }
