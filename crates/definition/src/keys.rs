@@ -4,11 +4,15 @@
 //! This is the one place where keys are listed. The check for unknown keys,
 //! the JSON Schema of the file and its reference page are made from it.
 
+mod budgets;
 mod loops;
+mod progress;
 mod rules;
 mod tables;
 
+pub(crate) use budgets::*;
 pub(crate) use loops::*;
+pub(crate) use progress::*;
 pub(crate) use rules::*;
 pub(crate) use tables::*;
 

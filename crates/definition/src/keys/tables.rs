@@ -1,15 +1,17 @@
 //! The tables themselves, in the order of the reference page.
 
 use super::Takes::{
-    Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Text, Usd, Word,
+    Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Text, Word,
 };
+use super::budgets::{CONTEXT, COST_LIMIT, LIMIT, LIMITS, PRICE};
 use super::loops::{LOOPS, LOOPS_CYCLE, LOOPS_ERRORS, LOOPS_GRADED, LOOPS_STRICT, POLL};
+use super::progress::{CLEAN, DIRTY_BITS, PROGRESS};
 use super::rules::{EXAMPLE_RUN, EXAMPLES, GIVEN, PACKS, RULE};
 use super::{Key, Keys, Needs, Takes};
 
 /// The largest numbers that the types behind the keys hold.
 pub(super) const U32: u64 = u32::MAX as u64;
-const I64: u64 = i64::MAX as u64;
+pub(super) const I64: u64 = i64::MAX as u64;
 
 pub(crate) const MODES: &[&str] = &["enforce", "observe"];
 pub(crate) const KINDS: &[&str] = &[
@@ -313,64 +315,6 @@ pub(crate) static CHECKER: Keys = Keys {
     needs: &[Needs::Single],
 };
 
-pub(crate) static CLEAN: Keys = Keys {
-    id: "clean",
-    of: "`clean`",
-    doc: "It has nothing to set: `clean: {}`. A run counts as passing where the exit status of the line hangs on it \
-          (`pytest | tail` and `pytest || true` do not), else where its summary says so; what nobody can tell is not passing.",
-    known: &[],
-    later: &[],
-    needs: &[],
-};
-
-pub(crate) static PROGRESS: Keys = Keys {
-    id: "progress",
-    of: "`progress`",
-    doc: "An iteration fails when tests fail after a change, the build fails, its error is that of the iteration before, or \
-          nothing was changed. Fewer failing tests than before are progress, and progress starts the count anew.",
-    known: &[
-        key(
-            "max_consecutive_failures",
-            Count(1, U32),
-            "3",
-            "So many failed iterations in a row pause the session.",
-        ),
-        key(
-            "exempt_phases",
-            List(0, &Text),
-            "none",
-            "Phases, as `iteration_ended` names them, in which nothing has to change.",
-        ),
-        key(
-            "steps_per_iteration",
-            Count(1, U32),
-            "50",
-            "How many steps are an iteration where no `iteration_ended` ever comes.",
-        ),
-    ],
-    later: &[],
-    needs: &[],
-};
-
-pub(crate) static DIRTY_BITS: Keys = Keys {
-    id: "dirty_bits",
-    of: "`dirty_bits`",
-    doc: "Commands are programs and subcommands, as in `commands` of a tool, or names of tools. They are added to those that \
-          are known: `cargo test`, `pytest`, `go test`, `npm test`, `make test`, `mvn verify` and so on, through `bash -c`, `uv run`, `npx` and the like.",
-    known: &[
-        key("tests", List(0, &Text), "none", "Commands that test, such as `./test.sh`."),
-        key("builds", List(0, &Text), "none", "Commands that build."),
-        key(
-            "docs",
-            List(0, &Path),
-            "none",
-            "Files that are documentation and not code, besides `*.md` and `docs/**`.",
-        ),
-    ],
-    later: &[],
-    needs: &[],
-};
-
 pub(crate) static FILE: Keys = Keys {
     id: "file",
     of: "a required file",
@@ -413,129 +357,6 @@ pub(crate) static CAP: Keys = Keys {
     ],
     later: &[],
     needs: &[],
-};
-
-const LIMIT_TAKES: Takes = OneOf(&[Count(0, I64), Map(&LIMIT), Nothing]);
-
-pub(crate) static LIMITS: Keys = Keys {
-    id: "limits",
-    of: "`limits`",
-    doc: "A number alone is `{max: number}`. A limit is reached when `used >= max`. A hard one ends the session, or the \
-          turn's calls; a soft one warns once. Hard `iterations` pause the session until a person acknowledges with \
-          `jackline ack`, and hard `tool_calls` refuse that tool and nothing else. Sub-agents count.",
-    known: &[
-        key("steps", LIMIT_TAKES, "none", "Proposed calls, blocked stops and compactions."),
-        key("wall_seconds", LIMIT_TAKES, "none", "Time since the start."),
-        key(
-            "cost_usd",
-            OneOf(&[Usd, Map(&COST_LIMIT), Nothing]),
-            "none",
-            "Dollars: as reported, else by `prices`. A model without a price is named and not counted.",
-        ),
-        key("input_tokens", LIMIT_TAKES, "none", "Tokens read."),
-        key("output_tokens", LIMIT_TAKES, "none", "Tokens written."),
-        key("total_tokens", LIMIT_TAKES, "none", "Both."),
-        key(
-            "iterations",
-            LIMIT_TAKES,
-            "none; 100 in `autonomous` and `strict`",
-            "Iterations of an autonomous run.",
-        ),
-        key(
-            "tool_calls",
-            Names(0, "tool", &LIMIT_TAKES),
-            "none",
-            "Calls of single tools, also where a command line calls them. What was denied does not count.",
-        ),
-    ],
-    later: &[],
-    needs: &[],
-};
-
-pub(crate) static COST_LIMIT: Keys = Keys {
-    id: "cost_limit",
-    of: "a limit on cost",
-    doc: "",
-    known: &[
-        key("max", Usd, "required", "The allowance, in dollars."),
-        key("soft", Flag, "`false`", "Whether reaching it only warns."),
-        key("per", Word(&["session", "turn"]), "`session`", "When it starts anew."),
-    ],
-    later: &[],
-    needs: &[Needs::All(&["max"])],
-};
-
-pub(crate) static PRICE: Keys = Keys {
-    id: "price",
-    of: "a price",
-    doc: "In dollars for a million tokens. A name fits a model if nothing but a date, a version, `latest` or a mark such as \
-          `[1m]` follows it; of several that fit, the longest counts.",
-    known: &[
-        key("input", Usd, "required", "Tokens read."),
-        key("output", Usd, "required", "Tokens written."),
-        key("cache_read", Usd, "as `input`", "Tokens read from the provider's cache."),
-        key("cache_creation", Usd, "as `input`", "Tokens written to the provider's cache."),
-    ],
-    later: &[],
-    needs: &[Needs::All(&["input", "output"])],
-};
-
-pub(crate) static CONTEXT: Keys = Keys {
-    id: "context",
-    of: "`context`",
-    doc: "How full a context is comes from the latest usage record of each agent: what it read, from caches too, and wrote, \
-          in percent of the window. Where nobody reports usage, lines of output are counted, and from such a guess the \
-          agent is only warned. Calls are only held where the events come from whoever can compact (`client: stdio` or \
-          `run` in `session_started`); a client with hooks compacts itself, so there it is briefed and told, and its stop \
-          is `bypassed`.",
-    known: &[
-        key(
-            "window",
-            OneOf(&[Count(1, I64), Nothing]),
-            "what the client reports, else a built-in table by model, else unknown",
-            "How many tokens the context holds.",
-        ),
-        key("warn", Count(1, 100), "75", "From here on the agent is told, once per rise."),
-        key(
-            "compact",
-            Count(1, 100),
-            "80",
-            "From here on `.jackline/MISSION_BRIEFING.md` is written and the agent has to compact.",
-        ),
-        key(
-            "block",
-            Count(1, 100),
-            "85",
-            "From here on nothing runs but a compaction and what reads or writes the briefing.",
-        ),
-        key(
-            "min_freed_pct",
-            Count(1, 100),
-            "20",
-            "A compaction that frees less of what was used is useless.",
-        ),
-        key(
-            "ineffective_max",
-            Count(1, U32),
-            "2",
-            "So many useless compactions in a row end the session.",
-        ),
-    ],
-    later: &[],
-    needs: &[],
-};
-
-pub(crate) static LIMIT: Keys = Keys {
-    id: "limit",
-    of: "a limit",
-    doc: "",
-    known: &[
-        key("max", Count(0, I64), "required", "The allowance."),
-        key("soft", Flag, "`false`", "Whether reaching it only warns."),
-        key("per", Word(&["session", "turn"]), "`session`", "When it starts anew."),
-    ],
-    later: &[],
-    needs: &[Needs::All(&["max"])],
 };
 
 pub(crate) static PROVIDER: Keys = Keys {

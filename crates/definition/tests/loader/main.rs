@@ -4,6 +4,7 @@
 
 mod extends;
 mod file;
+mod full;
 mod generated;
 mod idle;
 mod loops;

@@ -1,3 +1,5 @@
+//! What changes by itself, and what must not be scrubbed away.
+
 use alloc::format;
 use alloc::string::String;
 

@@ -1,3 +1,5 @@
+//! Loops of every kind, and work that is none.
+
 use alloc::format;
 use alloc::string::ToString as _;
 use alloc::vec::Vec;

@@ -1,3 +1,5 @@
+//! Calls that are the same, and calls that only look it.
+
 use alloc::string::String;
 
 use serde_json::{Value, json};

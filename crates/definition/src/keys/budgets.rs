@@ -1,0 +1,128 @@
+//! The keys of allowances and of the context gate.
+
+use super::Takes::{Count, Flag, Map, Names, Nothing, OneOf, Usd, Word};
+use super::tables::{I64, U32, key};
+use super::{Keys, Needs, Takes};
+
+const LIMIT_TAKES: Takes = OneOf(&[Count(0, I64), Map(&LIMIT), Nothing]);
+
+pub(crate) static LIMITS: Keys = Keys {
+    id: "limits",
+    of: "`limits`",
+    doc: "A number alone is `{max: number}`. A limit is reached when `used >= max`. A hard one ends the session, or the \
+          turn's calls; a soft one warns once. Hard `iterations` pause the session until a person acknowledges with \
+          `jackline ack`, and hard `tool_calls` refuse that tool and nothing else. Sub-agents count.",
+    known: &[
+        key("steps", LIMIT_TAKES, "none", "Proposed calls, blocked stops and compactions."),
+        key("wall_seconds", LIMIT_TAKES, "none", "Time since the start."),
+        key(
+            "cost_usd",
+            OneOf(&[Usd, Map(&COST_LIMIT), Nothing]),
+            "none",
+            "Dollars: as reported, else by `prices`. A model without a price is named and not counted.",
+        ),
+        key("input_tokens", LIMIT_TAKES, "none", "Tokens read."),
+        key("output_tokens", LIMIT_TAKES, "none", "Tokens written."),
+        key("total_tokens", LIMIT_TAKES, "none", "Both."),
+        key(
+            "iterations",
+            LIMIT_TAKES,
+            "none; 100 in `autonomous` and `strict`",
+            "Iterations of an autonomous run.",
+        ),
+        key(
+            "tool_calls",
+            Names(0, "tool", &LIMIT_TAKES),
+            "none",
+            "Calls of single tools, also where a command line calls them. What was denied does not count.",
+        ),
+    ],
+    later: &[],
+    needs: &[],
+};
+
+pub(crate) static COST_LIMIT: Keys = Keys {
+    id: "cost_limit",
+    of: "a limit on cost",
+    doc: "",
+    known: &[
+        key("max", Usd, "required", "The allowance, in dollars."),
+        key("soft", Flag, "`false`", "Whether reaching it only warns."),
+        key("per", Word(&["session", "turn"]), "`session`", "When it starts anew."),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["max"])],
+};
+
+pub(crate) static PRICE: Keys = Keys {
+    id: "price",
+    of: "a price",
+    doc: "In dollars for a million tokens. A name fits a model if nothing but a date, a version, `latest` or a mark such as \
+          `[1m]` follows it; of several that fit, the longest counts.",
+    known: &[
+        key("input", Usd, "required", "Tokens read."),
+        key("output", Usd, "required", "Tokens written."),
+        key("cache_read", Usd, "as `input`", "Tokens read from the provider's cache."),
+        key("cache_creation", Usd, "as `input`", "Tokens written to the provider's cache."),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["input", "output"])],
+};
+
+pub(crate) static CONTEXT: Keys = Keys {
+    id: "context",
+    of: "`context`",
+    doc: "How full a context is comes from the latest usage record of each agent: what it read, from caches too, and wrote, \
+          in percent of the window. Where nobody reports usage, lines of output are counted, and from such a guess the \
+          agent is only warned. Calls are only held where the events come from whoever can compact (`client: stdio` or \
+          `run` in `session_started`); a client with hooks compacts itself, so there it is briefed and told, and its stop \
+          is `bypassed`.",
+    known: &[
+        key(
+            "window",
+            OneOf(&[Count(1, I64), Nothing]),
+            "what the client reports, else a built-in table by model, else unknown",
+            "How many tokens the context holds.",
+        ),
+        key("warn", Count(1, 100), "75", "From here on the agent is told, once per rise."),
+        key(
+            "compact",
+            Count(1, 100),
+            "80",
+            "From here on `.jackline/MISSION_BRIEFING.md` is written and the agent has to compact.",
+        ),
+        key(
+            "block",
+            Count(1, 100),
+            "85",
+            "From here on nothing runs but a compaction and what reads or writes the briefing.",
+        ),
+        key(
+            "min_freed_pct",
+            Count(1, 100),
+            "20",
+            "A compaction that frees less of what was used is useless.",
+        ),
+        key(
+            "ineffective_max",
+            Count(1, U32),
+            "2",
+            "So many useless compactions in a row end the session.",
+        ),
+    ],
+    later: &[],
+    needs: &[],
+};
+
+pub(crate) static LIMIT: Keys = Keys {
+    id: "limit",
+    of: "a limit",
+    doc: "",
+    known: &[
+        key("max", Count(0, I64), "required", "The allowance."),
+        key("soft", Flag, "`false`", "Whether reaching it only warns."),
+        key("per", Word(&["session", "turn"]), "`session`", "When it starts anew."),
+    ],
+    later: &[],
+    needs: &[Needs::All(&["max"])],
+};

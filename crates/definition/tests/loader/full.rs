@@ -1,0 +1,280 @@
+//! Every key that is built, in one file: how it is lowered, and what it is compiled to.
+
+use jackline_definition::{decode, encode, load};
+use jackline_engine::definition::{
+    Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated, Journal,
+    Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule,
+    Price, Progress, Redact, RequiredFile, Rule, RuleScope, Rules, SequentialDependency, Shell,
+    Speech, Tool, Trigger, UnknownTools,
+};
+use jackline_engine::{Definition, Digest, Kind, Mode};
+
+/// A definition that uses every key that is built, conditions and what is
+/// extended aside.
+pub(crate) const FULL: &str = "\
+version: 1
+name: acme/coder
+mode: observe
+modes: { all: enforce }
+tools:
+  read_file: { kind: read, aliases: [Read, view], path: file, offset: /from, limit: count }
+  write_file: { kind: write, path: /a/b }
+  copy: { paths: { read: [/from, from_all], write: [/to] } }
+  run: { kind: exec, command: /args/line }
+  make: { commands: [make all, 'npm  run build'] }
+  lint: {}
+  test:
+  deploy: { kind: effect, idempotent: false }
+sections:
+  - name: release
+    tools: [lint, test, deploy]
+    policies:
+      - sequential_dependency:
+          deploy: [test, { tool: lint, fresh: true }]
+policies:
+  - sequential_dependency:
+      write_file: [Read]
+  - read_before_write: {}
+  - read_before_write: { deletes: false }
+read_before_write: { deletes: true }
+unknown_tools: allow
+shell: { opaque: ask }
+protected: [.env, ./secrets//, ~/.ssh/, /etc/*.conf]
+rules:
+  - name: no/push
+    tool: exec
+    command: [git push, git  remote add]
+    deny: Not today.
+    instead: git fetch origin
+    mode: observe
+    examples: { deny: [git push], allow: [git pull, { run: git status, given: { git.dirty: true } }] }
+  - { name: copies, tool: copy, ask: Really?, examples: { ask: [{ from: a, to: b }] } }
+  - { name: all, warn: Oh., examples: { warn: [{ run: { path: a }, tool: view }] } }
+completion:
+  all:
+    - command: cargo test
+    - command: { run: make check, timeout_seconds: 5 }
+    - files: [report.md, { path: out//./results.json, min_bytes: 10, json: true, newer_than_start: true }]
+    - any: [ files: [{ path: a, non_empty: true }], files: [/abs/b] ]
+    - clean: {}
+completion_cap: { blocks: 4, same: 2 }
+limits:
+  steps: 100
+  wall_seconds: { max: 600 }
+  input_tokens: { max: 1000, soft: true }
+  output_tokens: { max: 50, per: turn }
+  total_tokens: null
+  cost_usd: { max: 2.50, soft: true }
+  iterations: 100
+  tool_calls: { view: 5, deploy: { max: 2, per: turn }, write_file: null }
+progress: { max_consecutive_failures: 4, exempt_phases: [plan], steps_per_iteration: 20 }
+dirty_bits: { tests: [./test.sh, 'just  ci'], builds: [bin/build], docs: [notes/, '*.rst', ./man/*.1] }
+iterations_extension: 10
+prices: { my-model: { input: 1, output: 2.5 } }
+context: { window: 1000, block: 90 }
+deadline: { warning_threshold_seconds: 60 }
+feedback:
+  - { deadline: {}, every_n_seconds: 30 }
+  - { deadline: { warning_threshold_seconds: 5 }, every_n_calls: 2 }
+  - { static: Hello., on_file_created: ./AGENTS.md }
+  - { static: New., every_n_calls: 9, on_file_created: { path: b, since: session_start } }
+feedback_bytes_max: 1000
+notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
+journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
+";
+
+/// What [`FULL`] means.
+fn full() -> Definition {
+    let tool = |name: &str, kind, aliases: &[&str], sections: &[u16]| Tool {
+        name: name.to_owned(),
+        kind,
+        aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        idempotent: name != "deploy",
+        sections: sections.to_vec(),
+        ..Tool::named(name)
+    };
+    let need = |tool: &str, fresh| Need { tool: tool.to_owned(), fresh };
+    let sequential = |tool: &str, needs| {
+        let dependency = Dependency { tool: tool.to_owned(), needs };
+        PolicyRule::SequentialDependency(SequentialDependency::new(vec![dependency]))
+    };
+    let file = |path: &str, min_bytes| RequiredFile {
+        path: path.to_owned(),
+        min_bytes,
+        json: false,
+        newer_than_start: false,
+    };
+    let command = |number, line: &str, timeout_seconds| Checker::Command {
+        number,
+        line: line.to_owned(),
+        timeout_seconds,
+        trusted: true,
+    };
+    let limit = |max, soft, per| Some(Limit { max, soft, per });
+    Definition {
+        name: "acme/coder".to_owned(),
+        mode: Mode::Observe,
+        tools: vec![
+            Tool {
+                paths: Paths { read: texts(&["/file"]), write: vec![] },
+                offset: Some("/from".to_owned()),
+                limit: Some("/count".to_owned()),
+                ..tool("read_file", Kind::Read, &["Read", "view"], &[])
+            },
+            Tool {
+                paths: Paths { read: vec![], write: texts(&["/a/b"]) },
+                ..tool("write_file", Kind::Write, &[], &[])
+            },
+            Tool {
+                paths: Paths { read: texts(&["/from", "/from_all"]), write: texts(&["/to"]) },
+                ..tool("copy", Kind::Other, &[], &[])
+            },
+            Tool { command: Some("/args/line".to_owned()), ..tool("run", Kind::Exec, &[], &[]) },
+            Tool {
+                commands: texts(&["make all", "npm run build"]),
+                ..tool("make", Kind::Other, &[], &[])
+            },
+            tool("lint", Kind::Other, &[], &[0]),
+            tool("test", Kind::Other, &[], &[0]),
+            tool("deploy", Kind::Effect, &[], &[0]),
+        ],
+        policies: vec![
+            Policy {
+                section: Some(0),
+                rule: sequential("deploy", vec![need("test", false), need("lint", true)]),
+            },
+            Policy {
+                section: None,
+                rule: sequential("write_file", vec![need("read_file", false)]),
+            },
+            Policy { section: None, rule: PolicyRule::ReadBeforeWrite { deletes: true } },
+            Policy { section: None, rule: PolicyRule::ReadBeforeWrite { deletes: false } },
+        ],
+        unknown_tools: UnknownTools::Allow,
+        shell: Shell { opaque: Opaque::Ask },
+        protected: texts(&[".env", "secrets/", "~/.ssh/", "/etc/*.conf"]),
+        rules: Rules::new(rules()),
+        completion: Some(Checker::All(vec![
+            command(0, "cargo test", 600),
+            command(1, "make check", 5),
+            Checker::Files(vec![
+                file("report.md", 0),
+                RequiredFile { json: true, newer_than_start: true, ..file("out/results.json", 10) },
+            ]),
+            Checker::Any(vec![
+                Checker::Files(vec![file("a", 1)]),
+                Checker::Files(vec![file("/abs/b", 0)]),
+            ]),
+            Checker::Clean,
+        ])),
+        completion_cap: Cap { blocks: 4, same: 2 },
+        limits: Limits {
+            steps: limit(100, false, Per::Session),
+            wall_seconds: limit(600, false, Per::Session),
+            input_tokens: limit(1000, true, Per::Session),
+            output_tokens: limit(50, false, Per::Turn),
+            total_tokens: None,
+            cost_usd: limit(2_500_000, true, Per::Session),
+            iterations: limit(100, false, Per::Session),
+            iterations_extension: 10,
+            tool_calls: vec![
+                ("read_file".to_owned(), Limit { max: 5, soft: false, per: Per::Session }),
+                ("deploy".to_owned(), Limit { max: 2, soft: false, per: Per::Turn }),
+            ],
+        },
+        loops: Loops::default(),
+        progress: Some(Progress {
+            max_consecutive_failures: 4,
+            exempt_phases: texts(&["plan"]),
+            steps_per_iteration: 20,
+        }),
+        dirty_bits: DirtyBits {
+            tests: texts(&["./test.sh", "just ci"]),
+            builds: texts(&["bin/build"]),
+            docs: texts(&["notes/**", "**/*.rst", "man/*.1"]),
+        },
+        context: Some(Context { window: Some(1000), block: 90, ..Context::default() }),
+        models: models(),
+        feedback: feedback(),
+        feedback_bytes_max: 1000,
+        notify: vec![Notifier {
+            command: Some("tell-me".to_owned()),
+            webhook: Some("https://hooks.example.com/x".to_owned()),
+            desktop: true,
+            on: vec![Occasion::Ask, Occasion::GuardBroken],
+            trusted: true,
+        }],
+        journal: Journal { redact: Redact::Off, retain_days: 7, retain_bytes: 1_000_000 },
+    }
+}
+
+/// The built-in table with a price of one's own.
+fn models() -> Models {
+    let built_in = load(b"context: {}", "f").unwrap_or_default().models;
+    let own = Price {
+        model: "my-model".to_owned(),
+        input: 1_000_000,
+        output: 2_500_000,
+        cache_read: 1_000_000,
+        cache_creation: 1_000_000,
+    };
+    Models { prices: built_in.prices.iter().cloned().chain([own]).collect(), ..built_in }
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn rules() -> Vec<Rule> {
+    let rule = |name: &str, scope, effect, message: &str| Rule {
+        name: name.to_owned(),
+        origin: "file f".to_owned(),
+        scope,
+        commands: vec![],
+        when: None,
+        effect,
+        mode: Mode::Observe,
+        message: message.to_owned(),
+        instead: None,
+    };
+    vec![
+        Rule {
+            commands: texts(&["git push", "git remote add"]),
+            instead: Some("git fetch origin".to_owned()),
+            ..rule("no/push", RuleScope::Kind(Kind::Exec), Effect::Deny, "Not today.")
+        },
+        rule("copies", RuleScope::Tool("copy".to_owned()), Effect::Ask, "Really?"),
+        Rule { mode: Mode::Enforce, ..rule("all", RuleScope::Any, Effect::Warn, "Oh.") },
+    ]
+}
+
+fn feedback() -> Vec<FeedbackProvider> {
+    let deadline = |warning_threshold_seconds| Speech::Deadline { warning_threshold_seconds };
+    let says = |text: &str| Speech::Static { text: text.to_owned() };
+    let file = |path: &str, since_start| Some(FileCreated { path: path.to_owned(), since_start });
+    let provider = |speech, every_n_calls, every_n_seconds, on_file_created| FeedbackProvider {
+        speech,
+        trigger: Trigger { every_n_calls, every_n_seconds, on_file_created },
+    };
+    vec![
+        provider(deadline(60), None, Some(30), None),
+        provider(deadline(5), Some(2), None, None),
+        provider(says("Hello."), None, None, file("AGENTS.md", false)),
+        provider(says("New."), Some(9), None, file("b", true)),
+    ]
+}
+
+#[test]
+fn every_key_that_is_built_is_lowered() {
+    assert_eq!(load(FULL.as_bytes(), "f"), Ok(full()));
+}
+
+#[test]
+fn the_compiled_form_keeps_its_bytes() {
+    let bytes = encode(&full(), &Digest::ZERO);
+    assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
+    assert_eq!(
+        Digest::of(&bytes).to_string(),
+        "484f7cbed8b903c431efb7f6ec284f30a0814da0bfc7d9ee11d81278d58434e7"
+    );
+}
