@@ -24,6 +24,9 @@ use corpus::Corpus;
 const WHERE: &str = "no recorded runs: give a directory that holds them as `agentdojo*.jsonl.gz` and \
                      `miniswe*.jsonl.gz`, one run a line (see docs/guide/backtest.md)";
 
+/// How often a file is decided on; the fastest counts, because others work too.
+const ROUNDS: usize = 5;
+
 /// What `jackline backtest --json` says of a run.
 #[derive(Deserialize)]
 struct Found {
@@ -49,7 +52,10 @@ pub(crate) fn run(
     }
     for file in files {
         let corpus = Corpus::read(&file)?;
-        let (found, seconds) = backtest(jackline, &file)?;
+        let (found, mut seconds) = backtest(jackline, &file)?;
+        for _ in 1..ROUNDS {
+            seconds = seconds.min(backtest(jackline, &file)?.1);
+        }
         corpus.measure(&found, seconds, report)?;
     }
     Ok(())

@@ -116,12 +116,12 @@ impl Judge<'_> {
     fn suppose(self, kind: FileKind, with_git: bool) -> Verdict {
         let mut facts = self.facts.clone();
         for _ in 0..ROUNDS_MAX {
+            let mut learned = false;
             for query in &self.session.needs(self.event, &facts) {
                 match query {
                     Query::File { path, .. } => {
-                        facts
-                            .files
-                            .insert(path.clone(), FileFact { bytes: 1, ..FileFact::of(kind) });
+                        let fact = FileFact { bytes: 1, ..FileFact::of(kind) };
+                        facts.files.insert(path.clone(), fact);
                     }
                     Query::Git { dir } if with_git => {
                         facts.git.insert(dir.clone(), GitFact::default());
@@ -129,8 +129,13 @@ impl Judge<'_> {
                     Query::Ignored { path } if with_git => {
                         facts.ignored.insert(path.clone(), false);
                     }
-                    _ => {}
+                    _ => continue,
                 }
+                learned = true;
+            }
+            // Who learned nothing has nothing more to ask.
+            if !learned {
+                break;
             }
         }
         self.session.decide(self.event, &facts)
