@@ -216,7 +216,13 @@ fn open(proposal: &Proposal<'_>, asked: bool, state: &State, fold: Fold<'_>) -> 
         proves,
         epoch: state.epoch,
         carried: custom::carried(record.facts),
-        opened: loops::opened(state, fold.definition, proposal, record.event),
+        opened: loops::opened(
+            state,
+            fold.definition,
+            proposal,
+            record.event,
+            record.facts.observed.args,
+        ),
         bits: Bits::of(fold.definition, proposal),
     }
 }

@@ -54,7 +54,11 @@ impl Guard for LoopGuard {
         match &look.event.kind {
             EventKind::ToolProposed { .. } => {
                 let Some(proposal) = look.proposal else { return };
-                let call = step::call_signature(proposal, &look.definition.loops);
+                let call = step::call_signature(
+                    proposal,
+                    &look.definition.loops,
+                    look.facts.observed.args,
+                );
                 overrides::decide(look, proposal, &call, answers);
                 let unsaid = unsaid(look.state, &look.definition.loops, look.event, proposal);
                 if let Some(found) = refused(look, proposal, &call, answers).or(unsaid) {
@@ -196,11 +200,12 @@ pub(crate) fn opened(
     definition: &Definition,
     proposal: &Proposal<'_>,
     by: &Event,
+    written: Option<Digest128>,
 ) -> Opened {
     let loops = &definition.loops;
     let actor = state.actors.get(&by.actor);
     Opened {
-        call: step::call_signature(proposal, loops),
+        call: step::call_signature(proposal, loops, written),
         coarse: step::coarse_signature(proposal),
         class: class(proposal, loops),
         batch: actor.map_or(0, |actor| actor.looping.batch),
@@ -237,7 +242,7 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
     let (record, definition) = (fold.record, fold.definition);
     let Some(proposal) = fold.proposal else { return };
     let (actor, verdict) = (&record.event.actor, record.verdict);
-    let call = step::call_signature(proposal, &definition.loops);
+    let call = step::call_signature(proposal, &definition.loops, record.facts.observed.args);
     let loops_say = |v: &&Violation| v.guard == GUARD && v.enforced;
     if verdict.lets_run() {
         state.overrides.ran(actor, proposal, &call);

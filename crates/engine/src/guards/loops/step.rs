@@ -18,11 +18,21 @@ use crate::state::short;
 
 /// The same for calls that do the same: one tool, the same arguments but for
 /// what is declared to say nothing, the same files however they are written.
-pub(crate) fn call_signature(proposal: &Proposal<'_>, loops: &Loops) -> Digest128 {
+/// `written` is the fingerprint of the arguments as they came, which is all that
+/// is known of arguments that are none.
+pub(crate) fn call_signature(
+    proposal: &Proposal<'_>,
+    loops: &Loops,
+    written: Option<Digest128>,
+) -> Digest128 {
     let tool = proposal.tool;
-    let args = proposal.args.map_or(Cow::Owned(Value::Null), |args| masked(proposal, args, loops));
+    let args = match proposal.args.map(|args| masked(proposal, args, loops)) {
+        Some(Cow::Owned(masked)) => Some(json::digest(&masked)),
+        Some(Cow::Borrowed(args)) => Some(written.unwrap_or_else(|| json::digest(args))),
+        None => written,
+    };
     // A name can hold no control characters, so nothing can pretend to be a part.
-    let mut text = format!("{:?}\n{}\n{}", tool.kind, tool.name, json::digest(&args));
+    let mut text = format!("{:?}\n{}\n{args:?}", tool.kind, tool.name);
     match proposal.run {
         Run::Nothing => {
             for path in proposal.touches.iter().filter_map(|touch| touch.target.path()) {

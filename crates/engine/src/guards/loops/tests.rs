@@ -37,7 +37,7 @@ fn call(tool: &str, args: &str) -> Digest128 {
     let (event, definition) = (event(&proposed(0, tool, args)), definition());
     let heard = Heard::of(&definition, &event);
     let proposal = Proposal::of(&definition, &Place::default(), &event, &heard).unwrap();
-    call_signature(&proposal, &definition.loops)
+    call_signature(&proposal, &definition.loops, crate::observe(&event).args)
 }
 
 struct Play(Session);

@@ -24,7 +24,7 @@ fn with<T>(tool: &str, args: &Value, cwd: &str, ask: impl Fn(&Proposal<'_>) -> T
 }
 
 fn signature(tool: &str, args: &Value, cwd: &str) -> Digest128 {
-    with(tool, args, cwd, |proposal| call_signature(proposal, &Loops::default()))
+    with(tool, args, cwd, |proposal| call_signature(proposal, &Loops::default(), None))
 }
 
 fn coarse(tool: &str, args: &Value) -> Option<u64> {
@@ -63,7 +63,7 @@ fn what_is_declared_to_say_nothing_does_not_count() {
     let loops = Loops { volatile: [String::from("/nonce")].into(), ..Loops::default() };
     let of = |nonce: &str, q: &str| {
         let args = json!({"nonce": nonce, "q": q});
-        with("ask", &args, "/project", |proposal| call_signature(proposal, &loops))
+        with("ask", &args, "/project", |proposal| call_signature(proposal, &loops, None))
     };
     assert_eq!(of("1", "a"), of("2", "a"));
     assert_ne!(of("1", "a"), of("1", "b"));
