@@ -96,7 +96,8 @@ fn listed(command: &Command<'_>) -> Option<What> {
     }
     let has = |word: &str| command.arguments().iter().any(|argument| argument.text == word);
     let is = |row: &&table::Row| {
-        row.command.split(' ').next() == Some(program)
+        let rest = row.command.strip_prefix(program);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
             && command.is(row.command)
             && (row.with.is_empty() || has(row.with))
             && !row.without.iter().any(|word| has(word))

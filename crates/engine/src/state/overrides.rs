@@ -245,6 +245,11 @@ impl Overrides {
         self.0.retain(|known| !actor.is_main() && known.actor != id);
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Forgets what is over.
     pub(crate) fn tidy(&mut self, now: Timestamp, epoch: u64) {
         self.0.retain(|known| !known.is_over(now, epoch));

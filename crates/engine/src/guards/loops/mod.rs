@@ -54,15 +54,18 @@ impl Guard for LoopGuard {
         match &look.event.kind {
             EventKind::ToolProposed { .. } => {
                 let Some(proposal) = look.proposal else { return };
-                let call = step::call_signature(
-                    proposal,
-                    &look.definition.loops,
-                    look.facts.observed.args,
-                );
-                overrides::decide(look, proposal, &call, answers);
-                let unsaid = unsaid(look.state, &look.definition.loops, look.event, proposal);
-                if let Some(found) = refused(look, proposal, &call, answers).or(unsaid) {
-                    let about = answer::About::proposed(&look.event.actor, proposal, call);
+                let loops = &look.definition.loops;
+                // Nearly every call is neither refused nor under an override, and
+                // does not need it.
+                let call = || step::call_signature(proposal, loops, look.facts.observed.args);
+                if !look.state.overrides.is_empty() {
+                    overrides::decide(look, proposal, &call(), answers);
+                }
+                let unsaid = unsaid(look.state, loops, look.event, proposal);
+                let reason = blocked::reason(&answers.violations);
+                let refused = reason.and_then(|reason| refused(look, proposal, &call(), reason));
+                if let Some(found) = refused.or(unsaid) {
+                    let about = answer::About::proposed(&look.event.actor, proposal, call());
                     answer::answer(look, &found, &about, answers);
                 }
             }
@@ -118,9 +121,8 @@ fn refused(
     look: Look<'_>,
     proposal: &Proposal<'_>,
     call: &Digest128,
-    answers: &Answers,
+    reason: [u8; 4],
 ) -> Option<Found> {
-    let reason = blocked::reason(&answers.violations)?;
     let actor = look.state.actors.get(&look.event.actor);
     let before = actor.map_or(0, |actor| actor.looping.blocked.count(call, reason));
     let count = before.saturating_add(1);
@@ -242,10 +244,13 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
     let (record, definition) = (fold.record, fold.definition);
     let Some(proposal) = fold.proposal else { return };
     let (actor, verdict) = (&record.event.actor, record.verdict);
-    let call = step::call_signature(proposal, &definition.loops, record.facts.observed.args);
+    let written = record.facts.observed.args;
+    let call = || step::call_signature(proposal, &definition.loops, written);
     let loops_say = |v: &&Violation| v.guard == GUARD && v.enforced;
-    if verdict.lets_run() {
-        state.overrides.ran(actor, proposal, &call);
+    if state.overrides.is_empty() {
+        // There is nothing to keep to.
+    } else if verdict.lets_run() {
+        state.overrides.ran(actor, proposal, &call());
     } else {
         let breached =
             verdict.violations.iter().filter(loops_say).filter(|v| overrides::is_about(v));
@@ -262,6 +267,7 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
     }
     let mut count = 0;
     if let Some(reason) = blocked::reason(&verdict.violations) {
+        let call = call();
         looping.blocked.refused(&call, reason);
         count = looping.blocked.count(&call, reason);
     }
@@ -277,7 +283,7 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
         None => None,
     };
     if let Some(found) = found {
-        let about = answer::About::proposed(actor, proposal, call);
+        let about = answer::About::proposed(actor, proposal, call());
         carry_out(state, fold, &found, &about, state.epoch);
     }
 }
