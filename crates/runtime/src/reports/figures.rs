@@ -34,7 +34,11 @@ fn flatten(name: &str, value: &Value, lines: &mut Vec<String>) {
         Value::Array(items) if items.iter().all(Value::is_object) => {
             for item in items {
                 let mut parts = Vec::new();
-                flatten("", item, &mut parts);
+                // What lies within a line needs no name of its own.
+                for (key, value) in item.as_object().into_iter().flatten() {
+                    let key = key.replace('_', " ");
+                    flatten(if value.is_object() { "" } else { &key }, value, &mut parts);
+                }
                 lines.push(plain(&parts.join(", "), VALUE_CHARS_MAX));
             }
         }
@@ -56,12 +60,14 @@ mod tests {
             "code_modified": true, "tests_passing": null, "list": [], "last": ["a", 1],
             "limits": {"max_steps": 5, "soft": false},
             "budgets": [{"dimension": "steps", "used": 3}, {"dimension": "tokens", "used": 9}],
+            "loops": [{"actor": "main", "at": {"count": 5}}],
         });
         flatten("", &value, &mut lines);
         lines.sort();
         assert_eq!(
             lines,
             [
+                "actor: main, count: 5",
                 "code modified: yes",
                 "dimension: steps, used: 3",
                 "dimension: tokens, used: 9",
