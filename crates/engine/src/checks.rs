@@ -49,7 +49,7 @@ pub(crate) struct Found {
     pub(crate) command: Option<u32>,
 }
 
-/// The checks of a call, in the order in which they are written.
+/// The checks of a call; [`Proposal::checks`] keeps them.
 pub(crate) fn found(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     if let Some(what) = told(definition, |pattern| pattern == proposal.tool.name) {
@@ -95,9 +95,14 @@ fn listed(command: &Command<'_>) -> Option<What> {
         return None;
     }
     let has = |word: &str| command.arguments().iter().any(|argument| argument.text == word);
+    let first = program.as_bytes().first();
     let is = |row: &&table::Row| {
-        let rest = row.command.strip_prefix(program);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        // Most rows are passed over by their first letter.
+        row.command.as_bytes().first() == first
+            && row
+                .command
+                .strip_prefix(program)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
             && command.is(row.command)
             && (row.with.is_empty() || has(row.with))
             && !row.without.iter().any(|word| has(word))
@@ -107,8 +112,8 @@ fn listed(command: &Command<'_>) -> Option<What> {
 }
 
 /// How to run the first test of a call again.
-pub(crate) fn test_command(proposal: &Proposal<'_>, found: &[Found]) -> Option<String> {
-    let test = found.iter().find(|found| found.check.what == What::Test)?;
+pub(crate) fn test_command(definition: &Definition, proposal: &Proposal<'_>) -> Option<String> {
+    let test = proposal.checks(definition).iter().find(|found| found.check.what == What::Test)?;
     let Some(number) = test.command else { return Some(proposal.tool.name.into()) };
     let Run::Line(line) = &proposal.run else { return None };
     let command = line.commands.get(number as usize)?;
@@ -138,7 +143,7 @@ mod tests {
     use alloc::string::ToString;
     use serde_json::json;
 
-    fn with<T>(line: &str, look: impl Fn(&Proposal<'_>, &[Found]) -> T) -> T {
+    fn with<T>(line: &str, look: impl Fn(&Definition, &Proposal<'_>) -> T) -> T {
         let definition = Definition {
             dirty_bits: DirtyBits {
                 tests: Vec::from(["./test.sh".to_string(), "bin/ci".to_string()]),
@@ -149,13 +154,14 @@ mod tests {
         let event = json!({"session":"s","event":"tool_proposed","call":"c","tool":"Bash",
                            "args":{"command":line}});
         let event = parse_line(event.to_string().as_bytes(), None).unwrap();
-        let heard = Heard::of(&definition, &event);
-        let proposal = Proposal::of(&definition, &Place::default(), &event, &heard).unwrap();
-        look(&proposal, &found(&definition, &proposal))
+        let heard = Heard::of(&definition, &event).unwrap();
+        let proposal = Proposal::of(&definition, &Place::default(), &heard);
+        look(&definition, &proposal)
     }
 
     fn whats(line: &str) -> Vec<What> {
-        with(line, |_, found| {
+        with(line, |definition, proposal| {
+            let found = proposal.checks(definition);
             let mut whats: Vec<What> = found.iter().map(|found| found.check.what).collect();
             whats.dedup();
             whats
@@ -259,8 +265,8 @@ mod tests {
     #[test]
     fn only_a_line_that_hangs_on_the_test_proves_it() {
         let proves = |line: &str| {
-            with(line, |_, found| {
-                let check = found.first().unwrap().check;
+            with(line, |definition, proposal| {
+                let check = proposal.checks(definition).first().unwrap().check;
                 (check.proven, check.refuted)
             })
         };

@@ -4,10 +4,12 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 use jackline_shell::{Access, Command, Exit, Line, Lines, understand};
 use serde_json::{Map, Value};
 
+use crate::checks;
 use crate::definition::{Definition, Resolved, Tool};
 use crate::event::{Arguments, Event, EventKind, Payload};
 use crate::json::{at, parse_strict};
@@ -44,6 +46,8 @@ pub(crate) struct Proposal<'a> {
     pub(crate) touches: Vec<Touch>,
     /// Tools that are recognised in its command line.
     pub(crate) recognised: Vec<Recognised<'a>>,
+    /// Its checks, once somebody asks.
+    checks: OnceCell<Vec<checks::Found>>,
 }
 
 /// What a call runs.
@@ -86,20 +90,21 @@ impl Touch {
 
 /// What a proposed call says, before it is understood: the texts that the
 /// understanding points into.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Heard<'a> {
+    tool: Resolved<'a>,
     /// The arguments, where they are arguments.
     args: Option<Cow<'a, Value>>,
     /// A command line that had to be put together from its words.
     words: Option<String>,
+    /// The directory it is to work in, as it is written.
+    cwd: Option<&'a str>,
 }
 
 impl<'a> Heard<'a> {
     /// Listens to a proposed call; there is nothing to hear in other events.
-    pub(crate) fn of(definition: &Definition, event: &'a Event) -> Self {
-        let EventKind::ToolProposed { tool, args, .. } = &event.kind else {
-            return Self::default();
-        };
+    pub(crate) fn of(definition: &'a Definition, event: &'a Event) -> Option<Self> {
+        let EventKind::ToolProposed { tool, args, cwd, .. } = &event.kind else { return None };
         let args = match args {
             Arguments::Parsed(value) => Some(Cow::Borrowed(value)),
             Arguments::Text(Payload::Inline(text)) => {
@@ -114,7 +119,7 @@ impl<'a> Heard<'a> {
             .and_then(|args| at(args, tool.line_pointer(args)))
             .and_then(Value::as_array)
             .and_then(|words| quoted(words));
-        Self { args, words }
+        Some(Self { tool, args, words, cwd: cwd.as_deref() })
     }
 }
 
@@ -130,20 +135,20 @@ fn quoted(words: &[Value]) -> Option<String> {
 }
 
 impl<'a> Proposal<'a> {
-    /// Understands a proposed call; nothing for other events.
-    pub(crate) fn of(
-        definition: &'a Definition,
-        place: &Place,
-        event: &'a Event,
-        heard: &'a Heard<'_>,
-    ) -> Option<Self> {
-        let EventKind::ToolProposed { tool, cwd, .. } = &event.kind else { return None };
-        let args = heard.args.as_deref();
-        let tool = definition.resolve(tool.as_str());
-        let cwd = cwd.as_deref().map_or_else(|| String::from("."), |cwd| place.locate(cwd, "."));
-        let run = if tool.kind == Kind::Exec { run(tool, heard) } else { Run::Nothing };
-        let mut proposal =
-            Self { tool, args, cwd, run, touches: Vec::new(), recognised: Vec::new() };
+    /// Understands a proposed call.
+    pub(crate) fn of(definition: &'a Definition, place: &Place, heard: &'a Heard<'a>) -> Self {
+        let (tool, args) = (heard.tool, heard.args.as_deref());
+        let cwd = heard.cwd.map_or_else(|| String::from("."), |cwd| place.locate(cwd, "."));
+        let run = if tool.kind == Kind::Exec { run(heard) } else { Run::Nothing };
+        let mut proposal = Self {
+            tool,
+            args,
+            cwd,
+            run,
+            touches: Vec::new(),
+            recognised: Vec::new(),
+            checks: OnceCell::new(),
+        };
         proposal.touches = match &proposal.run {
             Run::Line(line) => line_touches(line, place, &proposal.cwd),
             Run::Nothing => args
@@ -152,7 +157,7 @@ impl<'a> Proposal<'a> {
             Run::Unseen => Vec::new(),
         };
         proposal.recognised = recognised(definition, proposal.commands());
-        Some(proposal)
+        proposal
     }
 
     /// The simple commands of its line.
@@ -161,6 +166,11 @@ impl<'a> Proposal<'a> {
             Run::Line(line) => &line.commands,
             Run::Nothing | Run::Unseen => &[],
         }
+    }
+
+    /// What it tests, builds and documents, in the order in which it is written.
+    pub(crate) fn checks(&self, definition: &Definition) -> &[checks::Found] {
+        self.checks.get_or_init(|| checks::found(definition, self))
     }
 
     /// The program of a simple command; empty where there is none.
@@ -189,7 +199,8 @@ impl<'a> Proposal<'a> {
     }
 }
 
-fn run<'a>(tool: Resolved<'_>, heard: &'a Heard<'_>) -> Run<'a> {
+fn run<'a>(heard: &'a Heard<'a>) -> Run<'a> {
+    let tool = heard.tool;
     if let Some(words) = &heard.words {
         return Run::Line(understand(words));
     }

@@ -133,8 +133,8 @@ pub struct Hidden {
 impl Session {
     /// What a proposed call does; nothing for other events.
     pub fn understand(&self, event: &Event) -> Option<Understanding> {
-        let heard = Heard::of(self.definition(), event);
-        let proposal = Proposal::of(self.definition(), self.place(), event, &heard)?;
+        let heard = Heard::of(self.definition(), event)?;
+        let proposal = Proposal::of(self.definition(), self.place(), &heard);
         let runs = match &proposal.run {
             Run::Nothing => Runs::Nothing,
             Run::Unseen => Runs::Unseen,

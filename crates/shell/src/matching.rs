@@ -10,20 +10,20 @@ use crate::scene::{Arg, Args};
 /// the program's row says that they take one. A subcommand that ends in `*`
 /// stands for all that begin so.
 pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
-    let mut wanted = pattern.split_whitespace();
+    let mut wanted = pattern.split_ascii_whitespace();
     let (Some(program), Some(first)) = (wanted.next(), words.first().and_then(Word::exact)) else {
         return false;
     };
+    // Most commands are refused here, before anything is looked up.
+    if !wanted.clone().all(|target| words.iter().skip(1).any(|word| fits(&word.text, target))) {
+        return false;
+    }
     let name = base_name(first);
     if let Some(module) = module_of(name, words) {
         // `python -m pytest` is `pytest`.
         return matches(module, pattern);
     }
     if name != program && first != program {
-        return false;
-    }
-    // Most commands are refused here, before anything is looked up.
-    if !wanted.clone().all(|target| words.iter().skip(1).any(|word| fits(&word.text, target))) {
         return false;
     }
     let options = rows::find(name).map_or("", |row| row.options);

@@ -209,11 +209,15 @@ const EXCERPT_CHARS_MAX: usize = 120;
 
 /// A text short enough for a message.
 pub(crate) fn shortened(text: &str) -> String {
-    let mut short: String = text.trim().chars().take(EXCERPT_CHARS_MAX).collect();
-    if text.trim().chars().nth(EXCERPT_CHARS_MAX).is_some() {
-        short.push('…');
+    let text = text.trim();
+    // No text has more characters than bytes, and most are short.
+    if text.len() <= EXCERPT_CHARS_MAX {
+        return text.to_owned();
     }
-    short
+    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }
 
 /// What a call does, in one line: the command line, or the file.

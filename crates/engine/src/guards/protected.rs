@@ -42,7 +42,7 @@ impl Guard for Protected {
         }
         let Some(proposal) = look.proposal else { return };
         let unseen = ways::ways(look, proposal).into_iter().filter_map(Way::unseen);
-        let inside = copies::sources(look, proposal, &concrete(look));
+        let inside = copies::sources(look, proposal);
         for path in unseen.chain(inside).chain(markers(look.place, proposal)) {
             if !look.facts.files.contains_key(&path) {
                 queries.ask(Query::File { path, wants: Wants::default() });
@@ -220,7 +220,7 @@ fn offence(look: Look<'_>, proposal: &Proposal<'_>) -> Option<Offence> {
             return Some(Offence { path, part, sure });
         }
     }
-    let copied = copies::copied(look, proposal, &concrete(look));
+    let copied = copies::copied(look, proposal);
     if let Some(path) = copied.or_else(|| names::named(look, proposal, &guarded)) {
         return Some(Offence::named(path));
     }

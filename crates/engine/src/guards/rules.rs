@@ -11,7 +11,6 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use jackline_shell::Command;
 use serde::{Deserialize, Serialize};
 
 use super::{Answers, Guard, Look, Objection, excerpt};
@@ -119,13 +118,9 @@ fn judge(look: Look<'_>, report: &mut dyn FnMut(&Rule, Found)) {
     if rules.is_empty() {
         return;
     }
-    let commands = proposal.commands();
     let mut steps = STEPS_IN_ALL_MAX;
-    for number in rules.candidates(commands.iter().map(Command::program)) {
+    for number in rules.candidates(proposal) {
         let wants = rules.wants(number);
-        if !wants.are_met(proposal, None) {
-            continue;
-        }
         let Some(rule) = rules.get(number) else {
             report(&set::unreadable(number), Found::Broken("it can't be read".to_string()));
             continue;
@@ -153,7 +148,7 @@ fn hold(
         let named =
             rule.commands.is_empty() || rule.commands.iter().any(|pattern| command.is(pattern));
         if named
-            && wants.are_met(proposal, Some(number))
+            && wants.are_met(Wants::had_by(proposal, Some(number)))
             && in_scope(proposal, rule, Some(number))
             && let Some(found) = condition(look, proposal, rule, Some(number), in_all)
         {

@@ -91,10 +91,10 @@ pub struct DirtySummary {
 impl Bits {
     /// What a call does.
     pub(crate) fn of(definition: &Definition, proposal: &Proposal<'_>) -> Self {
-        let found = checks::found(definition, proposal);
-        let (code, docs) = paths::changed(definition, proposal, &found);
-        let after = paths::checks_last(proposal, &found);
-        Self { code, docs, checks: found.into_iter().map(|found| found.check).collect(), after }
+        let found = proposal.checks(definition);
+        let (code, docs) = paths::changed(definition, proposal, found);
+        let after = paths::checks_last(proposal, found);
+        Self { code, docs, checks: found.iter().map(|found| found.check).collect(), after }
     }
 }
 
@@ -192,8 +192,7 @@ impl Guard for DirtyGuard {
         match &record.event.kind {
             EventKind::ToolProposed { .. } if record.verdict.lets_run() => {
                 let Some(proposal) = fold.proposal else { return };
-                let found = checks::found(fold.definition, proposal);
-                if let Some(command) = checks::test_command(proposal, &found) {
+                if let Some(command) = checks::test_command(fold.definition, proposal) {
                     state.dirty.command = Some(command);
                 }
             }

@@ -2,7 +2,8 @@
 
 use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use jackline_shell::Command;
 use serde_json::Value;
@@ -10,11 +11,14 @@ use serde_json::Value;
 use super::Loops;
 use crate::digest::Digest128;
 use crate::event::Status;
-use crate::guards::shortened;
+use crate::guards::does;
 use crate::json;
 use crate::observe::ObservedResult;
 use crate::proposal::{PATH_KEYS, Proposal, Run};
 use crate::state::short;
+
+/// How long that is which makes a call, in most of them.
+const PARTS_BYTES_MOSTLY: usize = 128;
 
 /// The same for calls that do the same: one tool, the same arguments but for
 /// what is declared to say nothing, the same files however they are written.
@@ -32,21 +36,26 @@ pub(crate) fn call_signature(
         None => written,
     };
     // A name can hold no control characters, so nothing can pretend to be a part.
-    let mut text = format!("{:?}\n{}\n{args:?}", tool.kind, tool.name);
+    let mut parts = Vec::with_capacity(PARTS_BYTES_MOSTLY);
+    parts.push(tool.kind as u8);
+    parts.extend(tool.name.as_bytes());
+    parts.push(b'\n');
+    parts.push(u8::from(args.is_some()));
+    parts.extend(args.iter().flat_map(|args| args.as_bytes()));
     match proposal.run {
         Run::Nothing => {
             for path in proposal.touches.iter().filter_map(|touch| touch.target.path()) {
-                text.push('\n');
-                text.push_str(path);
+                parts.push(b'\n');
+                parts.extend(path.as_bytes());
             }
         }
         // The same line does something else in another directory.
         Run::Line(_) | Run::Unseen => {
-            text.push('\n');
-            text.push_str(&proposal.cwd);
+            parts.push(b'\n');
+            parts.extend(proposal.cwd.as_bytes());
         }
     }
-    Digest128::of(text.as_bytes())
+    Digest128::of(&parts)
 }
 
 /// Arguments without what is declared to say nothing, and without the names of
@@ -138,15 +147,7 @@ fn coarse_path(path: &str) -> &str {
 
 /// A call as people read it: `Bash(pytest tests/unit)`.
 pub(crate) fn shown(proposal: &Proposal<'_>) -> String {
-    let about = match &proposal.run {
-        Run::Line(line) => line.text.to_string(),
-        Run::Nothing | Run::Unseen => {
-            let path = proposal.touches.iter().find_map(|touch| touch.target.path());
-            let args = || proposal.args.map(ToString::to_string).unwrap_or_default();
-            path.map_or_else(args, ToString::to_string)
-        }
-    };
-    format!("{}({})", proposal.tool.name, shortened(&about))
+    format!("{}({})", proposal.tool.name, does(proposal))
 }
 
 #[cfg(test)]

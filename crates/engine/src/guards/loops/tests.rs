@@ -35,8 +35,8 @@ fn proposed(id: i64, tool: &str, args: &str) -> String {
 /// The signature of a call.
 fn call(tool: &str, args: &str) -> Digest128 {
     let (event, definition) = (event(&proposed(0, tool, args)), definition());
-    let heard = Heard::of(&definition, &event);
-    let proposal = Proposal::of(&definition, &Place::default(), &event, &heard).unwrap();
+    let heard = Heard::of(&definition, &event).unwrap();
+    let proposal = Proposal::of(&definition, &Place::default(), &heard);
     call_signature(&proposal, &definition.loops, crate::observe(&event).args)
 }
 

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use jackline_shell::Access;
 
 use super::super::Look;
+use super::concrete;
 use crate::facts::FileKind;
 use crate::path::is_within;
 use crate::place::Target;
@@ -20,27 +21,33 @@ struct Landing {
 }
 
 /// The files that would land on a protected one, if they are there.
-pub(super) fn sources(look: Look<'_>, proposal: &Proposal<'_>, known: &[String]) -> Vec<String> {
-    landings(look, proposal, known).into_iter().map(|landing| landing.source).collect()
+pub(super) fn sources(look: Look<'_>, proposal: &Proposal<'_>) -> Vec<String> {
+    landings(look, proposal).into_iter().map(|landing| landing.source).collect()
 }
 
 /// The protected file that a copy replaces: it has a source, or the line has
 /// just made one.
-pub(super) fn copied(look: Look<'_>, proposal: &Proposal<'_>, known: &[String]) -> Option<String> {
+pub(super) fn copied(look: Look<'_>, proposal: &Proposal<'_>) -> Option<String> {
     let made = |path: &str| {
         let mut touches = proposal.touches.iter();
         touches.any(|touch| touch.changes() && touch.target.path() == Some(path))
     };
     let there =
         |path: &str| look.facts.files.get(path).is_none_or(|fact| fact.kind != FileKind::Missing);
-    let mut landings = landings(look, proposal, known).into_iter();
+    let mut landings = landings(look, proposal).into_iter();
     let hit = landings.find(|landing| there(&landing.source) || made(&landing.source));
     hit.map(|landing| landing.protected)
 }
 
-fn landings(look: Look<'_>, proposal: &Proposal<'_>, known: &[String]) -> Vec<Landing> {
+fn landings(look: Look<'_>, proposal: &Proposal<'_>) -> Vec<Landing> {
     let mut found = Vec::new();
-    for to in proposal.touches.iter().filter(|touch| is_tree(touch, Access::Write)) {
+    let mut trees =
+        proposal.touches.iter().filter(|touch| is_tree(touch, Access::Write)).peekable();
+    if trees.peek().is_none() {
+        return found;
+    }
+    let known = concrete(look);
+    for to in trees {
         let Target::At(target) = &to.target else { continue };
         let mine = proposal.touches.iter().filter(|touch| touch.command == to.command);
         let trees = mine.filter(|touch| matches!(touch.access, Access::Read(_)) && touch.recursive);

@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use jackline_shell::Access;
+use jackline_shell::{Access, Command};
 use once_cell::race::OnceBox;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -17,6 +17,9 @@ use super::{Effect, Rule, RuleScope, scope};
 use crate::definition::Mode;
 use crate::proposal::Proposal;
 use crate::tool::Kind;
+
+/// How many rules may match a call, for most calls.
+const CANDIDATES_MOSTLY: usize = 64;
 
 /// The rules of a definition, in their order.
 #[derive(Default)]
@@ -51,23 +54,25 @@ pub(super) struct Wants {
 }
 
 impl Wants {
-    /// Whether a call, or one simple command of it, has what a rule needs.
-    pub(super) fn are_met(self, proposal: &Proposal<'_>, command: Option<u32>) -> bool {
-        if self.kind.is_some_and(|kind| kind != proposal.tool.kind) {
-            return false;
-        }
-        if !(self.reads || self.writes || self.deletes) {
-            return true;
-        }
-        let (mut reads, mut writes, mut deletes) = (false, false, false);
+    /// What a call, or one simple command of it, has of what rules want.
+    pub(super) fn had_by(proposal: &Proposal<'_>, command: Option<u32>) -> Self {
+        let mut had = Self { kind: Some(proposal.tool.kind), ..Self::default() };
         for touch in &proposal.touches {
             if command.is_none() || touch.command == command {
-                reads |= !touch.changes();
-                deletes |= touch.access == Access::Delete;
-                writes |= touch.changes() && touch.access != Access::Delete;
+                had.reads |= !touch.changes();
+                had.deletes |= touch.access == Access::Delete;
+                had.writes |= touch.changes() && touch.access != Access::Delete;
             }
         }
-        (reads || !self.reads) && (writes || !self.writes) && (deletes || !self.deletes)
+        had
+    }
+
+    /// Whether a rule that wants this can match what has that.
+    pub(super) fn are_met(self, had: Self) -> bool {
+        self.kind.is_none_or(|kind| had.kind == Some(kind))
+            && (had.reads || !self.reads)
+            && (had.writes || !self.writes)
+            && (had.deletes || !self.deletes)
     }
 }
 
@@ -104,16 +109,19 @@ impl Rules {
         self.packed.ends.is_empty()
     }
 
-    /// The numbers of the rules that may match one of these programs, in order.
-    pub(super) fn candidates<'a>(&self, programs: impl Iterator<Item = &'a str>) -> Vec<u32> {
-        let mut numbers = self.packed.others.clone();
-        for program in programs {
+    /// The numbers of the rules that may match a call, in order.
+    pub(super) fn candidates(&self, proposal: &Proposal<'_>) -> Vec<u32> {
+        let had = Wants::had_by(proposal, None);
+        let may = |number: &u32| self.wants(*number).are_met(had);
+        let mut numbers = Vec::with_capacity(CANDIDATES_MOSTLY);
+        numbers.extend(self.packed.others.iter().copied().filter(may));
+        for program in proposal.commands().iter().map(Command::program) {
             let known = &self.packed.by_program;
             let found = known.binary_search_by(|(known, _)| known.as_str().cmp(program));
             if let Ok(at) = found
                 && let Some((_, looking)) = known.get(at)
             {
-                numbers.extend(looking);
+                numbers.extend(looking.iter().copied().filter(may));
             }
         }
         numbers.sort_unstable();

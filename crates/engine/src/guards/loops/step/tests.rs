@@ -1,6 +1,6 @@
 //! Calls that are the same, and calls that only look it.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ fn with<T>(tool: &str, args: &Value, cwd: &str, ask: impl Fn(&Proposal<'_>) -> T
         "session": "s", "event": "tool_proposed", "call": "c", "tool": tool, "args": args, "cwd": cwd,
     });
     let event = parse_line(event.to_string().as_bytes(), None).unwrap();
-    let heard = Heard::of(&definition, &event);
-    ask(&Proposal::of(&definition, &place, &event, &heard).unwrap())
+    let heard = Heard::of(&definition, &event).unwrap();
+    ask(&Proposal::of(&definition, &place, &heard))
 }
 
 fn signature(tool: &str, args: &Value, cwd: &str) -> Digest128 {
