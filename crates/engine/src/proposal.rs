@@ -2,7 +2,7 @@
 //! programs it runs, and what it does to which files.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::checks;
 use crate::definition::{Definition, Resolved, Tool};
 use crate::event::{Arguments, Event, EventKind, Payload};
+use crate::guards::shortened;
 use crate::json::{at, parse_strict};
 use crate::place::{Place, Target};
 use crate::tool::Kind;
@@ -48,6 +49,8 @@ pub(crate) struct Proposal<'a> {
     pub(crate) recognised: Vec<Recognised<'a>>,
     /// Its checks, once somebody asks.
     checks: OnceCell<Vec<checks::Found>>,
+    /// What it does in words, once somebody asks.
+    does: OnceCell<String>,
 }
 
 /// What a call runs.
@@ -148,6 +151,7 @@ impl<'a> Proposal<'a> {
             touches: Vec::new(),
             recognised: Vec::new(),
             checks: OnceCell::new(),
+            does: OnceCell::new(),
         };
         proposal.touches = match &proposal.run {
             Run::Line(line) => line_touches(line, place, &proposal.cwd),
@@ -171,6 +175,18 @@ impl<'a> Proposal<'a> {
     /// What it tests, builds and documents, in the order in which it is written.
     pub(crate) fn checks(&self, definition: &Definition) -> &[checks::Found] {
         self.checks.get_or_init(|| checks::found(definition, self))
+    }
+
+    /// What it does, in one short line: the command line, or the file.
+    pub(crate) fn does(&self) -> &str {
+        self.does.get_or_init(|| match &self.run {
+            Run::Line(line) => shortened(line.text),
+            Run::Nothing | Run::Unseen => {
+                let path = self.touches.iter().find_map(|touch| touch.target.path());
+                let args = || self.args.map(ToString::to_string).unwrap_or_default();
+                path.map_or_else(|| shortened(&args()), shortened)
+            }
+        })
     }
 
     /// The program of a simple command; empty where there is none.

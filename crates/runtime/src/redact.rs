@@ -150,9 +150,9 @@ pub fn redact_text(text: &str) -> Option<String> {
     let mut at = 0;
     let mut before = b' ';
     while let Some(byte) = bytes.get(at).copied() {
-        let in_word = is_word(byte);
-        let starts_word = !is_word(before) && (in_word || byte == b'-');
-        let found = if starts_word { find_secret(text, at) } else { None };
+        let word = word_length(bytes.get(at..).unwrap_or_default());
+        let starts_word = word > 0 || (byte == b'-' && !is_word(before));
+        let found = if starts_word { find_secret(text, at, word) } else { None };
         if let Some(secret) = found {
             kept.push_str(text.get(done..secret.from).unwrap_or(""));
             kept.push_str("REDACTED-");
@@ -160,13 +160,9 @@ pub fn redact_text(text: &str) -> Option<String> {
             (done, at) = (secret.to, secret.to);
             before = b' ';
         } else {
+            // No secret begins within a word.
             before = byte;
-            at += 1;
-            if in_word {
-                // No secret begins within a word.
-                let rest = bytes.get(at..).unwrap_or_default();
-                at += rest.iter().take_while(|byte| is_word(**byte)).count();
-            }
+            at += word.max(1);
         }
     }
     if done == 0 {
@@ -174,6 +170,11 @@ pub fn redact_text(text: &str) -> Option<String> {
     }
     kept.push_str(text.get(done..).unwrap_or(""));
     Some(kept)
+}
+
+/// How long the word is that a text begins with.
+fn word_length(bytes: &[u8]) -> usize {
+    bytes.iter().position(|byte| !is_word(*byte)).unwrap_or(bytes.len())
 }
 
 pub(crate) fn is_word(byte: u8) -> bool {

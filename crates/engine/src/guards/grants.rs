@@ -105,7 +105,7 @@ fn question(fold: Fold<'_>) -> Question {
     let asks = fold.record.verdict.violations.iter().find(|v| v.decision == Decision::Ask);
     let why = asks.map_or_else(String::new, |v| v.message.clone());
     let Some(proposal) = fold.proposal else { return Question { why, ..Question::default() } };
-    Question { tool: proposal.tool.name.to_string(), does: super::does(proposal), why }
+    Question { tool: proposal.tool.name.to_string(), does: proposal.does().to_string(), why }
 }
 
 /// What a person's answer puts in force.

@@ -28,7 +28,7 @@ pub(crate) mod unknown;
 
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use jackline_shell::{Command, Line};
@@ -37,7 +37,7 @@ use crate::definition::{Definition, Mode};
 use crate::event::{Action, Event};
 use crate::facts::{Facts, Queries};
 use crate::place::Place;
-use crate::proposal::{Proposal, Run};
+use crate::proposal::Proposal;
 use crate::session::Record;
 use crate::state::{Clock, State};
 use crate::verdict::{
@@ -217,18 +217,6 @@ pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(EXCERPT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
-    }
-}
-
-/// What a call does, in one line: the command line, or the file.
-pub(crate) fn does(proposal: &Proposal<'_>) -> String {
-    match &proposal.run {
-        Run::Line(line) => shortened(line.text),
-        Run::Nothing | Run::Unseen => {
-            let path = proposal.touches.iter().find_map(|touch| touch.target.path());
-            let args = || proposal.args.map(ToString::to_string).unwrap_or_default();
-            shortened(&path.map_or_else(args, ToString::to_string))
-        }
     }
 }
 

@@ -267,6 +267,7 @@ pub fn summaries(text: &str) -> Summaries {
         families.xml.gap();
         families.cut();
     }
+    families.build.begin(&parts.tail);
     let mut cut = false;
     text::each_line(&parts.tail, |line| {
         let mark = text::is_cut_mark(line.trimmed);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Key, State, short};
 use crate::digest::Digest128;
 use crate::event::{EventKind, Payload, PromptSource, Status};
-use crate::guards::{Fold, does};
+use crate::guards::Fold;
 use crate::verdict::Decision;
 
 /// How many actions are remembered.
@@ -106,7 +106,7 @@ impl State {
                     seq: record.seq,
                     key,
                     tool: proposal.tool.name.chars().take(TOOL_CHARS_MAX).collect(),
-                    does: does(proposal),
+                    does: proposal.does().to_string(),
                     ended,
                 });
             }

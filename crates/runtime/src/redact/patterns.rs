@@ -62,26 +62,29 @@ const SECRET_BYTES_MAX: usize = 1024;
 /// The longest name before a value.
 const NAME_BYTES_MAX: usize = 64;
 
+/// How long a line of a private key is at least.
+const KEY_LINE_BYTES: usize = 40;
+
 /// How many lines of a private key are looked at.
 const KEY_LINES_MAX: usize = 200;
 
 /// Whether a word surely begins no secret. Nearly all are such words, and to
 /// look closely at each would cost more than everything else.
-fn is_plain(before: &[u8], rest: &[u8]) -> bool {
+fn is_plain(before: &[u8], rest: &[u8], length: usize) -> bool {
     if is_telling(rest) || before.ends_with(b"-") {
         return false;
     }
     // A line of a key is longer.
-    let length = rest.iter().take(40).take_while(|byte| is_word(**byte)).count();
+    if length >= KEY_LINE_BYTES {
+        return false;
+    }
     let mut behind = rest.iter().skip(length);
     match behind.next() {
         // `name = value`, with up to four spaces.
-        Some(b' ') if length < 40 => {
-            !matches!(behind.take(4).find(|byte| **byte != b' '), Some(b'=' | b':'))
-        }
+        Some(b' ') => !matches!(behind.take(4).find(|byte| **byte != b' '), Some(b'=' | b':')),
         // The name goes on, or is quoted, or a value follows; a key may go on.
         Some(b'-' | b'"' | b'\'' | b'=' | b':' | b'+' | b'/') => false,
-        _ => (1..40).contains(&length),
+        _ => length > 0,
     }
 }
 
@@ -101,10 +104,10 @@ fn is_telling(rest: &[u8]) -> bool {
     )
 }
 
-/// The secret that a word begins.
-pub(super) fn find_secret(text: &str, at: usize) -> Option<Secret> {
+/// The secret that a word of this length begins.
+pub(super) fn find_secret(text: &str, at: usize, length: usize) -> Option<Secret> {
     let bytes = text.as_bytes();
-    if is_plain(bytes.get(..at)?, bytes.get(at..)?) {
+    if is_plain(bytes.get(..at)?, bytes.get(at..)?, length) {
         return None;
     }
     look_closely(text, at)
@@ -179,7 +182,7 @@ fn json_web_token(text: &str) -> Option<(usize, &'static str)> {
 /// go one by one, so that nothing that is not of the key goes with them.
 fn key_line(text: &str, at: usize) -> Option<usize> {
     let length = run(text.get(at..)?, 256, is_base64);
-    if length < 40 {
+    if length < KEY_LINE_BYTES {
         return None;
     }
     let starts = |line: &str| line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----");
@@ -325,7 +328,7 @@ mod tests {
         fn a_plain_word_begins_no_secret(text in texts()) {
             for (at, _) in text.char_indices() {
                 let (before, rest) = text.as_bytes().split_at(at);
-                if is_plain(before, rest) {
+                if is_plain(before, rest, super::super::word_length(rest)) {
                     prop_assert!(look_closely(&text, at).is_none(), "{text:?} at {at}");
                 }
             }

@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::Loops;
 use crate::digest::Digest128;
 use crate::event::Status;
-use crate::guards::does;
 use crate::json;
 use crate::observe::ObservedResult;
 use crate::proposal::{PATH_KEYS, Proposal, Run};
@@ -147,7 +146,7 @@ fn coarse_path(path: &str) -> &str {
 
 /// A call as people read it: `Bash(pytest tests/unit)`.
 pub(crate) fn shown(proposal: &Proposal<'_>) -> String {
-    format!("{}({})", proposal.tool.name, does(proposal))
+    format!("{}({})", proposal.tool.name, proposal.does())
 }
 
 #[cfg(test)]

@@ -11,9 +11,16 @@ pub(super) struct Build {
     ok: bool,
     /// The line before named a Go package: complaints about it follow.
     package: bool,
+    /// Some line speaks of an error.
+    errors: bool,
 }
 
 impl Build {
+    /// Hears the text as a whole, so that not every line has to be searched.
+    pub(super) fn begin(&mut self, text: &str) {
+        self.errors = text.contains("error");
+    }
+
     pub(super) fn line(&mut self, line: &Line<'_>) {
         let text = line.trimmed;
         let package = core::mem::take(&mut self.package);
@@ -47,7 +54,7 @@ impl Build {
             self.package = !heading.contains(' ') || heading.ends_with(".test]");
         } else if package {
             self.failed |= is_go_complaint(text);
-        } else if !self.failed && text.contains("error") {
+        } else if self.errors && !self.failed && text.contains("error") {
             self.failed |= is_compiler_error(text);
         }
     }

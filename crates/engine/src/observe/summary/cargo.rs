@@ -42,7 +42,7 @@ impl Family for Cargo {
                     self.open = true;
                 }
             }
-            Some(b't') if line.at_margin() => self.test(text),
+            Some(b't') if line.at_margin() && text.starts_with("test ") => self.test(text),
             Some(b'e') if line.at_margin() => self.error(text),
             _ => {}
         }

@@ -69,6 +69,10 @@ fn last_line(text: &str) -> Option<TestSummary> {
         return None;
     }
     let text = text.trim_matches('=').trim();
+    // A count or `no tests ran`; nearly every other line is passed over here.
+    if !text.starts_with(|c: char| c.is_ascii_digit() || c == 'n') {
+        return None;
+    }
     let (counts, time) = text.rsplit_once(" in ")?;
     // After a minute the time is told twice: `75.02s (0:01:15)`.
     if !is_duration(time.split(" (").next()?) {
@@ -106,7 +110,8 @@ pub(super) struct Unittest {
 
 impl Family for Unittest {
     fn line(&mut self, line: &Line<'_>) {
-        if !line.at_margin() {
+        let tells = matches!(line.text.as_bytes().first(), Some(b'R' | b'O' | b'N' | b'F'));
+        if !tells || !line.at_margin() {
             return;
         }
         if let Some(rest) = line.text.strip_prefix("Ran ") {
