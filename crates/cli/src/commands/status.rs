@@ -7,7 +7,7 @@ use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::models::usd;
 use jackline_engine::{
-    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Invocations, Markers,
+    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Markers,
     ProgressSummary, Summary, TurnSummary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
@@ -199,7 +199,7 @@ fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
     for context in &summary.context {
         row("context", filled(context));
     }
-    row("calls", calls_in_words(&summary.invocations));
+    row("calls", summary.invocations.to_string());
     if let Some(bits) = dirty_bits(summary.dirty_bits) {
         row("code", bits);
     }
@@ -227,29 +227,6 @@ pub(super) fn turn_in_words(turn: &TurnSummary) -> String {
         blocks => format!(", blocked {blocks} times"),
     };
     format!("{} {result}{blocks}", turn.number)
-}
-
-/// How many calls, and how they ended.
-pub(super) fn calls_in_words(calls: &Invocations) -> String {
-    let ended = [
-        ("ok", calls.ok),
-        ("failed", calls.failed),
-        ("denied", calls.denied),
-        ("invalid", calls.invalid_arguments),
-        ("unresolved", calls.unresolved),
-        ("timed out", calls.timed_out),
-        ("crashed", calls.crashed),
-        ("cancelled", calls.cancelled),
-    ];
-    let ended: Vec<String> = ended
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!("{count} {name}"))
-        .collect();
-    if ended.is_empty() {
-        return calls.proposed.to_string();
-    }
-    format!("{}: {}", calls.proposed, ended.join(", "))
 }
 
 /// Whether changed code was tested; none where there is nothing to say.

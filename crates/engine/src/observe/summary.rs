@@ -197,6 +197,8 @@ struct Families {
     ctest: ctest::Ctest,
     xml: xml::Xml,
     build: build::Build,
+    /// The text has the word somewhere: then its lines are searched, too.
+    errors: bool,
 }
 
 impl Families {
@@ -218,7 +220,7 @@ impl Families {
         self.phpunit.line(line);
         self.ctest.line(line);
         self.xml.line(line);
-        self.build.line(line);
+        self.build.line(line, self.errors);
     }
 
     /// Lines are left out here, or before all that is heard.
@@ -267,7 +269,7 @@ pub fn summaries(text: &str) -> Summaries {
         families.xml.gap();
         families.cut();
     }
-    families.build.begin(&parts.tail);
+    families.errors = parts.tail.contains("error");
     let mut cut = false;
     text::each_line(&parts.tail, |line| {
         let mark = text::is_cut_mark(line.trimmed);

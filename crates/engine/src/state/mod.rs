@@ -18,6 +18,7 @@ mod watched;
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -242,6 +243,29 @@ pub struct Invocations {
     pub cancelled: u64,
     /// Succeeded.
     pub ok: u64,
+}
+
+impl fmt::Display for Invocations {
+    /// `12: 9 ok, 3 failed`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ended = [
+            ("ok", self.ok),
+            ("failed", self.failed),
+            ("denied", self.denied),
+            ("invalid", self.invalid_arguments),
+            ("unresolved", self.unresolved),
+            ("timed out", self.timed_out),
+            ("crashed", self.crashed),
+            ("cancelled", self.cancelled),
+        ];
+        write!(f, "{}", self.proposed)?;
+        let mut before = ": ";
+        for (name, count) in ended.into_iter().filter(|(_, count)| *count > 0) {
+            write!(f, "{before}{count} {name}")?;
+            before = ", ";
+        }
+        Ok(())
+    }
 }
 
 impl State {

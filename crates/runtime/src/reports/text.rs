@@ -157,23 +157,8 @@ fn tests(told: &Told<'_>) -> Vec<String> {
 
 fn tried(told: &Told<'_>) -> Vec<String> {
     let Summary { steps, epoch, invocations: calls, usage, .. } = told.summary;
-    let ended = [
-        ("ok", calls.ok),
-        ("failed", calls.failed),
-        ("denied", calls.denied),
-        ("timed out", calls.timed_out),
-        ("crashed", calls.crashed),
-        ("cancelled", calls.cancelled),
-        ("unresolved", calls.unresolved),
-    ];
-    let ended: Vec<String> = ended
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!("{count} {name}"))
-        .collect();
-    let ended = if ended.is_empty() { String::new() } else { format!(": {}", ended.join(", ")) };
     let mut lines = vec![
-        format!("Calls: {}{ended}", calls.proposed),
+        format!("Calls: {calls}"),
         format!("Steps: {steps}"),
         format!("Changes of the workspace: {epoch}"),
     ];

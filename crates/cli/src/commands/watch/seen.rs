@@ -8,7 +8,7 @@ use jackline_runtime::ask_code;
 use serde_json::Value;
 
 use super::super::log::{decided, remarks, what};
-use super::super::status::{calls_in_words, effect, of, turn_in_words};
+use super::super::status::{effect, of, turn_in_words};
 use super::parts::{Part, parts};
 use super::text::clean;
 
@@ -113,7 +113,7 @@ impl Standing {
             turn: turn_in_words(&summary.turn),
             steps: of(summary.steps, summary.turn.steps, definition.limits.steps),
             tokens: tokens(summary, &definition.limits),
-            calls: calls_in_words(&summary.invocations),
+            calls: summary.invocations.to_string(),
             in_flight: summary.in_flight.iter().map(|(_, tool)| clean(tool)).collect(),
             parts: parts(&serde_json::to_value(summary).unwrap_or(Value::Null)),
         }

@@ -69,7 +69,7 @@ pub(super) fn answer(look: Look<'_>, found: &Found, about: &About<'_>, answers: 
     match (found.level, loops.profile) {
         (Level::Soft, _) if holds => answers.feedback.push(told(look, found, advice(found))),
         (Level::Hard, Profile::Graded) => {
-            let advice = "end the turn; a person reads the report, then `jackline resume` goes on";
+            let advice = "end the turn; a person reads the report, then `jackline clear` goes on";
             answers.object_as(objection(found, Decision::Pause, advice), loops.mode);
         }
         (Level::Hard, Profile::Strict) if holds => overridden(look, found, about, answers),

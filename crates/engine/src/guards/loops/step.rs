@@ -40,7 +40,7 @@ pub(crate) fn call_signature(
     parts.extend(tool.name.as_bytes());
     parts.push(b'\n');
     parts.push(u8::from(args.is_some()));
-    parts.extend(args.iter().flat_map(|args| args.as_bytes()));
+    parts.extend(args.iter().flat_map(Digest128::as_bytes));
     match proposal.run {
         Run::Nothing => {
             for path in proposal.touches.iter().filter_map(|touch| touch.target.path()) {

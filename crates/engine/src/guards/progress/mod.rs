@@ -190,7 +190,7 @@ impl Guard for ProgressGuard {
             message: format!("{failures} iterations in a row failed, and in the last {why}"),
             location: None,
             correction: Some(
-                "end the turn and say what is in the way; a person's next message or `jackline resume` goes on"
+                "end the turn and say what is in the way; a person reads the report, then `jackline clear` goes on"
                     .to_string(),
             ),
         });

@@ -11,17 +11,11 @@ pub(super) struct Build {
     ok: bool,
     /// The line before named a Go package: complaints about it follow.
     package: bool,
-    /// Some line speaks of an error.
-    errors: bool,
 }
 
 impl Build {
-    /// Hears the text as a whole, so that not every line has to be searched.
-    pub(super) fn begin(&mut self, text: &str) {
-        self.errors = text.contains("error");
-    }
-
-    pub(super) fn line(&mut self, line: &Line<'_>) {
+    /// Hears a line of a text that speaks of errors somewhere, or nowhere.
+    pub(super) fn line(&mut self, line: &Line<'_>, errors: bool) {
         let text = line.trimmed;
         let package = core::mem::take(&mut self.package);
         self.failed |= match text.as_bytes().first() {
@@ -54,7 +48,7 @@ impl Build {
             self.package = !heading.contains(' ') || heading.ends_with(".test]");
         } else if package {
             self.failed |= is_go_complaint(text);
-        } else if self.errors && !self.failed && text.contains("error") {
+        } else if errors && !self.failed && text.contains("error") {
             self.failed |= is_compiler_error(text);
         }
     }
