@@ -1,6 +1,6 @@
 //! Strict JSON: a duplicate key is an error, not a silent last-one-wins.
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -30,7 +30,8 @@ pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
     }
 }
 
-/// The digest of a value that ignores the order of keys and white space.
+/// The digest of a value that ignores the order of keys, white space, and whether
+/// a whole number is written with a fraction.
 pub fn digest(value: &Value) -> Digest128 {
     let mut hasher = Hasher(sha2::Sha256::new());
     write_canonical(value, &mut hasher);
@@ -54,6 +55,10 @@ fn write_canonical(value: &Value, out: &mut Hasher) {
     let _ = match value {
         Value::Null => out.write_str("n"),
         Value::Bool(b) => write!(out, "b{b}"),
+        Value::Number(n) if n.is_f64() => {
+            let text = n.to_string();
+            write!(out, "#{};", text.strip_suffix(".0").unwrap_or(&text))
+        }
         Value::Number(n) => write!(out, "#{n};"),
         Value::String(s) => write!(out, "s{}:{s}", s.len()),
         Value::Array(items) => {
@@ -179,9 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_ignores_the_order_of_keys_and_nothing_else() {
+    fn a_digest_ignores_how_a_value_is_written_and_nothing_else() {
         let of = |text: &str| digest(&parse_strict(text.as_bytes()).unwrap());
         assert_eq!(of(r#"{"a":1,"b":[true,null]}"#), of(r#"{ "b" : [true, null], "a": 1 }"#));
+        assert_eq!(of(r#"{"\u0061":5}"#), of(r#"{"a":5.0}"#));
+        assert_eq!(of("[100]"), of("[1e2]"));
+        assert_ne!(of("[5]"), of("[5.5]"));
         assert_ne!(of(r#"{"a":1}"#), of(r#"{"a":"1"}"#));
         assert_ne!(of(r#"["ab","c"]"#), of(r#"["a","bc"]"#));
         assert_ne!(of(r"[[],[]]"), of(r"[[[]]]"));

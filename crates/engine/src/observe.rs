@@ -91,7 +91,7 @@ pub fn observe(event: &Event) -> Observation {
         EventKind::ToolProposed { args, .. } => Observation {
             args: Some(match args {
                 Arguments::Parsed(value) => json::digest(value),
-                Arguments::Text(payload) => payload_digest(payload).1,
+                Arguments::Text(payload) => text_digest(payload),
             }),
             result: None,
         },
@@ -104,6 +104,17 @@ pub fn observe(event: &Event) -> Observation {
         }
         _ => Observation::default(),
     }
+}
+
+/// The fingerprint of arguments that came as text: what they say counts, not how
+/// it is written.
+fn text_digest(payload: &Payload) -> Digest128 {
+    let said = match payload {
+        Payload::Inline(text) => json::parse_strict(text.as_bytes()).ok(),
+        Payload::Elided { .. } => None,
+    };
+    said.filter(Value::is_object)
+        .map_or_else(|| payload_digest(payload).1, |said| json::digest(&said))
 }
 
 /// Length and fingerprint.

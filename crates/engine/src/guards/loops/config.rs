@@ -42,6 +42,17 @@ pub struct Poll {
     pub within_seconds: u32,
 }
 
+impl Poll {
+    /// How long tools may wait of which nobody has said more.
+    pub(super) const WAIT: Self =
+        Self { until_changed: true, max_calls: 60, within_seconds: 60 * 60 };
+
+    /// How long tools may wait that clients commonly offer for it.
+    pub(super) fn well_known(tool: &str) -> Option<Self> {
+        matches!(tool, "BashOutput" | "TaskOutput" | "AgentOutputTool").then_some(Self::WAIT)
+    }
+}
+
 /// How the answers to a loop rise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

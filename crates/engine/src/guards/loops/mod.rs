@@ -226,7 +226,8 @@ fn class(proposal: &Proposal<'_>, loops: &Loops) -> Class {
     if loops.transparent.contains(&named.kind) || declared.is_some_and(|tool| tool.transparent) {
         return Class::Transparent;
     }
-    if let Some(poll) = declared.and_then(|tool| tool.poll) {
+    let waits = || Poll::well_known(named.name).or_else(|| sleeps(proposal).then_some(Poll::WAIT));
+    if let Some(poll) = declared.and_then(|tool| tool.poll).or_else(waits) {
         let Poll { until_changed, max_calls, within_seconds } = poll;
         let within_ms = u64::from(within_seconds).saturating_mul(1000);
         return Class::Poll { until_changed, max_calls, within_ms };
@@ -237,6 +238,12 @@ fn class(proposal: &Proposal<'_>, loops: &Loops) -> Class {
         _ if proposal.tool.kind == Kind::Exec => Class::Exec,
         _ => Class::Other,
     }
+}
+
+/// Whether a call does nothing but wait.
+fn sleeps(proposal: &Proposal<'_>) -> bool {
+    let commands = proposal.commands();
+    !commands.is_empty() && commands.iter().all(|command| command.program() == "sleep")
 }
 
 /// Folds a proposed call.

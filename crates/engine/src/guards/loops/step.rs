@@ -9,6 +9,7 @@ use jackline_shell::Command;
 use serde_json::Value;
 
 use super::Loops;
+use crate::definition::Resolved;
 use crate::digest::Digest128;
 use crate::event::Status;
 use crate::json;
@@ -18,6 +19,18 @@ use crate::state::short;
 
 /// How long that is which makes a call, in most of them.
 const PARTS_BYTES_MOSTLY: usize = 128;
+
+/// What agents tell of a command line besides: it does the same without.
+const ASIDES: [&str; 8] = [
+    "description",
+    "timeout",
+    "timeout_ms",
+    "timeout_seconds",
+    "explanation",
+    "justification",
+    "reason",
+    "yield_time_ms",
+];
 
 /// The same for calls that do the same: one tool, the same arguments but for
 /// what is declared to say nothing, the same files however they are written.
@@ -29,32 +42,68 @@ pub(crate) fn call_signature(
     written: Option<Digest128>,
 ) -> Digest128 {
     let tool = proposal.tool;
-    let args = match proposal.args.map(|args| masked(proposal, args, loops)) {
-        Some(Cow::Owned(masked)) => Some(json::digest(&masked)),
-        Some(Cow::Borrowed(args)) => Some(written.unwrap_or_else(|| json::digest(args))),
-        None => written,
-    };
     // A name can hold no control characters, so nothing can pretend to be a part.
     let mut parts = Vec::with_capacity(PARTS_BYTES_MOSTLY);
     parts.push(tool.kind as u8);
     parts.extend(tool.name.as_bytes());
     parts.push(b'\n');
+    let args = proposal.args.map(|args| masked(proposal, args, loops));
+    if let Run::Line(line) = &proposal.run {
+        // The same line does something else in another directory.
+        parts.extend(proposal.cwd.as_bytes());
+        parts.push(b'\n');
+        if let Some(args) = args.as_deref() {
+            beside_line(tool, args, &mut parts);
+        }
+        plain_line(line.text, &mut parts);
+        return Digest128::of(&parts);
+    }
+    let args = match args {
+        Some(Cow::Owned(masked)) => Some(json::digest(&masked)),
+        Some(Cow::Borrowed(args)) => Some(written.unwrap_or_else(|| json::digest(args))),
+        None => written,
+    };
     parts.push(u8::from(args.is_some()));
     parts.extend(args.iter().flat_map(Digest128::as_bytes));
-    match proposal.run {
-        Run::Nothing => {
-            for path in proposal.touches.iter().filter_map(|touch| touch.target.path()) {
-                parts.push(b'\n');
-                parts.extend(path.as_bytes());
-            }
-        }
-        // The same line does something else in another directory.
-        Run::Line(_) | Run::Unseen => {
-            parts.push(b'\n');
-            parts.extend(proposal.cwd.as_bytes());
-        }
+    let paths = proposal.touches.iter().filter_map(|touch| touch.target.path());
+    let unseen = matches!(proposal.run, Run::Unseen).then_some(proposal.cwd.as_str());
+    for path in paths.chain(unseen) {
+        parts.push(b'\n');
+        parts.extend(path.as_bytes());
     }
     Digest128::of(&parts)
+}
+
+/// What a call says besides its command line and what is only said about it.
+fn beside_line(tool: Resolved<'_>, args: &Value, parts: &mut Vec<u8>) {
+    let line = tool.line_pointer(args).strip_prefix('/').unwrap_or_default();
+    let fields = args.as_object().into_iter().flatten();
+    let mut said: Vec<_> = fields
+        .filter(|(key, value)| *key != line && !ASIDES.contains(&key.as_str()) && !value.is_null())
+        .collect();
+    said.sort_unstable_by_key(|(key, _)| *key);
+    for (key, value) in said {
+        parts.extend(json::digest(&Value::from(key.as_str())).as_bytes());
+        parts.extend(json::digest(value).as_bytes());
+    }
+}
+
+/// A command line without comments, and without spaces that say nothing. Where
+/// something is quoted in it, or handed over as a text, only its ends are bare.
+fn plain_line(line: &str, parts: &mut Vec<u8>) {
+    let line = line.trim();
+    if line.contains(['\'', '"', '\\', '`', '$']) || line.contains("<<") {
+        parts.extend(line.as_bytes());
+        return;
+    }
+    for line in line.lines() {
+        let words = line.split_ascii_whitespace().take_while(|word| !word.starts_with('#'));
+        words.for_each(|word| {
+            parts.extend(word.as_bytes());
+            parts.push(b' ');
+        });
+        parts.push(b'\n');
+    }
 }
 
 /// Arguments without what is declared to say nothing, and without the names of

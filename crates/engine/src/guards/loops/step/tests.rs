@@ -59,6 +59,27 @@ fn the_same_line_elsewhere_is_another_call() {
 }
 
 #[test]
+fn what_is_said_about_a_line_and_how_it_is_spaced_does_not_count() {
+    let run = |line: &str, about: &str| {
+        let args = json!({"command": line, "description": about, "timeout": about.len()});
+        signature("Bash", &args, "/project")
+    };
+    let one = run("make check", "first");
+    assert_eq!(one, signature("Bash", &json!({"command": "make check"}), "/project"));
+    for line in [" make  check ", "make check # again", "make\tcheck\n"] {
+        assert_eq!(one, run(line, "another attempt"), "{line:?}");
+    }
+    for line in ["make check#1", "make check; ls", "make\ncheck", "makecheck"] {
+        assert_ne!(one, run(line, "first"), "{line:?}");
+    }
+    assert_ne!(run("echo 'a  b'", ""), run("echo 'a b'", ""));
+    assert_ne!(run("cat <<E\na  b\nE", ""), run("cat <<E\na b\nE", ""));
+    let told =
+        |text: &str| signature("Bash", &json!({"command": "python3 -", "stdin": text}), "/project");
+    assert_ne!(told("print(1)"), told("print(2)"));
+}
+
+#[test]
 fn what_is_declared_to_say_nothing_does_not_count() {
     let loops = Loops { volatile: [String::from("/nonce")].into(), ..Loops::default() };
     let of = |nonce: &str, q: &str| {
