@@ -1,12 +1,14 @@
 //! Event in, verdict out: the order of things around a decision.
 
+mod standing;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jackline_engine::definition::Redact;
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, Place, Record, ReportFile, Session, SessionId,
-    Summary, Timestamp, Verdict, elide, observe,
+    Digest, Event, EventKind, Facts, OffFact, Place, Record, Session, SessionId, Timestamp,
+    Verdict, elide, observe,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -28,6 +30,8 @@ use crate::reports::{self, Told};
 use crate::restore::{self, Was};
 use crate::spool::{self, Left};
 use crate::verification::Verifications;
+
+pub use standing::Standing;
 
 /// A record carries a snapshot this often, which bounds a rebuild.
 const SNAPSHOT_EVERY: u64 = 4096;
@@ -56,33 +60,6 @@ pub enum Fault {
     /// A bug of ours.
     #[error("an internal fault: {0}")]
     Panic(String),
-}
-
-/// Whether a session may go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// It may.
-    Running,
-    /// A person, or a guard, has paused it, and why.
-    Paused(String),
-    /// It is over, and how.
-    Stopped(String),
-}
-
-impl Standing {
-    fn of(summary: &Summary) -> Self {
-        match (summary.phase, &summary.stop) {
-            ("stopped", Some(stop)) => Self::Stopped(stop.to_string()),
-            ("paused", _) => {
-                let why = summary.paused_why.clone();
-                let why = why.unwrap_or_else(|| "no reason given".to_owned());
-                let report = summary.reports.iter().find(|it| **it != ReportFile::Briefing.path());
-                let read = report.map_or_else(String::new, |it| format!(" (see `{it}`)"));
-                Self::Paused(format!("{why}{read}"))
-            }
-            _ => Self::Running,
-        }
-    }
 }
 
 /// Runs the engine for many sessions.
@@ -222,23 +199,12 @@ impl Runtime {
         spool::keep(&self.spool, Some(session), notes, stopped);
     }
 
-    /// Whether a session may go on, as far as anything is known of it.
-    pub fn standing(&mut self, id: &SessionId) -> Option<Standing> {
-        self.summary(id).map(|summary| Standing::of(&summary))
-    }
-
-    /// Where a session stands, as far as anything is known of it.
-    pub fn summary(&mut self, id: &SessionId) -> Option<Summary> {
-        if let Some((_, live)) = self.live.iter().find(|(open, _)| open == id) {
-            return Some(live.session.summary());
+    /// Keeps a session at hand, in the place of the one that was asked longest ago.
+    fn keep(&mut self, id: SessionId, live: Live) {
+        if self.live.len() >= OPEN_MAX {
+            self.live.remove(0);
         }
-        let log = self.store.open(id).ok()?;
-        let mut live = Live::load(log, id, &self.definitions).ok()??;
-        live.log.lock().ok()?;
-        let refreshed = live.refresh();
-        live.log.unlock();
-        refreshed.ok()?;
-        Some(live.session.summary())
+        self.live.push((id, live));
     }
 
     /// Forgets what is in memory; everything is in the journals.
@@ -278,10 +244,7 @@ impl Runtime {
         // journal was removed stays, and stays shut: it must not begin anew
         // with new budgets because somebody deleted it.
         if matches!(answer, Ok(_) | Err(Fault::Store(StoreError::Removed))) {
-            if self.live.len() >= OPEN_MAX {
-                self.live.remove(0);
-            }
-            self.live.push((session, live));
+            self.keep(session, live);
         }
         answer
     }

@@ -5,9 +5,15 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod budgets;
+mod context;
+mod dirty;
 mod doctor;
 mod fault_matrix;
 mod init;
 mod last_metre;
+mod loops;
+mod markers;
 mod reload;
+mod reports;
 mod world;

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use jackline_clients::claude::settings::{Hook, PINNED, hooks_for, shell_word};
 use jackline_clients::live::{Run, SUBAGENT, Scratch, Seen, subagent};
 use jackline_model::scripted::{Script, Step};
+use jackline_runtime::agent_above;
 use serde_json::{Value, json};
 
 pub(crate) const JACKLINE: &str = env!("CARGO_BIN_EXE_jackline");
@@ -49,9 +51,15 @@ impl World {
 
     /// Runs it with what is installed.
     pub(crate) fn play_installed(&self, script: Script) -> Seen {
-        let seen = Run::new(&client(), &self.scratch, script).play().unwrap();
-        assert!(!seen.timed_out, "{}", story(&seen));
-        seen
+        to_its_end(Run::new(&client(), &self.scratch, script))
+    }
+
+    /// A person comes back to the latest session, and says something.
+    pub(crate) fn play_on(&self, prompt: &str, script: Script) -> Seen {
+        let client = client();
+        let mut run = Run::new(&client, &self.scratch, script);
+        (run.prompt, run.resumes) = (prompt, true);
+        to_its_end(run)
     }
 
     /// A guard that is the real one, with something done first where a call names
@@ -75,13 +83,52 @@ impl World {
         self.scratch.write_program("claude", &text).unwrap()
     }
 
-    /// Runs our own program here: its exit status and what it printed.
+    /// Runs our own program here, as a person: its exit status and what it printed.
     pub(crate) fn jackline(&self, words: &[&str]) -> (Option<i32>, String) {
-        let mut command = Command::new(JACKLINE);
+        let mut command = match agent_above() {
+            None => Command::new(JACKLINE),
+            // Where an agent runs these tests, its commands see nobody above them.
+            Some(_) => {
+                let mut command = Command::new("/usr/bin/unshare");
+                command.args(["--user", "--map-current-user", "--pid", "--fork", "--kill-child"]);
+                command.args(["--mount-proc", JACKLINE]);
+                command
+            }
+        };
         self.scratch.enter(&mut command);
         let output = command.args(words).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8(text).unwrap())
+    }
+
+    /// The same, where it has to work.
+    pub(crate) fn person(&self, words: &[&str]) {
+        let (code, text) = self.jackline(words);
+        assert_eq!(code, Some(0), "{words:?}: {text}");
+    }
+
+    /// Where the latest session stands.
+    pub(crate) fn status(&self) -> Value {
+        let (code, text) = self.jackline(&["status", "--json"]);
+        assert_eq!(code, Some(0), "{text}");
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
+    }
+
+    /// The code the latest session ended with.
+    pub(crate) fn stop_code(&self) -> Value {
+        self.status().pointer("/summary/stop").cloned().unwrap_or_default()
+    }
+
+    /// What the safety log says: what was found, and what was done.
+    pub(crate) fn safety(&self) -> Vec<String> {
+        let log = self.scratch.read(".jackline/safety_log.json").unwrap();
+        let log: Value = serde_json::from_str(&log).unwrap();
+        let events = log.get("events").and_then(Value::as_array).unwrap();
+        let word = |event: &Value, name: &str| {
+            event.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let line = |event| format!("{}: {}", word(event, "type"), word(event, "action_taken"));
+        events.iter().map(line).collect()
     }
 
     /// Every journal a test writes is checked and replayed.
@@ -93,8 +140,29 @@ impl World {
     }
 }
 
+fn to_its_end(run: Run<'_>) -> Seen {
+    let seen = run.play().unwrap();
+    assert!(!seen.timed_out, "{}", story(&seen));
+    seen
+}
+
 pub(crate) fn bash(command: &str) -> Step {
-    Step::call("Bash", json!({ "command": command, "description": "a step of the script" }))
+    and_bash(Step::default(), command)
+}
+
+/// One more command in the same message.
+pub(crate) fn and_bash(step: Step, command: &str) -> Step {
+    let input = json!({ "command": command, "description": "a step of the script" });
+    step.and_call("Bash", input)
+}
+
+/// A command that is over when the client has written down that it was called, and
+/// so what the model's answer took: it does that in its own time.
+pub(crate) fn told_call(command: &str) -> Step {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let mark = format!("told-{}", CALLS.fetch_add(1, Ordering::Relaxed));
+    let told = format!("grep -rq {mark} \"$HOME/.claude/projects\"");
+    bash(&format!("{command}; until {told}; do sleep 0.02; done"))
 }
 
 /// Who acts: the agent itself, or a sub-agent in the background.
@@ -105,6 +173,12 @@ pub(crate) fn script_of_both() -> Script {
     let main = [bash("touch witness-main"), subagent(), bash("touch canary-main")];
     let sub = [bash("touch witness-sub"), bash("touch canary-sub")];
     Script::new(main).part(SUBAGENT, sub)
+}
+
+/// Whether the client says that the guard has ended its run.
+pub(crate) fn was_halted(seen: &Seen) -> bool {
+    let halted = |line: &Value| line.get("terminal_reason") == Some(&"hook_stopped".into());
+    seen.said.iter().any(halted)
 }
 
 /// What happened, for whoever reads that a test failed.

@@ -11,7 +11,7 @@ use super::{LiveError, Scratch, process};
 /// What a sub-agent is told; its part of a script goes by this text.
 pub const SUBAGENT: &str = "jackline-subagent: do your part";
 
-/// What the agent is told.
+/// What the agent is told unless told otherwise.
 const PROMPT: &str = "do the scripted work";
 
 /// Names a model that every client knows; the scripted one answers to any name.
@@ -35,6 +35,10 @@ pub struct Run<'a> {
     pub allowed_tools: &'a str,
     /// How long it may take.
     pub timeout: Duration,
+    /// What the agent is told.
+    pub prompt: &'a str,
+    /// Goes on with the latest session of the scratch.
+    pub resumes: bool,
 }
 
 /// What came of a run.
@@ -68,7 +72,8 @@ impl<'a> Run<'a> {
     /// A run in which the client itself stands in nobody's way.
     pub fn new(client: &'a Path, scratch: &'a Scratch, script: Script) -> Self {
         let allowed_tools = "Bash,Read,Write,Edit,Agent";
-        Self { client, scratch, script, allowed_tools, timeout: TIMEOUT }
+        let (timeout, prompt) = (TIMEOUT, PROMPT);
+        Self { client, scratch, script, allowed_tools, timeout, prompt, resumes: false }
     }
 
     /// Runs it to its end.
@@ -87,9 +92,12 @@ impl<'a> Run<'a> {
         ] {
             command.env(name, value);
         }
-        command.args(["-p", PROMPT, "--model", MODEL, "--max-turns", TURNS_MAX]);
+        command.args(["-p", self.prompt, "--model", MODEL, "--max-turns", TURNS_MAX]);
         command.args(["--output-format", "stream-json", "--verbose"]);
         command.args(["--allowedTools", self.allowed_tools]);
+        if self.resumes {
+            command.arg("--continue");
+        }
         let ended = process::run(command, self.scratch, self.timeout)
             .map_err(|source| LiveError::Start { program: self.client.to_owned(), source })?;
         let said = ended.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());

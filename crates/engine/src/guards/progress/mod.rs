@@ -215,7 +215,8 @@ impl Guard for ProgressGuard {
             let epoch = state.epoch;
             state.progress.next(judged, epoch);
         }
-        if event.kind.is_step() && !held {
+        // Nor is the call that is held first a step of the iteration that follows.
+        if event.kind.is_step() && !held && !record.verdict.is_enforced(Decision::Pause) {
             state.progress.steps = state.progress.steps.saturating_add(1);
         }
         match &event.kind {

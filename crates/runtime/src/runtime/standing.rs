@@ -1,0 +1,70 @@
+//! What is known of a session without an event.
+
+use jackline_engine::{Event, ReportFile, SessionId, Summary, Timestamp};
+
+use super::Runtime;
+use crate::live::Live;
+
+/// Whether a session may go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    Running,
+    /// A person, or a guard, has paused it, and why.
+    Paused(String),
+    /// It is over, and how.
+    Stopped(String),
+}
+
+impl Standing {
+    fn of(summary: &Summary) -> Self {
+        match (summary.phase, &summary.stop) {
+            ("stopped", Some(stop)) => Self::Stopped(stop.to_string()),
+            ("paused", _) => {
+                let why = summary.paused_why.clone();
+                let why = why.unwrap_or_else(|| "no reason given".to_owned());
+                let report = summary.reports.iter().find(|it| **it != ReportFile::Briefing.path());
+                let read = report.map_or_else(String::new, |it| format!(" (see `{it}`)"));
+                Self::Paused(format!("{why}{read}"))
+            }
+            _ => Self::Running,
+        }
+    }
+}
+
+impl Runtime {
+    /// Whether a session may go on, as far as anything is known of it.
+    pub fn standing(&mut self, id: &SessionId) -> Option<Standing> {
+        self.summary(id).map(|summary| Standing::of(&summary))
+    }
+
+    /// Where a session stands, as far as anything is known of it.
+    pub fn summary(&mut self, id: &SessionId) -> Option<Summary> {
+        if let Some((_, live)) = self.live.iter().find(|(open, _)| open == id) {
+            return Some(live.session.summary());
+        }
+        Some(self.look(id)?.session.summary())
+    }
+
+    /// Whether a session lacks a report on usage; `said` is when it was written down.
+    pub fn lacks(&mut self, report: &Event, said: Option<Timestamp>) -> bool {
+        let id = &report.session;
+        if !self.live.iter().any(|(open, _)| open == id) {
+            let Some(live) = self.look(id) else { return false };
+            self.keep(id.clone(), live);
+        }
+        let found = self.live.iter().find(|(open, _)| open == id);
+        found.is_some_and(|(_, live)| !live.session.has_counted(&report.kind, said))
+    }
+
+    /// A session as its journal tells it, where it has one.
+    fn look(&self, id: &SessionId) -> Option<Live> {
+        let log = self.store.open(id).ok()?;
+        let mut live = Live::load(log, id, &self.definitions).ok()??;
+        live.log.lock().ok()?;
+        let refreshed = live.refresh();
+        live.log.unlock();
+        refreshed.ok()?;
+        Some(live)
+    }
+}
