@@ -13,10 +13,11 @@ use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, p
 use crate::lifecycle;
 use crate::place::Place;
 use crate::proposal::{Heard, Proposal};
+use crate::reload;
 use crate::state::{Clock, Key, Order, Phase, PolicyState, STATE_FORMAT, State, Summary};
 use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 
-/// One agent run under one definition.
+/// One agent run under a definition.
 #[derive(Debug, Clone)]
 pub struct Session {
     definition: Arc<Definition>,
@@ -90,6 +91,12 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn state_mut(&mut self) -> &mut State {
         &mut self.state
+    }
+
+    /// The checksum of the definition in force, where it is not the one that the
+    /// session was opened with.
+    pub fn reloaded(&self) -> Option<Digest> {
+        self.state.reloaded
     }
 
     /// The definition in force.
@@ -211,6 +218,11 @@ impl Session {
         lifecycle::end(state, fold);
         state.keep_trail(fold);
         state.note_reports(record);
+        if let Some(new) = record.reloads() {
+            reload::carry_over(state, (definition, &self.place), new, record.facts);
+            self.place = Arc::new(new.place(&self.place));
+            self.definition = Arc::new(new.lowered.clone());
+        }
     }
 
     fn look<'a>(
@@ -411,7 +423,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (3, "c394e86a365df2027c4889428ebff946ff1d5de8275a98a4d49738a33a0132e5")
+            (5, "fd2b8b7d099859e8da7bed17b967ea0e02a29b9901dbf9ce0e5d7ad3a2e3aa5f")
         );
     }
 
