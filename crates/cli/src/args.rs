@@ -59,8 +59,8 @@ pub(crate) enum Command {
     Ack(ControlArgs),
     /// Clear a blocker: a session that went in circles, or made no progress, goes on
     Clear(ClearArgs),
-    /// Apply a changed definition to a session that runs
-    Reload(ControlArgs),
+    /// Let a session go on under the definition as it is now
+    Reload(ReloadArgs),
     /// Let a session complete although nothing has tested what it changed (dangerous)
     SkipTests(SkipTestsArgs),
     /// End a constraint that is in force in a session
@@ -381,6 +381,21 @@ pub(crate) struct ClearArgs {
     /// Only forget how many iterations have failed; a session that is paused stays so
     #[arg(long)]
     pub(crate) failures: bool,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "The definition is made anew, as for a session that starts now: its file, the other \
+layers, what you trust. What was spent stays spent, and a pause stays. One that does not load changes \
+nothing.\n\n\
+This opens the guard, so it is refused where an agent started it: run it in a terminal of your own."
+)]
+pub(crate) struct ReloadArgs {
+    /// The definition, for a session that was started with one of its own
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) definition: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
 }

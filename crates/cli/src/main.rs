@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Command::Reset(reset) => commands::control::run(&reset, Action::Reset),
         Command::Ack(ack) => commands::control::run(&ack, Action::Acknowledge),
         Command::Clear(clear) => commands::control::clear(&clear),
-        Command::Reload(reload) => commands::control::run(&reload, Action::Reload),
+        Command::Reload(reload) => commands::control::reload(&reload),
         Command::SkipTests(skip) => commands::control::skip_tests(&skip),
         Command::Constraint(ConstraintCommand::Expire(expire)) => {
             commands::control::expire(&expire)

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use jackline_definition::{FILE_NAME, load};
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
-    Definition, DefinitionFact, Digest, Event, EventKind, Facts, GitFact, Now, OffFact, Order,
-    Place, Query, ROUNDS_MAX, Record, STATE_BYTES_MAX, Session, SessionId, Timestamp, Verdict,
-    Wants, WireFault, elide, observe,
+    DefinitionFact, DefinitionFile, Digest, Event, EventKind, Facts, GitFact, NewDefinition, Now,
+    OffFact, Order, Place, Query, ROUNDS_MAX, Record, ReloadFact, STATE_BYTES_MAX, Session,
+    SessionId, Timestamp, Verdict, Wants, WireFault, elide, observe,
 };
 use serde_json::Value;
 
@@ -54,6 +54,9 @@ struct EngineStage {
 /// A session and everything that was recorded of it.
 struct Played {
     session: Session,
+    /// The session before anything happened in it.
+    opened: Session,
+    /// That of the definition in force.
     checksum: Digest,
     workspace: String,
     records: Vec<Kept>,
@@ -144,8 +147,10 @@ impl Played {
             own: vec!["/run/jackline".to_owned()],
             definition: vec![world::absolute(FILE_NAME)],
         };
+        let opened = Session::new(Arc::new(definition), Arc::new(place));
         Ok(Self {
-            session: Session::new(Arc::new(definition), Arc::new(place)),
+            session: opened.clone(),
+            opened,
             checksum: Digest::of(source.as_bytes()),
             workspace,
             records: Vec::new(),
@@ -177,6 +182,7 @@ impl Played {
         }
         self.report(seq, &event, &verdict, &mut facts, files, now);
         self.session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
+        self.checksum = self.session.reloaded().unwrap_or(self.checksum);
         self.restore()?;
         self.records.push(Kept {
             event: render(&event)?,
@@ -238,6 +244,10 @@ impl Played {
                     Some(checksum) => DefinitionFact::Changed { checksum },
                 });
             }
+            Query::Reload => facts.reload = Some(self.reload(files)),
+            Query::Protect { files: tracked } => {
+                facts.protects = Some(files.watched(&self.workspace, tracked));
+            }
             Query::PolicyCheck { name, .. }
             | Query::PolicyResult { name, .. }
             | Query::Checker { name } => {
@@ -246,6 +256,22 @@ impl Played {
             other => return Err(format!("this world can't answer {other:?}")),
         }
         Ok(())
+    }
+
+    /// The definition as it is now.
+    fn reload(&self, files: &Files) -> ReloadFact {
+        let Some(source) = files.text(FILE_NAME) else {
+            return ReloadFact::Broken { reason: format!("no `{FILE_NAME}`") };
+        };
+        let (checksum, path) = (Digest::of(source.as_bytes()), world::absolute(FILE_NAME));
+        match load(source.as_bytes(), FILE_NAME) {
+            Ok(_) if checksum == self.checksum => ReloadFact::Same,
+            Ok(lowered) => {
+                let files = vec![DefinitionFile { path, sha256: checksum, by_person: false }];
+                ReloadFact::New(Box::new(NewDefinition { checksum, files, lowered }))
+            }
+            Err(problems) => ReloadFact::Broken { reason: problems.to_string() },
+        }
     }
 
     /// Goes on with what a saved state brings back.
@@ -269,8 +295,7 @@ impl Played {
 
     /// Decides every record again, as `jackline replay` does.
     fn replay(&self) -> Result<(), String> {
-        let definition: Arc<Definition> = Arc::clone(self.session.definition());
-        let mut fresh = Session::new(definition, Arc::clone(self.session.place()));
+        let mut fresh = self.opened.clone();
         for (number, kept) in self.records.iter().enumerate() {
             let seq = number as u64 + 1;
             let unreadable = |error: String| format!("record {seq} can't be read back: {error}");

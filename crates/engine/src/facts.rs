@@ -1,6 +1,7 @@
 //! What the runtime observed of the world for one decision.
 
 mod markers;
+mod reload;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -15,6 +16,7 @@ use crate::time::Timestamp;
 use crate::verdict::{Observed, Severity};
 
 pub use markers::Markers;
+pub use reload::{DefinitionFile, NewDefinition, ReloadFact};
 
 /// How many rounds of questions one decision may take.
 pub const ROUNDS_MAX: usize = 3;
@@ -56,9 +58,15 @@ pub struct Facts {
     /// Answers of custom completion checkers, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checkers: BTreeMap<String, CheckFact>,
-    /// Whether the definition file is still the one this session started with.
+    /// Whether the definition file is still the one this session runs under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionFact>,
+    /// What a person wants the session to run under from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload: Option<ReloadFact>,
+    /// Files that are protected from now on, as they are.
+    #[serde(default, skip_serializing_if = "says_nothing")]
+    pub protects: Option<BTreeMap<String, WatchedFact>>,
     /// Which of the protected files are not as they were seen last.
     #[serde(default, skip_serializing_if = "says_nothing")]
     pub watched: Option<BTreeMap<String, WatchedFact>>,
@@ -104,6 +112,8 @@ impl Facts {
             policies: BTreeMap::new(),
             checkers: BTreeMap::new(),
             definition: None,
+            reload: None,
+            protects: None,
             watched: None,
             changed: None,
             git: BTreeMap::new(),
@@ -234,8 +244,16 @@ pub enum Query {
         /// The checker.
         name: String,
     },
-    /// Is the definition file still the one this session started with?
+    /// Is the definition file still the one this session runs under?
     Definition,
+    /// Which definition would a session begin with that starts now?
+    Reload,
+    /// What are these files that will be protected? Those that are there have
+    /// to be kept, so that they can be given back.
+    Protect {
+        /// The files; each looks like 0, as if it were not there.
+        files: Vec<Tracked>,
+    },
 }
 
 /// What has to be known of a file.
@@ -523,12 +541,13 @@ pub enum CheckFact {
 pub enum DefinitionFact {
     /// It is the same.
     Same,
-    /// It was changed; that applies to the next session.
+    /// It was changed; that applies to the next session, or once a person
+    /// reloads this one.
     Changed {
         /// Its checksum now.
         checksum: Digest,
     },
-    /// It is gone; the pinned one stays in force.
+    /// It is gone; the one that was loaded stays in force.
     Missing,
     /// It no longer loads; the last good one is in force.
     Broken {

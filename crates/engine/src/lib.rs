@@ -28,6 +28,7 @@ mod observe;
 mod path;
 mod place;
 mod proposal;
+mod reload;
 mod session;
 mod state;
 mod time;
@@ -43,9 +44,9 @@ pub use event::{
     PromptSource, Seen, Status, Tests,
 };
 pub use facts::{
-    CallView, CheckFact, DefinitionFact, Facts, FeedbackFact, FeedbackView, FileFact, FileKind,
-    GitFact, Markers, Now, OffFact, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, Tracked,
-    VerificationFact, Wants, WatchedFact,
+    CallView, CheckFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact, FeedbackView,
+    FileFact, FileKind, GitFact, Markers, NewDefinition, Now, OffFact, PolicyFact, QUERIES_MAX,
+    Queries, Query, ROUNDS_MAX, ReloadFact, Tracked, VerificationFact, Wants, WatchedFact,
 };
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;

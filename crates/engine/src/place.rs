@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::path::resolve;
 
 /// Where a session works. It is pinned when the session is opened, and the
-/// first record holds it, so that paths mean the same when it is replayed.
+/// first record holds it, so that paths mean the same when it is replayed. Only
+/// the files of the definition are others once a person has reloaded it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {

@@ -13,10 +13,11 @@ use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, p
 use crate::lifecycle;
 use crate::place::Place;
 use crate::proposal::{Heard, Proposal};
+use crate::reload;
 use crate::state::{Clock, Key, Order, Phase, PolicyState, STATE_FORMAT, State, Summary};
 use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 
-/// One agent run under one definition.
+/// One agent run under a definition.
 #[derive(Debug, Clone)]
 pub struct Session {
     definition: Arc<Definition>,
@@ -90,6 +91,12 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn state_mut(&mut self) -> &mut State {
         &mut self.state
+    }
+
+    /// The checksum of the definition in force, where it is not the one that the
+    /// session was opened with.
+    pub fn reloaded(&self) -> Option<Digest> {
+        self.state.reloaded
     }
 
     /// The definition in force.
@@ -217,6 +224,11 @@ impl Session {
         lifecycle::end(state, fold);
         state.keep_trail(fold);
         state.note_reports(record);
+        if let Some(new) = record.reloads() {
+            reload::carry_over(state, (definition, &self.place), new, record.facts);
+            self.place = Arc::new(new.place(&self.place));
+            self.definition = Arc::new(new.lowered.clone());
+        }
     }
 
     fn look<'a>(
@@ -417,7 +429,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (4, "00ba1386a864878eeb132705cbec155639e10a7179a539c850b1c4214c079449")
+            (5, "fd2b8b7d099859e8da7bed17b967ea0e02a29b9901dbf9ce0e5d7ad3a2e3aa5f")
         );
     }
 

@@ -95,6 +95,8 @@ fn tighten(mut definition: Definition) -> Definition {
 
 /// A session, and everything that was recorded of it.
 struct Played {
+    /// What it began with; people reload it.
+    definition: Arc<Definition>,
     session: Session,
     records: Vec<(Event, Facts, Verdict)>,
 }
@@ -118,7 +120,7 @@ fn play(definition: &Arc<Definition>, moves: &[Move]) -> Played {
         }
         records.push((event, facts, verdict));
     }
-    Played { session, records }
+    Played { definition: Arc::clone(definition), session, records }
 }
 
 /// Asks until there is nothing left to ask, which is soon.
@@ -184,8 +186,7 @@ fn check_restored(played: &Played) {
 /// JSON decides as it did the first time.
 fn check_replayed(played: &Played) {
     let session = &played.session;
-    let (definition, place) = (Arc::clone(session.definition()), Arc::clone(session.place()));
-    let mut again = Session::new(definition, place);
+    let mut again = Session::new(Arc::clone(&played.definition), Arc::default());
     let folded = played.records.len().saturating_sub(REPLAYED);
     for (number, (event, facts, verdict)) in played.records.iter().enumerate() {
         let record = Record { seq: again.seq() + 1, event, facts, verdict };

@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::chain::check_line;
 use crate::error::StoreError;
 use crate::head::Head;
-use crate::record::{Body, Line, Note, Opened, OpenedDefinition, parse_record};
+use crate::record::{Body, Line, Note, Opened, OpenedDefinition, Snapshot, parse_record};
 use crate::verify::Verifier;
 use crate::{Log, Store};
 
@@ -38,6 +38,7 @@ const CLAUSES: &[Clause] = &[
     ("the first event of an id stays", the_first_event_of_an_id_stays),
     ("many ids are all found", many_ids_are_all_found),
     ("the latest state is kept", the_latest_state_is_kept),
+    ("a line is found where it begins", a_line_is_found_where_it_begins),
     ("the latest snapshot is found", the_latest_snapshot_is_found),
     ("a payload is kept once", a_payload_is_kept_once),
 ];
@@ -110,10 +111,15 @@ fn verdict(seq: u64) -> Result<Box<RawValue>, Broken> {
     to_raw_value(&verdict).map_err(impossible)
 }
 
-fn body(seq: u64, event: &Event, snapshot: Option<&[u8]>) -> Result<Body, Broken> {
+fn body(seq: u64, event: &Event, state: Option<&[u8]>) -> Result<Body, Broken> {
     let facts = Facts::at(Now::wall(Timestamp::from_ms(1)));
     let notes: &[Note] = &[];
-    Ok(Body::event(seq, event, &facts, verdict(seq)?.as_ref(), notes, snapshot))
+    let snapshot = state.map(snapshot);
+    Ok(Body::event(seq, event, &facts, verdict(seq)?.as_ref(), notes, snapshot.as_ref()))
+}
+
+fn snapshot(state: &[u8]) -> Snapshot {
+    Snapshot { state: state.to_vec(), defined_at: state.len() as u64 }
 }
 
 /// Appends an opening and `count` events, each with the id `e` and its number,
@@ -151,7 +157,7 @@ fn an_empty_log_has_nothing(store: &dyn Store) -> Result<(), Broken> {
     same("the head", &log.head()?, &None)?;
     same("what was repaired", &log.take_repaired(), &None)?;
     same("the state", &log.load_state()?, &None)?;
-    same("the first line", &log.first()?, &None)?;
+    same("the first line", &log.line_at(0)?, &None)?;
     same("the latest snapshot", &log.latest_snapshot()?, &None)?;
     same("an event", &log.find(&id("e1")?)?, &None)?;
     same("what is read", &lines(log.as_mut(), 0)?, &Vec::new())
@@ -227,8 +233,21 @@ fn reading_ends_early(store: &dyn Store) -> Result<(), Broken> {
 fn the_first_line_stays(store: &dyn Store) -> Result<(), Broken> {
     let mut log = locked(store, "s")?;
     fill(log.as_mut(), "s", 3)?;
-    same("the first line", &log.first()?, &lines(log.as_mut(), 0)?.first().cloned())?;
-    same("its number", &number(log.first()?)?, &Some(0))
+    same("the first line", &log.line_at(0)?, &lines(log.as_mut(), 0)?.first().cloned())?;
+    same("its number", &number(log.line_at(0)?)?, &Some(0))
+}
+
+fn a_line_is_found_where_it_begins(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let heads = fill(log.as_mut(), "s", 3)?;
+    for (before, head) in heads.iter().enumerate() {
+        let next = (before + 1 < heads.len()).then_some(before as u64 + 1);
+        same("the line", &number(log.line_at(head.bytes)?)?, &next)?;
+    }
+    log.unlock();
+    // Looking at it needs no lock.
+    let first = heads.first().map_or(0, |head| head.bytes);
+    same("the line", &number(store.open(&session("s")?)?.line_at(first)?)?, &Some(1))
 }
 
 fn two_handles_see_each_other(store: &dyn Store) -> Result<(), Broken> {
@@ -367,7 +386,7 @@ fn the_latest_snapshot_is_found(store: &dyn Store) -> Result<(), Broken> {
     let found = lines(log.as_mut(), before.bytes)?.into_iter().next();
     let found = found.ok_or_else(|| Broken("it begins no line".to_owned()))?;
     match parse_record(&found).map_err(StoreError::from)? {
-        Line::Event(record) => same("it", &record.snapshot, &Some(b"two".to_vec()))?,
+        Line::Event(record) => same("it", &record.snapshot, &Some(snapshot(b"two")))?,
         Line::Opened(_) => return Err(Broken("it is the opening".to_owned())),
     }
     same("the number of heads", &heads.len(), &3)

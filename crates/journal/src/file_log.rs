@@ -12,7 +12,7 @@ use crate::error::{Context as _, StoreError};
 use crate::file::{create_directory, sync_directory};
 use crate::head::Head;
 use crate::ids::Ids;
-use crate::lines::{ScanError, for_each_line, line_start};
+use crate::lines::{for_each_line, line_from, line_start};
 use crate::record::{Body, Line, SNAPSHOT_MARK, parse_record};
 use crate::{Log, lock, slots};
 
@@ -347,20 +347,12 @@ impl Log for FileLog {
         for_each_line(file, from, each).map(|_| ()).map_err(|error| error.or_io("read", &path))
     }
 
-    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+    fn line_at(&mut self, from: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.journal_path();
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.context("open", &path)?,
-        };
-        let mut first = None;
-        let read = for_each_line(&file, 0, &mut |line| {
-            first = Some(line.to_vec());
-            Err(ScanError::Enough)
-        });
-        match read {
-            Ok(_) | Err(ScanError::Enough) => Ok(first),
-            Err(error) => Err(error.or_io("read", &path)),
+        match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => line_from(&opened.context("open", &path)?, from)
+                .map_err(|error| error.or_io("read", &path)),
         }
     }
 
@@ -405,15 +397,7 @@ impl Log for FileLog {
         };
         let Some(offset) = offset else { return Ok(None) };
         let (file, path) = self.journal()?;
-        let mut line = None;
-        let read = for_each_line(file, offset, &mut |found| {
-            line = Some(found.to_vec());
-            Err(ScanError::Enough)
-        });
-        match read {
-            Ok(_) | Err(ScanError::Enough) => {}
-            Err(error) => return Err(error.or_io("read", &path)),
-        }
+        let line = line_from(file, offset).map_err(|error| error.or_io("read", &path))?;
         // The table is only a hint: the record itself says whose it is.
         Ok(line.filter(|line| match parse_record(line) {
             Ok(Line::Event(record)) => record.event.id.as_ref() == Some(id),

@@ -30,7 +30,7 @@ pub use memory::MemoryStore;
 pub use names::directory_name;
 pub use reader::{JournalFile, read_first};
 pub use record::{
-    Body, EventRecord, Line, Note, Opened, OpenedDefinition, RecordError, parse_record,
+    Body, EventRecord, Line, Note, Opened, OpenedDefinition, RecordError, Snapshot, parse_record,
 };
 pub use retention::Retention;
 pub use verify::{Finding, Report, Verifier};
@@ -59,8 +59,8 @@ pub trait Store {
 
 /// The journal of one session.
 ///
-/// Everything but [`Log::directory`] and [`Log::load_state`] is called between [`Log::lock`] and
-/// [`Log::unlock`].
+/// Everything but [`Log::directory`], [`Log::load_state`] and [`Log::line_at`] is called between
+/// [`Log::lock`] and [`Log::unlock`].
 pub trait Log {
     /// The directory that belongs to this session alone, where there is one.
     fn directory(&self) -> Option<&Path> {
@@ -99,8 +99,9 @@ pub trait Log {
         each: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
 
-    /// The first line, which says what the session was opened with.
-    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError>;
+    /// The line that begins at a byte; the first one, at 0, says what the
+    /// session was opened with.
+    fn line_at(&mut self, from: u64) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Where the latest record that carries a snapshot begins.
     fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError>;

@@ -70,6 +70,19 @@ pub(crate) fn for_each_line<E: Into<ScanError>>(
     Ok(pending.len() as u64)
 }
 
+/// The complete line that begins at a byte, without its newline.
+pub(crate) fn line_from(file: &File, from: u64) -> Result<Option<Vec<u8>>, ScanError> {
+    let mut found = None;
+    let read = for_each_line(file, from, &mut |line| {
+        found = Some(line.to_vec());
+        Err(ScanError::Enough)
+    });
+    match read {
+        Ok(_) | Err(ScanError::Enough) => Ok(found),
+        Err(error) => Err(error),
+    }
+}
+
 /// The first line that begins at or after a byte.
 pub(crate) fn line_start(file: &File, at: u64) -> io::Result<u64> {
     if at == 0 {

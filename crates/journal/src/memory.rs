@@ -112,9 +112,15 @@ impl Log for MemoryLog {
         Ok(())
     }
 
-    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+    fn line_at(&mut self, from: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut offset = 0;
         let kept = held(&self.kept);
-        Ok(kept.lines.first().map(|line| line.strip_suffix(b"\n").unwrap_or(line).to_vec()))
+        let line = kept.lines.iter().find(|line| {
+            let begins = offset;
+            offset += line.len() as u64;
+            begins == from
+        });
+        Ok(line.map(|line| line.strip_suffix(b"\n").unwrap_or(line).to_vec()))
     }
 
     fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Context as _, StoreError};
 use crate::head::Head;
-use crate::lines::{ScanError, for_each_line, line_start};
+use crate::lines::{ScanError, for_each_line, line_from, line_start};
 use crate::record::{Line, Opened, parse_record};
 use crate::{lock, slots};
 
@@ -56,17 +56,10 @@ impl JournalFile {
         self.bytes
     }
 
-    /// The first line, without its newline; nothing if there is none.
-    pub fn first(&self) -> Result<Vec<u8>, StoreError> {
-        let mut first = None;
-        let scanned = for_each_line(&self.file, 0, &mut |line| {
-            first = Some(line.to_vec());
-            Err(ScanError::Enough)
-        });
-        match scanned {
-            Ok(_) | Err(ScanError::Enough) => Ok(first.unwrap_or_default()),
-            Err(error) => Err(error.or_io("read", &self.path)),
-        }
+    /// The line that begins at a byte, without its newline; nothing if there is
+    /// none.
+    pub fn line_at(&self, from: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        line_from(&self.file, from).map_err(|error| error.or_io("read", &self.path))
     }
 
     /// Calls `each` for every complete line, without its newline, and says how

@@ -78,7 +78,17 @@ pub struct EventRecord {
     /// What else happened, never decided on.
     pub notes: Vec<Note>,
     /// The state after this record, on some records.
-    pub snapshot: Option<Vec<u8>>,
+    pub snapshot: Option<Snapshot>,
+}
+
+/// The state of a session in its journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// All of it.
+    pub state: Vec<u8>,
+    /// Where the record begins that holds the definition it belongs to: the
+    /// first one, unless a person has put another definition in force.
+    pub defined_at: u64,
 }
 
 impl EventRecord {
@@ -151,6 +161,8 @@ struct EventLine<'a> {
     notes: &'a [Note],
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defined_at: Option<u64>,
 }
 
 impl Body {
@@ -174,7 +186,7 @@ impl Body {
         facts: &Facts,
         verdict: &RawValue,
         notes: &[Note],
-        snapshot: Option<&[u8]>,
+        snapshot: Option<&Snapshot>,
     ) -> Self {
         let line = EventLine {
             v: VERSION,
@@ -186,7 +198,8 @@ impl Body {
             facts,
             verdict,
             notes,
-            snapshot: snapshot.map(to_hex),
+            snapshot: snapshot.map(|snapshot| to_hex(&snapshot.state)),
+            defined_at: snapshot.map(|snapshot| snapshot.defined_at).filter(|at| *at > 0),
         };
         Self { json: without_brace(&line), seq, id: event.id.clone() }
     }
@@ -229,6 +242,8 @@ struct RawLine<'a> {
     #[serde(default)]
     snapshot: Option<String>,
     #[serde(default)]
+    defined_at: u64,
+    #[serde(default)]
     session: Option<SessionId>,
     #[serde(default)]
     at: Option<Timestamp>,
@@ -260,7 +275,11 @@ pub fn parse_record(line: &[u8]) -> Result<Line, RecordError> {
                 serde_json::from_str(event.get()).map_err(|e| fail(e.to_string()))?;
             let facts = raw.facts.ok_or_else(|| missing("facts"))?;
             let verdict = raw.verdict.ok_or_else(|| missing("verdict"))?;
-            Ok(Line::Event(Box::new(EventRecord {
+            let snapshot = raw.snapshot.map(|hex| {
+                let state = from_hex(&hex).ok_or_else(|| fail("a broken snapshot".to_owned()))?;
+                Ok(Snapshot { state, defined_at: raw.defined_at })
+            });
+            let record = EventRecord {
                 seq: raw.seq,
                 engine: raw.engine,
                 semantics: raw.semantics,
@@ -269,11 +288,12 @@ pub fn parse_record(line: &[u8]) -> Result<Line, RecordError> {
                 verdict: serde_json::from_str(verdict.get()).map_err(|e| fail(e.to_string()))?,
                 verdict_json: verdict.get().to_owned(),
                 notes: raw.notes,
-                snapshot: raw
-                    .snapshot
-                    .map(|hex| from_hex(&hex).ok_or_else(|| fail("a broken snapshot".to_owned())))
-                    .transpose()?,
-            })))
+                snapshot: snapshot.transpose()?,
+            };
+            if record.as_record().lacks_definition() {
+                return Err(fail("the definition that it puts in force is missing".to_owned()));
+            }
+            Ok(Line::Event(Box::new(record)))
         }
         other => Err(fail(format!("`{other}` is not a kind of record; update jackline"))),
     }

@@ -1,10 +1,12 @@
-//! Definitions by checksum: read once, compiled once, pinned for a session.
+//! Definitions by checksum: read once, compiled once, pinned for a session until
+//! a person reloads it.
 //!
 //! The definition of a workspace is made of layers: the managed one, the
 //! person's, the repository's. Where they no longer load, the last one that
 //! did stays in force.
 
 mod kept;
+mod reload;
 mod survey;
 
 use std::cell::RefCell;
@@ -18,13 +20,14 @@ use jackline_definition::{
 };
 use jackline_engine::definition::{Policy, PolicyRule};
 use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest};
-use jackline_journal::{FileStore, OpenedDefinition};
+use jackline_journal::FileStore;
 
 use crate::clock;
 use crate::home::{LayerFiles, claude_home};
 use crate::off::Switch;
 use crate::trust::Trust;
 use kept::{Kept, LastGood};
+pub(crate) use reload::Reloaded;
 use survey::{Extended, Found, Reading, Survey, real};
 
 /// Why there is no definition.
@@ -50,6 +53,19 @@ pub enum DefinitionError {
     /// A policy that is never asked looks like a guard and is none.
     #[error("`{0}` is registered, and the definition does not name it")]
     NeverAsked(String),
+    /// Nobody can tell which definition is meant.
+    #[error("the workspace `{}` is not there any more", .0.display())]
+    NoWorkspace(PathBuf),
+    /// Naming a file is what makes it a person's own word, so it has to be named again.
+    #[error(
+        "the session runs under `{file}`, which is not found from its workspace; name the \
+         definition that you mean: `jackline reload -d {file}`",
+        file = .0.display()
+    )]
+    Named(PathBuf),
+    /// There are no files to look at.
+    #[error("the definition was made by a program, and only that can make another")]
+    Made,
     /// State is bounded, and so is what custom policies can remember.
     #[error("a definition may have {CUSTOM_POLICIES_MAX} custom policies")]
     TooManyPolicies,
@@ -229,7 +245,12 @@ impl Definitions {
             return Err(DefinitionError::NotFound(directory.to_owned()));
         }
         let place = self.place(&found, directory);
-        self.load(&found, &place).or_else(|error| self.last_good(&found, &place, error))
+        match self.load(&found, &place) {
+            Ok((survey, definition, checksum)) => {
+                Ok(Resolved { definition, checksum, files: survey.files(), broken: None })
+            }
+            Err(error) => self.last_good(&found, &place, error),
+        }
     }
 
     /// The layers of a workspace, or of `file` in it, as they are now. A file
@@ -323,7 +344,11 @@ impl Definitions {
         outcome
     }
 
-    fn load(&self, found: &Found, place: &Digest) -> Result<Resolved, DefinitionError> {
+    fn load(
+        &self,
+        found: &Found,
+        place: &Digest,
+    ) -> Result<(Survey, Arc<Definition>, Digest), DefinitionError> {
         let survey = self.survey(found)?;
         let known = survey.checksum(self.trusted(&survey)).and_then(|checksum| {
             let definition = self.kept.borrow_mut().definition(&checksum)?;
@@ -333,16 +358,15 @@ impl Definitions {
             Some((definition, checksum)) => (survey, definition, checksum),
             None => self.compile(survey, &mut Reading::default())?,
         };
-        let files = survey.files();
         let granted = self.is_granted(&survey);
         let good = LastGood {
             checksum,
             at: clock::now().wall,
             trusted: survey.repository().filter(|_| granted).and_then(survey::Source::checksum),
-            files: files.clone(),
+            files: survey.files(),
         };
         self.kept.borrow().keep_last_good(place, &good);
-        Ok(Resolved { definition, checksum, files, broken: None })
+        Ok((survey, definition, checksum))
     }
 
     /// The definition that last loaded at a place, for the reason that what is
@@ -447,17 +471,17 @@ impl Definitions {
         Digest::of(&bytes)
     }
 
-    /// The definition a session was opened with; `opened` is read only where
-    /// the compiled one is gone.
+    /// The definition that a session runs under; its journal, which has
+    /// `recorded` it, is read only where the compiled one is gone.
     pub(crate) fn pinned<E>(
         &self,
         checksum: &Digest,
-        opened: impl FnOnce() -> Result<OpenedDefinition, E>,
-    ) -> Result<Arc<Definition>, E> {
+        recorded: impl FnOnce() -> Result<Option<Definition>, E>,
+    ) -> Result<Option<Arc<Definition>>, E> {
         let known = self.kept.borrow_mut().definition(checksum);
         match known {
-            Some(definition) => Ok(definition),
-            None => opened().map(|opened| self.kept.borrow_mut().keep(*checksum, opened.lowered)),
+            Some(definition) => Ok(Some(definition)),
+            None => Ok(recorded()?.map(|found| self.kept.borrow_mut().keep(*checksum, found))),
         }
     }
 }

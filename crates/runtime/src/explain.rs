@@ -123,11 +123,12 @@ impl Explainer {
         found: &Found,
     ) -> Result<Self, Fault> {
         let opened = found.opened()?;
+        let session = inspect(store, found)?;
         Ok(Self {
             id: opened.session.clone(),
-            session: inspect(store, found)?,
+            checksum: session.reloaded().unwrap_or(opened.definition.checksum),
+            session,
             definitions: definitions.only_looking(),
-            checksum: opened.definition.checksum,
             broken: None,
         })
     }
@@ -198,6 +199,7 @@ impl Explainer {
         let world = World {
             workspace: self.place().workspace.as_deref().map(Path::new),
             definitions: &self.definitions,
+            definition: self.definition(),
             definition_files: &self.place().definition,
             definition_checksum: self.checksum,
             extensions: &Extensions::default(),

@@ -2,13 +2,14 @@
 
 mod files;
 mod links;
+mod reload;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jackline_engine::{
-    DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Queries, Query, ROUNDS_MAX, Session,
-    Tracked, VerificationFact, Wants, WatchedFact,
+    Definition, DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Queries, Query,
+    ROUNDS_MAX, Session, Tracked, VerificationFact, Wants, WatchedFact,
 };
 
 use jackline_journal::Store;
@@ -26,6 +27,8 @@ use files::Files;
 pub(crate) struct World<'a> {
     pub(crate) workspace: Option<&'a Path>,
     pub(crate) definitions: &'a Definitions,
+    /// The definition in force, its files and its checksum.
+    pub(crate) definition: &'a Definition,
     pub(crate) definition_files: &'a [String],
     pub(crate) definition_checksum: Digest,
     pub(crate) extensions: &'a Extensions,
@@ -84,6 +87,8 @@ impl World<'_> {
                 facts.checkers.insert(name.clone(), self.extensions.complete(name));
             }
             Query::Definition => facts.definition = Some(self.definition()),
+            Query::Reload => facts.reload = Some(self.reload()),
+            Query::Protect { files } => facts.protects = Some(self.watched(files)),
             Query::Git { dir } => {
                 let fact = match self.files().absolute(dir) {
                     Some(directory) => Git::default().status(&directory),
@@ -130,14 +135,18 @@ impl World<'_> {
             }
             let path = files.absolute(&file.path);
             let sha256 = path.as_ref().and_then(|path| restore::keep(self.store, path).ok());
-            let home = self.definitions.given_home();
             let contents = if look == 0 { Some(Digest::of(REMOVED)) } else { sha256 };
-            let by_person = home.zip(path.as_ref()).zip(contents.as_ref()).is_some_and(
-                |((home, path), contents)| is_vouched_for(home, path, contents, clock::now().wall),
-            );
+            let by_person =
+                path.zip(contents).is_some_and(|(path, it)| self.is_vouched(&path, &it));
             seen.insert(file.path.clone(), WatchedFact { look, sha256, by_person });
         }
         seen
+    }
+
+    /// Whether a person had one of our own commands write these contents.
+    fn is_vouched(&self, path: &Path, contents: &Digest) -> bool {
+        let home = self.definitions.given_home();
+        home.is_some_and(|home| is_vouched_for(home, path, contents, clock::now().wall))
     }
 
     fn verification(&self, run: u64, line: &str, timeout_seconds: u32) -> VerificationFact {
@@ -220,6 +229,7 @@ mod tests {
         let world = World {
             workspace: Some(root.path()),
             definitions: &Definitions::new(None, None).with_layers(LayerFiles::default()),
+            definition: &Definition::default(),
             definition_files: &[],
             definition_checksum: Digest::ZERO,
             extensions: &Extensions::default(),

@@ -9,6 +9,7 @@ mod asks;
 mod backtest;
 mod child;
 mod clock;
+mod defined;
 mod definitions;
 mod door;
 mod edits;

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use jackline_engine::{Definition, Digest, Place, Session, SessionId};
-use jackline_journal::{Head, Line, Log, Opened, OpenedDefinition, StoreError, parse_record};
+use jackline_engine::{Digest, Place, Session, SessionId};
+use jackline_journal::{Head, Line, Log, Opened, StoreError, parse_record};
 use serde::{Deserialize, Serialize};
 
+use crate::defined::{Defined, Under};
 use crate::definitions::Definitions;
 
 /// What a saved state holds besides the engine's own.
@@ -14,12 +15,39 @@ use crate::definitions::Definitions;
 pub struct Saved {
     /// The session it belongs to.
     pub session: SessionId,
-    /// The checksum of the pinned definition.
+    /// The checksum of the definition in force.
     pub definition: Digest,
     /// Where the agent works.
     pub place: Place,
     /// The engine's state.
     pub state: Vec<u8>,
+    /// Where the record begins that holds the definition.
+    pub defined_at: u64,
+}
+
+impl Saved {
+    /// The definition in force, by name.
+    fn defined(&self) -> Defined {
+        Defined { checksum: self.definition, at: self.defined_at }
+    }
+
+    /// What the session runs under, unless the journal does not say so.
+    fn under(
+        &self,
+        log: &mut dyn Log,
+        definitions: &Definitions,
+    ) -> Result<Option<Under>, StoreError> {
+        let recorded = || {
+            let opened = read_opened(log)?;
+            let under = Under::defined_at(self.defined_at, &opened, |at| log.line_at(at))?;
+            let under = under.filter(|under| under.defined == self.defined());
+            Ok::<_, StoreError>(under.map(|under| Arc::unwrap_or_clone(under.definition)))
+        };
+        let definition = definitions.pinned(&self.definition, recorded)?;
+        let place = Arc::new(self.place.clone());
+        let defined = self.defined();
+        Ok(definition.map(|definition| Under { definition, place, defined }))
+    }
 }
 
 /// A session at work.
@@ -29,7 +57,7 @@ pub(crate) struct Live {
     pub(crate) session: Session,
     /// The head the session belongs to; none before the first record.
     pub(crate) head: Option<Head>,
-    pub(crate) checksum: Digest,
+    pub(crate) defined: Defined,
     /// What the first record says, while it is not written.
     pub(crate) opening: Option<Opened>,
 }
@@ -46,27 +74,38 @@ impl Live {
             && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
         {
             is_of(&saved.session, id)?;
-            let definition = definitions
-                .pinned(&saved.definition, || read_opened(log.as_mut()).map(|o| o.definition))?;
-            if let Some(session) = restore(definition, Arc::new(saved.place), &saved.state)? {
+            if let Some(under) = saved.under(log.as_mut(), definitions)?
+                && let Some(session) = under.restore(&saved.state)?
+            {
+                let (head, defined) = (Some(head), under.defined);
                 return Ok(Some(Self {
                     log,
                     id: id.clone(),
                     session,
-                    head: Some(head),
-                    checksum: saved.definition,
+                    head,
+                    defined,
                     opening: None,
                 }));
             }
         }
-        if log.first()?.is_none() {
+        if log.line_at(0)?.is_none() {
             return Ok(None);
         }
         let opened = read_opened(log.as_mut())?;
         is_of(&opened.session, id)?;
-        let OpenedDefinition { checksum, lowered } = opened.definition;
-        let session = Session::new(Arc::new(lowered), Arc::new(opened.place));
-        Ok(Some(Self { log, id: id.clone(), session, head: None, checksum, opening: None }))
+        let under = Under::opened(&opened);
+        let (session, defined) = (under.begin(), under.defined);
+        let mut live = Self { log, id: id.clone(), session, head: None, defined, opening: None };
+        live.catch_up()?;
+        Ok(Some(live))
+    }
+
+    /// Brings the session up to the end of its journal, and lets others in again.
+    pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
+        self.log.lock()?;
+        let refreshed = self.refresh();
+        self.log.unlock();
+        refreshed
     }
 
     /// Brings the session up to the end of its journal. Needs the lock.
@@ -85,8 +124,8 @@ impl Live {
         } else if let Some((saved_head, bytes)) = self.log.load_state()?
             && self.head.is_some_and(|head| head.seq < saved_head.seq)
             && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
-            && saved.definition == self.checksum
-            && let Some(session) = self.restored(&saved.state)?
+            && saved.defined() == self.defined
+            && let Some(session) = self.under().restore(&saved.state)?
         {
             self.session = session;
             from = saved_head.bytes;
@@ -99,49 +138,44 @@ impl Live {
     /// Starts over from the latest snapshot in the journal, or from its
     /// beginning; gives the byte from which on records are to be folded.
     fn rebuild(&mut self) -> Result<u64, StoreError> {
-        if let Some(line) = self.log.first()?
-            && let Line::Opened(opened) = parse_record(&line)?
-        {
-            self.checksum = opened.definition.checksum;
-            let lowered = Arc::new(opened.definition.lowered);
-            self.session = Session::new(lowered, Arc::new(opened.place));
-        }
+        let opened = read_opened(self.log.as_mut())?;
+        let under = Under::opened(&opened);
+        (self.session, self.defined) = (under.begin(), under.defined);
         let Some(from) = self.log.latest_snapshot()? else { return Ok(0) };
-        let mut restored = None;
-        let (definition, place) = (self.session.definition(), self.session.place());
-        let (definition, place) = (Arc::clone(definition), Arc::clone(place));
-        self.log.read(from, &mut |line| {
-            if restored.is_none()
-                && let Line::Event(record) = parse_record(line)?
-                && let Some(snapshot) = record.snapshot
-            {
-                restored = restore(Arc::clone(&definition), Arc::clone(&place), &snapshot)?;
-            }
-            Ok(())
-        })?;
-        Ok(restored.map_or(0, |session| {
-            self.session = session;
-            from
-        }))
+        let Some(line) = self.log.line_at(from)? else { return Ok(0) };
+        if let Line::Event(record) = parse_record(&line)?
+            && let Some(snapshot) = record.snapshot
+            && let Some(under) =
+                Under::defined_at(snapshot.defined_at, &opened, |at| self.log.line_at(at))?
+            && let Some(session) = under.restore(&snapshot.state)?
+        {
+            (self.session, self.defined) = (session, under.defined);
+            return Ok(from);
+        }
+        Ok(0)
     }
 
     /// Applies every record from byte `from` on that the session has not seen.
     fn fold(&mut self, from: u64) -> Result<(), StoreError> {
-        let session = &mut self.session;
-        self.log.read(from, &mut |line| {
+        let Self { log, session, defined, .. } = self;
+        let mut at = from;
+        log.read(from, &mut |line| {
             if let Line::Event(record) = parse_record(line)?
                 && record.seq > session.seq()
             {
+                *defined = defined.after(&record.as_record(), at);
                 session.apply(&record.as_record());
             }
+            at += line.len() as u64 + 1;
             Ok(())
         })
     }
 
-    /// The same session with another state.
-    fn restored(&self, state: &[u8]) -> Result<Option<Session>, StoreError> {
+    /// What the session runs under.
+    fn under(&self) -> Under {
         let (definition, place) = (self.session.definition(), self.session.place());
-        restore(Arc::clone(definition), Arc::clone(place), state)
+        let (definition, place) = (Arc::clone(definition), Arc::clone(place));
+        Under { definition, place, defined: self.defined }
     }
 
     /// The directory the agent works in.
@@ -153,9 +187,10 @@ impl Live {
     pub(crate) fn saved(&self) -> Vec<u8> {
         let saved = Saved {
             session: self.id.clone(),
-            definition: self.checksum,
+            definition: self.defined.checksum,
             place: (**self.session.place()).clone(),
             state: self.session.snapshot(),
+            defined_at: self.defined.at,
         };
         postcard::to_allocvec(&saved).unwrap_or_default()
     }
@@ -170,28 +205,10 @@ fn is_of(found: &SessionId, id: &SessionId) -> Result<(), StoreError> {
     Err(StoreError::Tampered { record: "0".to_owned(), reason })
 }
 
-/// A state of a newer format shuts the gate; one that can't be read is made
-/// again from the journal.
-fn restore(
-    definition: Arc<Definition>,
-    place: Arc<Place>,
-    state: &[u8],
-) -> Result<Option<Session>, StoreError> {
-    match Session::restore(definition, place, state) {
-        Ok(session) => Ok(Some(session)),
-        Err(jackline_engine::StateError::Newer(found)) => Err(StoreError::Newer {
-            what: "the saved state",
-            found: u32::from(found),
-            known: u32::from(jackline_engine::STATE_FORMAT),
-        }),
-        Err(jackline_engine::StateError::Unreadable) => Ok(None),
-    }
-}
-
 pub(crate) fn read_opened(log: &mut dyn Log) -> Result<Opened, StoreError> {
     let missing =
         || StoreError::Tampered { record: "0".to_owned(), reason: "it is missing".to_owned() };
-    let line = log.first()?.ok_or_else(missing)?;
+    let line = log.line_at(0)?.ok_or_else(missing)?;
     match parse_record(&line)? {
         Line::Opened(opened) => Ok(*opened),
         Line::Event(_) => Err(missing()),

@@ -11,12 +11,13 @@ use jackline_engine::{
     Verdict, elide, observe,
 };
 use jackline_journal::{
-    Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
-    parse_record,
+    Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
+    StoreError, parse_record,
 };
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::clock;
+use crate::defined::Defined;
 use crate::definitions::{DefinitionError, Definitions, Resolved};
 use crate::extensions::Extensions;
 use crate::facts::{World, gather};
@@ -213,31 +214,16 @@ impl Runtime {
     }
 
     /// Decides on an event and makes the record durable.
-    pub(crate) fn handle(&mut self, mut event: Event) -> Result<Box<RawValue>, Fault> {
+    pub(crate) fn handle(&mut self, event: Event) -> Result<Box<RawValue>, Fault> {
         let session = event.session.clone();
-        let mut live = match self.live.iter().position(|(id, _)| *id == session) {
-            Some(at) => self.live.remove(at).1,
-            None => self.open(&event)?,
+        let (mut live, behind) = match self.live.iter().position(|(id, _)| *id == session) {
+            Some(at) => (self.live.remove(at).1, true),
+            None => (self.open(&event)?, false),
         };
-        if live.session.definition().journal.redact == Redact::BuiltIn {
-            redact(&mut event, live.session.definition());
-        }
-        let observed = observe(&event);
-        let blobs = elide(&mut event, live.session.definition());
-        let mut facts = Facts::at(clock::now());
-        facts.observed = observed;
-        facts.deadline = self.deadline;
-        facts.off = self.switch.now(live.workspace()).map(OffFact::from);
-        facts.elsewhere = self.elsewhere(&live, &event);
-        self.gather(&live, &event, &mut facts);
-
-        self.store.put_blobs(&blobs)?;
-        let answer = match live.log.lock() {
-            Ok(()) => {
-                let answer = self.decide(&mut live, &event, facts);
-                live.log.unlock();
-                answer
-            }
+        // What becomes of secrets hangs on the definition, which a person may
+        // have reloaded since.
+        let answer = match if behind { live.catch_up() } else { Ok(()) } {
+            Ok(()) => self.handle_in(&mut live, event),
             Err(error) => Err(error.into()),
         };
         // After a fault the session is read again from its journal. One whose
@@ -249,12 +235,34 @@ impl Runtime {
         answer
     }
 
+    /// The same in a session that is open.
+    fn handle_in(&mut self, live: &mut Live, mut event: Event) -> Result<Box<RawValue>, Fault> {
+        if live.session.definition().journal.redact == Redact::BuiltIn {
+            redact(&mut event, live.session.definition());
+        }
+        let observed = observe(&event);
+        let blobs = elide(&mut event, live.session.definition());
+        let mut facts = Facts::at(clock::now());
+        facts.observed = observed;
+        facts.deadline = self.deadline;
+        facts.off = self.switch.now(live.workspace()).map(OffFact::from);
+        facts.elsewhere = self.elsewhere(live, &event);
+        self.gather(live, &event, &mut facts);
+
+        self.store.put_blobs(&blobs)?;
+        live.log.lock()?;
+        let answer = self.decide(live, &event, facts);
+        live.log.unlock();
+        answer
+    }
+
     fn world<'a>(&'a self, live: &'a Live) -> World<'a> {
         World {
             workspace: live.workspace(),
             definitions: &self.definitions,
+            definition: live.session.definition(),
             definition_files: &live.session.place().definition,
-            definition_checksum: live.checksum,
+            definition_checksum: live.defined.checksum,
             extensions: &self.extensions,
             store: self.store.as_ref(),
             verifications: &self.verifications,
@@ -296,6 +304,8 @@ impl Runtime {
             facts.verifications.clear();
             facts.changed = None;
             facts.watched = None;
+            facts.reload = None;
+            facts.protects = None;
             self.gather(live, event, &mut facts);
         }
         self.world(live).recheck(&mut facts);
@@ -398,10 +408,11 @@ impl Runtime {
     ) -> Result<(), Fault> {
         let seq = live.session.seq() + 1;
         let record = Record { seq, event, facts, verdict };
+        let defined = live.defined.after(&record, live.head.map_or(0, |head| head.bytes));
         let after = (seq.is_multiple_of(SNAPSHOT_EVERY)).then(|| {
             let mut after = live.session.clone();
             after.apply(&record);
-            after.snapshot()
+            Snapshot { state: after.snapshot(), defined_at: defined.at }
         });
         if let Some(bytes) = live.log.take_repaired() {
             // Kept with the others, so that it outlasts an append that fails.
@@ -412,7 +423,7 @@ impl Runtime {
         let notes: Vec<Note> =
             self.left.notes.iter().chain(&self.notes).cloned().chain(dropped).collect();
         let mut bodies: Vec<Body> = live.opening.iter().map(Body::opened).collect();
-        bodies.push(Body::event(seq, event, facts, json, &notes, after.as_deref()));
+        bodies.push(Body::event(seq, event, facts, json, &notes, after.as_ref()));
         let head = live.log.append(&bodies)?;
         self.notes.clear();
         self.notes_dropped = 0;
@@ -427,6 +438,7 @@ impl Runtime {
             });
         }
         live.session.apply(&record);
+        live.defined = defined;
         live.head = Some(head);
         if let Err(error) = live.log.save_state(&head, &live.saved()) {
             // The journal has it; the next one who looks reads it from there.
@@ -489,7 +501,7 @@ impl Runtime {
             id: event.session.clone(),
             session: Session::new(definition, Arc::new(opening.place.clone())),
             head: None,
-            checksum,
+            defined: Defined::opened(checksum),
             opening: Some(opening),
         })
     }

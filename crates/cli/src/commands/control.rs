@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::person::{Said, may_open, objections};
 use super::select;
-use crate::args::{ClearArgs, ControlArgs, ExpireArgs, SkipTestsArgs};
+use crate::args::{ClearArgs, ControlArgs, ExpireArgs, ReloadArgs, SkipTestsArgs};
 use crate::exit::Exit;
 use crate::terminal::{ask, dim, fail, plain, say, say_json, sessions};
 
@@ -30,6 +30,22 @@ pub(crate) fn run(args: &ControlArgs, action: Action) -> Exit {
 pub(crate) fn clear(args: &ClearArgs) -> Exit {
     let action = if args.failures { Action::ResetFailures } else { Action::ClearBlocker };
     run(&args.control, action)
+}
+
+/// `jackline reload`.
+pub(crate) fn reload(args: &ReloadArgs) -> Exit {
+    let action = Action::Reload;
+    if let Err(exit) = may_open(command(action)) {
+        return exit;
+    }
+    match find(&args.control) {
+        Ok((store, session)) => {
+            let said = Said::new(session, action, &args.control.word);
+            let said = Said { definition: args.definition.clone(), ..said };
+            send(store, said, args.control.json)
+        }
+        Err(exit) => exit,
+    }
 }
 
 /// `jackline constraint expire`.
@@ -141,6 +157,10 @@ pub(super) fn outcome(action: Action) -> (&'static str, &'static str) {
             "it is written down who said so; the next change needs tests again",
         ),
         Action::ExpireConstraint => ("has one constraint less", "`jackline status` shows the rest"),
+        Action::Reload => (
+            "runs under the definition as it is now",
+            "from the next call on; `jackline check --effective` shows what is in force",
+        ),
         Action::Stop => {
             ("is stopped", "nothing more runs in it; only `jackline reset` opens it again")
         }

@@ -86,11 +86,12 @@ fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
             verdict(record),
         ]);
         let about_definition = match &record.facts.definition {
-            Some(DefinitionFact::Changed { .. }) => {
-                Some("the definition was changed; that applies to the next session".to_owned())
-            }
+            Some(DefinitionFact::Changed { .. }) => Some(
+                "the definition was changed; that applies to the next session, or by `jackline reload`"
+                    .to_owned(),
+            ),
             Some(DefinitionFact::Missing) => {
-                Some("the definition file is gone; the pinned one stays in force".to_owned())
+                Some("the definition file is gone; what was loaded stays in force".to_owned())
             }
             Some(DefinitionFact::Broken { reason }) => {
                 let reason = plain(reason, 200);
@@ -104,8 +105,11 @@ fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
             let who = if off.by.is_empty() { "a person" } else { &off.by };
             format!("the guard was off, by {}: {}", plain(who, 40), plain(&off.why, 90))
         });
+        let about_reload = record.as_record().reloads().map(|new| {
+            format!("from here on under {} {}", plain(&new.lowered.name, 60), new.checksum)
+        });
         let notes = record.notes.iter().map(describe);
-        for note in notes.chain(about_definition).chain(about_off) {
+        for note in notes.chain(about_definition).chain(about_reload).chain(about_off) {
             table_rows.push(vec![String::new(), String::new(), dim("note"), dim(note)]);
         }
     }

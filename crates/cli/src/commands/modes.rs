@@ -245,7 +245,7 @@ fn say_what_becomes_of_it(named: &Path, file: &Path, trusted: bool) {
     say("that applies to sessions that start from now on");
     for session in open_sessions(file) {
         let (name, when) = (&session.name, dim(format!("({})", session.when)));
-        say(format!("session `{name}` {when} still has the old one"));
+        say(format!("session `{name}` {when} still has the old one: `jackline reload {name}`"));
     }
 }
 
@@ -259,20 +259,17 @@ struct Open {
 /// Sessions that have the file and are not over.
 fn open_sessions(file: &Path) -> Vec<Open> {
     let Ok((store, sessions)) = sessions() else { return Vec::new() };
-    let has_it = |found: &Found| {
-        let opened = found.opened();
-        opened.is_ok_and(|opened| opened.place.definition.iter().any(|at| Path::new(at) == file))
-    };
     let open = |found: Found| {
-        let summary = inspect(&store, &found).ok()?.summary();
-        let is_open = !matches!(summary.phase, "ended" | "stopped");
+        let session = inspect(&store, &found).ok()?;
+        let has_it = session.place().definition.iter().any(|at| Path::new(at) == file);
+        let is_open = has_it && !matches!(session.summary().phase, "ended" | "stopped");
         is_open.then(|| Open {
             name: plain(&found.name, 40),
             when: found.modified.map(ago).unwrap_or_default(),
         })
     };
     let latest = sessions.list().unwrap_or_default().into_iter().take(SESSIONS_MAX);
-    latest.filter(has_it).filter_map(open).collect()
+    latest.filter_map(open).collect()
 }
 
 fn shown(file: &Path) -> String {

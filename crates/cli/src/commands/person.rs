@@ -1,6 +1,8 @@
 //! What the commands of a person share: who may open the guard, how long things
 //! last, and how a person's word gets into a session's journal.
 
+use std::path::PathBuf;
+
 use jackline_engine::{Action, ActorId, Event, EventKind, SessionId, Verdict, Waiting};
 use jackline_journal::FileStore;
 use jackline_runtime::{Definitions, Off, Outcome, Runtime, agent_above, person};
@@ -46,11 +48,14 @@ pub(super) struct Said<'a> {
     pub(super) ask: Option<u64>,
     pub(super) seconds: Option<u64>,
     pub(super) constraint: Option<String>,
+    /// The definition that the person names.
+    pub(super) definition: Option<PathBuf>,
 }
 
 impl<'a> Said<'a> {
     pub(super) fn new(session: SessionId, action: Action, word: &'a Word) -> Self {
-        Self { session, action, word, ask: None, seconds: None, constraint: None }
+        let (ask, seconds, constraint, definition) = (None, None, None, None);
+        Self { session, action, word, ask, seconds, constraint, definition }
     }
 
     /// Has it written down in the session, and says what came of it.
@@ -71,7 +76,7 @@ impl<'a> Said<'a> {
                 constraint: self.constraint,
             },
         };
-        let definitions = Definitions::new(None, Some(&store));
+        let definitions = Definitions::new(self.definition, Some(&store));
         let answer = Runtime::new(Box::new(store), definitions, here()).answer(event);
         let verdict: Verdict =
             serde_json::from_str(&answer.json).map_err(|error| error.to_string())?;

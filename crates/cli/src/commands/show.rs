@@ -1,7 +1,9 @@
 //! `jackline show`: one record whole.
 
+use jackline_engine::Facts;
 use jackline_journal::{EventRecord, JournalFile, Line, StoreError, parse_record};
 use jackline_runtime::Found;
+use serde_json::{Value, json};
 
 use super::select;
 use crate::args::ShowArgs;
@@ -62,10 +64,10 @@ fn opening(found: &Found, as_json: bool) -> Exit {
         Err(error) => return fail(Exit::Broken, format!("{error}; {}", error.remedy())),
     };
     if as_json {
-        let first = JournalFile::open(&found.journal).and_then(|journal| journal.first());
+        let first = JournalFile::open(&found.journal).and_then(|journal| journal.line_at(0));
         return match first {
             Ok(line) => {
-                say_json(String::from_utf8_lossy(&line));
+                say_json(String::from_utf8_lossy(&line.unwrap_or_default()));
                 Exit::Fine
             }
             Err(error) => fail(Exit::Broken, error),
@@ -111,6 +113,17 @@ fn find(
     Ok(last)
 }
 
+/// The facts, with a new definition by its name: it is long, and better read as
+/// `jackline check` shows it.
+fn in_short(facts: &Facts) -> serde_json::Result<Value> {
+    let mut facts = serde_json::to_value(facts)?;
+    if let Some(lowered) = facts.pointer_mut("/reload/new/lowered") {
+        let name = lowered.get("name").and_then(Value::as_str).unwrap_or_default();
+        *lowered = json!(format!("{name}, whole with --json"));
+    }
+    Ok(facts)
+}
+
 fn show(record: &EventRecord) {
     let verdict = &record.verdict;
     let at = record.event.at.unwrap_or(record.facts.now.wall);
@@ -139,7 +152,7 @@ fn show(record: &EventRecord) {
         ("completion", serde_json::to_value(&verdict.completion)),
         ("stop", serde_json::to_value(&verdict.stop)),
         ("event", serde_json::to_value(&record.event)),
-        ("facts", serde_json::to_value(&record.facts)),
+        ("facts", in_short(&record.facts)),
     ] {
         if let Ok(value) = value
             && !value.is_null()

@@ -8,7 +8,7 @@ use jackline_engine::definition::{Limit, Per};
 use jackline_engine::models::usd;
 use jackline_engine::{
     BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Markers,
-    ProgressSummary, Summary, TurnSummary,
+    ProgressSummary, Session, Summary, TurnSummary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{Found, Off, SAFETY_LOG, agent_above, ask_code, inspect, now, off_now};
@@ -40,20 +40,20 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
         Err(exit) => return exit,
     };
     let looked = inspect(&store, &found).and_then(|session| {
-        let opened = found.opened()?;
-        Ok((opened, session.summary(), Trial::of(&found.journal, &opened.definition.lowered)?))
+        let trial = Trial::of(&found.journal, session.definition())?;
+        Ok((found.opened()?, session, trial))
     });
     match looked {
-        Ok((opened, summary, trial)) if args.json => {
-            let mut status = as_json(&found, opened, &summary);
+        Ok((opened, session, trial)) if args.json => {
+            let mut status = as_json(&found, opened, &session);
             if let Some(status) = status.as_object_mut() {
                 status.insert("on_trial".to_owned(), trial.as_json());
             }
             say_json(status);
             Exit::Fine
         }
-        Ok((opened, summary, trial)) => {
-            show(opened, &summary, &trial);
+        Ok((opened, session, trial)) => {
+            show(opened, &session, &trial);
             say_faults(&found);
             Exit::Fine
         }
@@ -61,17 +61,18 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
     }
 }
 
-fn as_json(found: &Found, opened: &Opened, summary: &Summary) -> serde_json::Value {
+fn as_json(found: &Found, opened: &Opened, session: &Session) -> serde_json::Value {
+    let definition = session.definition();
     let mut status = json!({
         "session": opened.session,
         "workspace": opened.place.workspace,
         "definition": {
-            "name": opened.definition.lowered.name,
-            "checksum": opened.definition.checksum,
-            "mode": opened.definition.lowered.mode,
+            "name": definition.name,
+            "checksum": session.reloaded().unwrap_or(opened.definition.checksum),
+            "mode": definition.mode,
         },
         "modified": found.modified,
-        "summary": summary,
+        "summary": session.summary(),
     });
     if let Some(fields) = status.as_object_mut() {
         fields.extend(off_in(opened).map(|off| ("off".to_owned(), json!(off))));
@@ -90,8 +91,8 @@ fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
     let mut rows = vec![["session", "last", "phase", "steps", "workspace"].map(bold).to_vec()];
     for found in all {
         let looked = inspect(store, found)
-            .and_then(|session| found.opened().map(|opened| (opened, session.summary())));
-        let (opened, summary) = match looked {
+            .and_then(|session| found.opened().map(|opened| (opened, session)));
+        let (opened, session) = match looked {
             Ok(looked) => looked,
             Err(error) => {
                 if as_lines {
@@ -102,9 +103,10 @@ fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
             }
         };
         if as_lines {
-            say_json(as_json(found, opened, &summary));
+            say_json(as_json(found, opened, &session));
             continue;
         }
+        let summary = session.summary();
         rows.push(vec![
             plain(&found.name, 40),
             found.modified.map(ago).unwrap_or_default(),
@@ -137,8 +139,8 @@ fn phase(summary: &Summary) -> String {
     styled(colour.on_default(), text)
 }
 
-fn show(opened: &Opened, summary: &Summary, trial: &Trial) {
-    let definition = &opened.definition.lowered;
+fn show(opened: &Opened, session: &Session, trial: &Trial) {
+    let (definition, summary) = (session.definition(), &session.summary());
     say(format!("{} {}", bold(&opened.session), phase(summary)));
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![format!("  {}", dim(name)), value]);

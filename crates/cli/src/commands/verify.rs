@@ -1,8 +1,10 @@
-//! `jackline verify`: checks the hash chain of a journal.
+//! `jackline verify`: checks the hash chain of a journal, and that it can be read.
 
 use anstyle::AnsiColor;
 use jackline_engine::Digest;
-use jackline_journal::{FileStore, JournalFile, Report, Store as _, StoreError, Verifier};
+use jackline_journal::{
+    FileStore, JournalFile, Report, Store as _, StoreError, Verifier, parse_record,
+};
 use jackline_runtime::Found;
 use serde_json::json;
 
@@ -39,10 +41,14 @@ fn one(store: &FileStore, found: &Found, as_json: bool) -> Exit {
 fn verify(store: &FileStore, found: &Found) -> Result<Report, StoreError> {
     let journal = JournalFile::open(&found.journal)?;
     let mut verifier = Verifier::new(journal.saved());
-    let mut blobs = Vec::new();
+    let (mut blobs, mut odd) = (Vec::new(), Vec::new());
     let mut number = 0;
     let torn = journal.for_each(|line| {
-        verifier.line(line);
+        if verifier.line(line)
+            && let Err(error) = parse_record(line)
+        {
+            odd.push((number, error.reason));
+        }
         blobs.extend(blobs_of(line).map(|blob| (number, blob)));
         number += 1;
         Ok::<(), StoreError>(())
@@ -54,6 +60,10 @@ fn verify(store: &FileStore, found: &Found) -> Result<Report, StoreError> {
         && found.journal.parent() != Some(&store.directory(&opened.session))
     {
         report.add("tampered", 0, "it is the journal of another session".to_owned());
+    }
+    // The gate would not go on after such a record.
+    for (record, reason) in odd {
+        report.add("unreadable", record, reason);
     }
     for (record, blob) in blobs {
         // Blobs may expire; what is there must be what its name says.

@@ -314,6 +314,7 @@ fn an_agent_cannot_answer_for_a_person() {
         ("claude", format!("{JACKLINE} allow {code}")),
         ("codex", format!("{JACKLINE} allow {code}")),
         ("gemini", format!("{JACKLINE} reset s")),
+        ("claude", format!("{JACKLINE} reload s")),
         ("opencode", format!("{JACKLINE} resume s")),
         ("claude", format!("{JACKLINE} off --why mine")),
         ("claude", format!("{JACKLINE} trust --yes")),
@@ -338,11 +339,12 @@ fn an_agent_cannot_answer_for_a_person() {
 fn an_agent_cannot_send_a_persons_word() {
     let world = World::new(ASKS);
     propose(&world, "s", "c1", "ship a");
-    let grant = r#"{"session":"s","event":"control","action":"grant"}"#;
-    let pause = r#"{"session":"s","event":"control","action":"pause"}"#;
-    let script = format!("printf '%s\\n' '{grant}' '{pause}' | {JACKLINE} stdio");
+    let say = |action: &str| format!(r#"{{"session":"s","event":"control","action":"{action}"}}"#);
+    let lines = ["grant", "reload", "pause"].map(say).join("' '");
+    let script = format!("printf '%s\\n' '{lines}' | {JACKLINE} stdio");
     let run = as_agent(&world, "claude", &script);
-    assert_eq!(run.answers(), ["deny opening_control", "allow"], "{run:?}");
+    let refused = "deny opening_control";
+    assert_eq!(run.answers(), [refused, refused, "allow"], "{run:?}");
     assert_eq!(propose(&world, "s", "c2", "ship a"), "pause");
     ends(
         &world.jackline(&["log"]),

@@ -34,6 +34,7 @@ mod modes;
 mod notify;
 mod parallel_work;
 mod protected_files;
+mod reload;
 mod support;
 mod verification;
 mod verification_stdio;

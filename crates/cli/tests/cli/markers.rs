@@ -163,7 +163,7 @@ fn controls_that_make_no_sense_now_change_nothing() {
         (&["ack"][..], "no checkpoint waits to be acknowledged"),
         (&["clear"], "nothing blocks this session"),
         (&["resume"], "the session is not paused"),
-        (&["reload"], "start a new session"),
+        (&["reload"], "the session runs under the definition as it is now"),
         (&["constraint", "expire", "k9"], "no constraint `k9` is in force"),
     ] {
         ends(&world.jackline(words), 1, said);

@@ -163,7 +163,7 @@ fn a_session_that_is_open_keeps_what_it_has() {
     assert_eq!(world.stdio(&[finished]).answers(), ["allow"]);
     let run = world.jackline(&["enforce", "no-deploy"]);
     assert!(run.stdout.contains("\nsession `s` ("), "{run:?}");
-    assert!(run.stdout.ends_with(") still has the old one\n"), "{run:?}");
+    assert!(run.stdout.ends_with(") still has the old one: `jackline reload s`\n"), "{run:?}");
     assert_eq!(run.stderr, "");
     let verdicts = world.stdio(&[&deploy.replace("c1", "c2"), &deploy.replace("\"s\"", "\"t\"")]);
     assert_eq!(verdicts.verdicts()[0]["enforced"], false);

@@ -1,6 +1,8 @@
 //! What a person wants of a session: whether it makes sense now, and that they
 //! wanted it.
 
+mod reload;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,7 +12,7 @@ use serde_json::Value;
 use super::limits::iterations;
 use super::{Answers, Guard, Look, Objection};
 use crate::event::{Action, EventKind};
-use crate::facts::Markers;
+use crate::facts::{Markers, Queries, ReloadFact};
 use crate::session::Record;
 use crate::state::{Cause, Paused, ReportFile, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
@@ -20,6 +22,12 @@ use super::reports::vanished;
 pub(crate) struct ControlGuard;
 
 impl Guard for ControlGuard {
+    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
+        if let EventKind::Control { action: Action::Reload, .. } = &look.event.kind {
+            reload::needs(look, queries);
+        }
+    }
+
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         let EventKind::Control { action, by, why, constraint, .. } = &look.event.kind else {
             return;
@@ -39,7 +47,12 @@ impl Guard for ControlGuard {
         }
         let refused = answers.violations.iter().any(|found| found.kind == "control");
         let taken = if refused { "refused" } else { taken(*action) };
-        let given = [("by", by), ("why", why), ("constraint", constraint)];
+        let definition = match &look.facts.reload {
+            Some(ReloadFact::New(new)) if !refused => Some(new.checksum.to_string()),
+            _ => None,
+        };
+        let given =
+            [("by", by), ("why", why), ("constraint", constraint), ("definition", &definition)];
         let given = given.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
         let details = [("action", action.word())].into_iter().chain(given);
         answers.safety.push(safety(look, details, taken));
@@ -149,13 +162,7 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
             "an event can't switch the guard off; nothing was changed".to_string(),
             "a person can, with `jackline off --for 30m --why …`",
         )),
-        Action::Reload => Some(Futile {
-            subtype: "start_a_new_session",
-            message: "this session keeps the definition that it began with; nothing was changed"
-                .to_string(),
-            correction: "start a new session: it begins with the definition as it is now"
-                .to_string(),
-        }),
+        Action::Reload => reload::futile(look),
     }
 }
 

@@ -16,8 +16,9 @@ use super::{Answers, Fold, Guard, Look};
 use crate::definition::Definition;
 use crate::event::EventKind;
 use crate::facts::{
-    DefinitionFact, Facts, FeedbackFact, FeedbackView, FileKind, Queries, Query, Wants,
+    DefinitionFact, Facts, FeedbackFact, FeedbackView, FileKind, Queries, Query, ReloadFact, Wants,
 };
+use crate::reload::same_as;
 use crate::state::State;
 use crate::verdict::{Feedback, Severity};
 
@@ -125,6 +126,20 @@ pub(crate) fn reset(cadences: &mut [Cadence]) {
     }
 }
 
+/// The cadences under another definition: a provider that says the same at the
+/// same times goes on, and every other one begins.
+pub(crate) fn carry_over(state: &mut State, from: &Definition, to: &Definition, facts: &Facts) {
+    let same = same_as(&from.feedback, &to.feedback, PartialEq::eq);
+    let carried = to.feedback.iter().zip(same).map(|(provider, old)| {
+        let old = old.and_then(|at| state.feedback.get(at)).cloned();
+        old.unwrap_or_else(|| Cadence {
+            there_before: is_there_before(provider, facts),
+            ..Cadence::default()
+        })
+    });
+    state.feedback = carried.collect();
+}
+
 pub(crate) struct FeedbackGuard;
 
 impl Guard for FeedbackGuard {
@@ -136,6 +151,15 @@ impl Guard for FeedbackGuard {
             let wanted = (begins && file.since_start) || (delivers && !cadence.fired);
             if wanted && !look.facts.files.contains_key(&file.path) {
                 queries.ask(Query::File { path: file.path.clone(), wants: Wants::default() });
+            }
+        }
+        if let Some(ReloadFact::New(new)) = &look.facts.reload {
+            let files =
+                new.lowered.feedback.iter().filter_map(|it| it.trigger.on_file_created.as_ref());
+            for file in files.filter(|file| file.since_start) {
+                if !look.facts.files.contains_key(&file.path) {
+                    queries.ask(Query::File { path: file.path.clone(), wants: Wants::default() });
+                }
             }
         }
         // Whether a file has made a provider speak is known in the next round.
@@ -184,8 +208,8 @@ impl Guard for FeedbackGuard {
             facts: record.facts,
         };
         for (provider, cadence) in definition.feedback.iter().zip(&mut state.feedback) {
-            if begins && let Some(file) = &provider.trigger.on_file_created {
-                cadence.there_before = file.since_start && is_there(record.facts, &file.path);
+            if begins {
+                cadence.there_before = is_there_before(provider, record.facts);
             }
             let mute = match &provider.speech {
                 Speech::Deadline { .. } => !has_deadline,
@@ -297,6 +321,12 @@ fn due(trigger: &Trigger, cadence: &Cadence, moment: Moment<'_>) -> Due {
             !cadence.fired && !cadence.there_before && is_there(moment.facts, &file.path)
         }),
     }
+}
+
+/// Whether the file of a provider that begins now is there, where that matters.
+fn is_there_before(provider: &FeedbackProvider, facts: &Facts) -> bool {
+    let file = provider.trigger.on_file_created.as_ref();
+    file.is_some_and(|file| file.since_start && is_there(facts, &file.path))
 }
 
 fn is_there(facts: &Facts, path: &str) -> bool {

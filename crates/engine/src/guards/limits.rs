@@ -117,8 +117,8 @@ pub(crate) struct Counter {
     pub(crate) since_ms: u64,
     /// The iteration after which it began to count.
     since_iteration: u64,
-    /// Calls of the tools that are limited, in the order of the definition.
-    tool_calls: Vec<u64>,
+    /// Calls of tools that are limited, or were, by the tool's name in short.
+    tool_calls: Vec<(u64, u64)>,
 }
 
 /// A limit and what was used of it.
@@ -320,6 +320,18 @@ impl Guard for LimitGuard {
         iterations::apply(state, fold);
         cost::apply(state, fold);
     }
+}
+
+/// What was spent stays spent under another definition. A soft limit that is
+/// another now is told of once more.
+pub(crate) fn carry_over(state: &mut State, from: &Definition, to: &Definition) {
+    let keys = |definition| -> Vec<(u64, Limit)> {
+        budgets(definition, state, 0).map(|it| (short(&it.key()), it.limit)).collect()
+    };
+    let (old, new) = (keys(from), keys(to));
+    let is_same = |key: u64| new.iter().any(|limit| limit.0 == key && old.contains(limit));
+    state.spent.told.retain(|(told, _)| cost::is_unpriced(*told) || is_same(*told));
+    tool_calls::carry_over(&mut state.spent, to);
 }
 
 impl Spent {

@@ -189,6 +189,11 @@ impl InFlight {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
         self.0.iter()
     }
+
+    /// The same, to change them.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+        self.0.iter_mut()
+    }
 }
 
 /// What a result says about the call it belongs to.

@@ -38,6 +38,7 @@ pub use usage::UsageTotals;
 pub(crate) use usage::{Report, Usage};
 pub(crate) use watched::Watched;
 
+use crate::digest::Digest;
 use crate::guards::completion::verification::Runs;
 use crate::guards::context::Host;
 use crate::guards::custom::CustomState;
@@ -54,7 +55,7 @@ use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 4;
+pub const STATE_FORMAT: u16 = 5;
 
 /// The most a serialised state may take.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
@@ -103,6 +104,9 @@ pub(crate) struct State {
     pub(crate) marked: Marked,
     pub(crate) reports: Reports,
     pub(crate) trail: Trail,
+    /// The checksum of the definition in force, where a person has put another
+    /// in the place of the one that the session was opened with.
+    pub(crate) reloaded: Option<Digest>,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,

@@ -70,6 +70,12 @@ impl Watched {
         }
     }
 
+    /// Forgets all files but these.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.files.retain(|kept| keep(&kept.path));
+        self.damaged.retain(|path| keep(path));
+    }
+
     fn find(&self, path: &str) -> Option<&Kept> {
         self.files.iter().find(|kept| kept.path == path)
     }

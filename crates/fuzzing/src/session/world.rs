@@ -1,10 +1,12 @@
 //! The world a session works in: its clocks, and the answers to any question.
 
 use jackline_engine::{
-    CheckFact, DefinitionFact, Digest, Digest128, Event, Facts, FeedbackFact, FileFact, FileKind,
-    GitFact, Now, PolicyFact, Query, Severity, Timestamp, VerificationFact, WatchedFact, observe,
+    CheckFact, DefinitionFact, DefinitionFile, Digest, Digest128, Event, Facts, FeedbackFact,
+    FileFact, FileKind, GitFact, NewDefinition, Now, PolicyFact, Query, ReloadFact, Severity,
+    Timestamp, VerificationFact, WatchedFact, observe,
 };
 
+use super::DEFINITIONS;
 use super::moves::Move;
 
 /// The calendar at the beginning.
@@ -104,6 +106,12 @@ impl World {
                 facts.checkers.insert(name.clone(), self.checker());
             }
             Query::Definition => facts.definition = Some(self.definition()),
+            Query::Reload => facts.reload = Some(self.reload()),
+            Query::Protect { files } => {
+                let there = files.iter().filter(|file| self.coin(&file.path));
+                facts.protects =
+                    Some(there.map(|file| (file.path.clone(), self.watched())).collect());
+            }
         }
     }
 
@@ -198,6 +206,24 @@ impl World {
             1 => DefinitionFact::Changed { checksum: Digest::of(&[self.mood]) },
             2 => DefinitionFact::Broken { reason: "line 1".to_owned() },
             _ => DefinitionFact::Same,
+        }
+    }
+
+    fn reload(&self) -> ReloadFact {
+        let number = usize::from(self.mood / 8) % DEFINITIONS.len();
+        match (self.mood % 8, DEFINITIONS.get(number)) {
+            (0, _) | (_, None) => ReloadFact::Broken { reason: "line 1".to_owned() },
+            (1, _) => ReloadFact::Same,
+            (_, Some(definition)) => {
+                let (checksum, path) = (Digest::of(&[self.mood / 8]), "/jackline.yaml".to_owned());
+                let files = vec![DefinitionFile {
+                    path,
+                    sha256: checksum,
+                    by_person: self.mood.is_multiple_of(2),
+                }];
+                let lowered = (**definition).clone();
+                ReloadFact::New(Box::new(NewDefinition { checksum, files, lowered }))
+            }
         }
     }
 

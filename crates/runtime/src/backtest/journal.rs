@@ -27,7 +27,7 @@ pub struct BacktestJournal {
 struct Open {
     run: BacktestRun,
     name: String,
-    /// What it was opened with.
+    /// What it ran under at that time.
     recorded: Definition,
 }
 
@@ -71,7 +71,12 @@ impl BacktestJournal {
 }
 
 impl Open {
-    fn event(&mut self, record: EventRecord) -> Option<Result<BacktestStep, Fault>> {
+    fn event(&mut self, mut record: EventRecord) -> Option<Result<BacktestStep, Fault>> {
+        // What people put in force then is not what is asked about now.
+        if let Some(new) = record.as_record().reloads() {
+            self.recorded = new.lowered.clone();
+        }
+        record.facts.reload = None;
         let run = &mut self.run;
         let session = run.session.as_mut()?;
         let facts = facts(&record, &self.recorded, &run.definition);

@@ -148,10 +148,16 @@ impl Survey {
 
     /// Every file, the repository's first.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let mut files = Vec::new();
+        self.read().into_iter().map(|(path, _)| path).collect()
+    }
+
+    /// The same, with what was in them.
+    pub(crate) fn read(&self) -> Vec<(PathBuf, &[u8])> {
+        let mut files: Vec<(PathBuf, &[u8])> = Vec::new();
         for source in self.layers.iter().rev() {
-            files.push(source.path.clone());
-            files.extend(source.extended.iter().flatten().map(|(path, _)| real(path)));
+            files.push((source.path.clone(), &source.bytes));
+            let extended = source.extended.iter().flatten();
+            files.extend(extended.map(|(path, bytes)| (real(path), bytes.as_slice())));
         }
         files
     }

@@ -61,10 +61,7 @@ impl Runtime {
     fn look(&self, id: &SessionId) -> Option<Live> {
         let log = self.store.open(id).ok()?;
         let mut live = Live::load(log, id, &self.definitions).ok()??;
-        live.log.lock().ok()?;
-        let refreshed = live.refresh();
-        live.log.unlock();
-        refreshed.ok()?;
+        live.catch_up().ok()?;
         Some(live)
     }
 }

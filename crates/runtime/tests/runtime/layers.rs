@@ -24,11 +24,11 @@ fn at_most(max: u64) -> Definition {
 }
 
 impl World {
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.workspace().join("jackline.yaml")
     }
 
-    fn write(&self, source: &str) {
+    pub(crate) fn write(&self, source: &str) {
         fs::write(self.file(), source).unwrap();
     }
 
@@ -37,7 +37,7 @@ impl World {
         self.definitions().resolve(&self.workspace()).unwrap()
     }
 
-    fn trust(&self) {
+    pub(crate) fn trust(&self) {
         let effective = self.definitions().effective(None, &self.workspace()).unwrap();
         let (file, checksum) = effective.repository().unwrap();
         let (file, by) = (file.display().to_string(), "dana".to_owned());

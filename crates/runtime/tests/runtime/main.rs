@@ -16,6 +16,7 @@ mod layers;
 mod meddling;
 mod rebuild;
 mod redaction;
+mod reload;
 mod replay;
 mod restore;
 mod retention;

@@ -106,8 +106,8 @@ impl Log for MeddlingLog {
         self.inner.read(from, each)
     }
 
-    fn first(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.first()
+    fn line_at(&mut self, from: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.line_at(from)
     }
 
     fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError> {

@@ -28,7 +28,7 @@ fn journal() -> Vec<Vec<u8>> {
 }
 
 /// The journal with one record changed and everything after it sealed again.
-fn resealed(lines: &[Vec<u8>], seq: usize, from: &str, to: &str) -> Vec<Vec<u8>> {
+pub(crate) fn resealed(lines: &[Vec<u8>], seq: usize, from: &str, to: &str) -> Vec<Vec<u8>> {
     let mut prev = Digest::ZERO;
     lines
         .iter()

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use jackline_definition::words;
 use jackline_journal::{FileStore, JournalFile, Line, StoreError, parse_record};
 use jackline_runtime::{Found, from_system, glance};
 
@@ -111,8 +110,8 @@ fn mark(journal: &Path) -> Option<Mark> {
 
 fn standing(found: &Found) -> Result<Standing, StoreError> {
     let opened = found.opened()?;
-    let summary = glance(found, &JournalFile::glance(&found.journal)?)?.summary();
-    Ok(Standing::new(opened, &summary, words::mode(opened.definition.lowered.mode)))
+    let session = glance(found, &JournalFile::glance(&found.journal)?)?;
+    Ok(Standing::new(opened, session.definition(), &session.summary()))
 }
 
 fn read_lately(journal: &Path) -> Result<Vec<Happened>, StoreError> {

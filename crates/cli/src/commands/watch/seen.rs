@@ -1,8 +1,9 @@
 //! A session as it is shown: what a frame needs, and nothing that has to be
 //! asked for while it is drawn.
 
+use jackline_definition::words;
 use jackline_engine::definition::Limits;
-use jackline_engine::{Decision, SessionId, StopCode, Summary, Timestamp};
+use jackline_engine::{Decision, Definition, SessionId, StopCode, Summary, Timestamp};
 use jackline_journal::{EventRecord, Opened};
 use jackline_runtime::ask_code;
 use serde_json::Value;
@@ -80,8 +81,8 @@ pub(super) struct Happened {
 }
 
 impl Standing {
-    pub(super) fn new(opened: &Opened, summary: &Summary, mode: &str) -> Self {
-        let definition = &opened.definition.lowered;
+    pub(super) fn new(opened: &Opened, definition: &Definition, summary: &Summary) -> Self {
+        let mode = words::mode(definition.mode);
         let stop = summary.stop.as_ref();
         // A session that is over asks nobody any more.
         let waiting = summary.waiting.iter().rev().filter(|_| summary.phase != "stopped");

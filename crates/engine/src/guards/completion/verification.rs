@@ -10,10 +10,12 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Problems, Unsaid};
+use super::{Checker, Problems, Unsaid};
+use crate::definition::Definition;
 use crate::event::EventKind;
 use crate::facts::{Queries, Query, VerificationFact};
 use crate::guards::{Fold, Look, shortened};
+use crate::reload::same_as;
 use crate::state::State;
 use crate::verdict::Completion;
 
@@ -132,6 +134,38 @@ fn quoted(tail: &str) -> String {
     let skipped = tail.chars().count().saturating_sub(TAIL_CHARS_MAX);
     let end: String = tail.chars().skip(skipped).collect();
     if end.is_empty() { String::new() } else { format!(" It ended with:\n{end}") }
+}
+
+/// The runs under another definition: those of a command that is still wanted,
+/// and may take as long.
+pub(crate) fn carry_over(runs: &mut Runs, from: &Definition, to: &Definition) {
+    let (old, new) = (commands(from), commands(to));
+    let is_same = |(_, old): &(u16, _), (_, new): &(u16, _)| old == new;
+    let same = same_as(&old, &new, is_same);
+    let carried = new.iter().zip(same).filter_map(|((number, _), at)| {
+        let (before, _) = old.get(at?)?;
+        Some(Run { number: *number, ..runs.find(*before)? })
+    });
+    *runs = Runs(carried.collect());
+}
+
+/// The commands of a definition, each by its number: its line, and how long it
+/// may take.
+fn commands(definition: &Definition) -> Vec<(u16, (&str, u32))> {
+    fn add<'a>(checker: &'a Checker, found: &mut Vec<(u16, (&'a str, u32))>) {
+        match checker {
+            Checker::Command { number, line, timeout_seconds, .. } => {
+                found.push((*number, (line, *timeout_seconds)));
+            }
+            Checker::All(parts) | Checker::Any(parts) => {
+                parts.iter().for_each(|part| add(part, found));
+            }
+            Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => {}
+        }
+    }
+    let mut found = Vec::new();
+    definition.completion.iter().for_each(|checker| add(checker, &mut found));
+    found
 }
 
 /// Remembers the runs that this event asked about.

@@ -51,6 +51,11 @@ fn priced(
     }
 }
 
+/// Whether this is what the agent was told of models without a price, in short.
+pub(super) fn is_unpriced(told: u64) -> bool {
+    told == short(UNPRICED)
+}
+
 /// Says once that a limit on cost does not see everything.
 pub(super) fn warn_unpriced(look: Look<'_>, answers: &mut Answers) {
     let Some(limit) = look.definition.limits.cost_usd else { return };
@@ -60,7 +65,7 @@ pub(super) fn warn_unpriced(look: Look<'_>, answers: &mut Answers) {
         Per::Turn => &usage.turn,
     };
     let names = usage.unpriced(totals);
-    let told = look.state.spent.told.iter().any(|(told, _)| *told == short(UNPRICED));
+    let told = look.state.spent.told.iter().any(|(told, _)| is_unpriced(*told));
     if names.is_empty() || told {
         return;
     }

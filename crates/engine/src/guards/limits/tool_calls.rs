@@ -3,28 +3,32 @@
 
 use alloc::format;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 
-use super::{Counter, Measured, Per, warn};
+use super::{Counter, Measured, Per, Spent, warn};
 use crate::definition::Definition;
 use crate::event::EventKind;
 use crate::guards::{Answers, Fold, Look, Objection};
 use crate::proposal::Proposal;
-use crate::state::State;
+use crate::state::{State, short};
 use crate::verdict::{Class, Decision};
 
 const DIMENSION: &str = "tool_calls";
+
+/// How many tools are remembered across definitions.
+const REMEMBERED_MAX: usize = 64;
 
 /// What every limit on a tool stands at.
 pub(super) fn measured<'a>(
     definition: &'a Definition,
     state: &'a State,
 ) -> impl Iterator<Item = Measured<'a>> {
-    definition.limits.tool_calls.iter().enumerate().map(|(number, (tool, limit))| {
+    definition.limits.tool_calls.iter().map(|(tool, limit)| {
         let counter = match limit.per {
             Per::Session => &state.spent.session,
             Per::Turn => &state.spent.turn,
         };
-        let used = counter.tool_calls.get(number).copied().unwrap_or(0);
+        let used = counter.calls_of(definition, tool);
         let tool = Some(tool.as_str());
         Measured { dimension: DIMENSION, tool, limit: *limit, used, unpriced: &[] }
     })
@@ -70,23 +74,51 @@ pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     if limits.is_empty() || again || !(asked || fold.record.verdict.lets_run()) {
         return;
     }
-    for (number, (tool, _)) in limits.iter().enumerate() {
-        if calls(fold.definition, proposal, tool) {
-            state.spent.session.count_call(number);
-            state.spent.turn.count_call(number);
-        }
+    let called = limits.iter().filter(|(tool, _)| calls(fold.definition, proposal, tool));
+    let mut keys: Vec<u64> = called.map(|(tool, _)| key(fold.definition, tool)).collect();
+    // Two limits may be about one tool, by different names.
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        state.spent.session.count_call(key);
+        state.spent.turn.count_call(key);
+    }
+}
+
+/// A limit that is taken away and put back finds what was used, as long as there
+/// is room for it.
+pub(super) fn carry_over(spent: &mut Spent, to: &Definition) {
+    let limits = &to.limits.tool_calls;
+    let limited: Vec<u64> = limits.iter().map(|(tool, _)| key(to, tool)).collect();
+    let room = REMEMBERED_MAX.saturating_sub(limited.len());
+    for counter in [&mut spent.session, &mut spent.turn] {
+        let known = core::mem::take(&mut counter.tool_calls).into_iter();
+        let (mut kept, mut others): (Vec<_>, Vec<_>) =
+            known.partition(|(tool, _)| limited.contains(tool));
+        others.truncate(room);
+        kept.append(&mut others);
+        counter.tool_calls = kept;
     }
 }
 
 impl Counter {
-    fn count_call(&mut self, number: usize) {
-        if self.tool_calls.len() <= number {
-            self.tool_calls.resize(number + 1, 0);
-        }
-        if let Some(calls) = self.tool_calls.get_mut(number) {
-            *calls = calls.saturating_add(1);
+    fn calls_of(&self, definition: &Definition, tool: &str) -> u64 {
+        let key = key(definition, tool);
+        let known = self.tool_calls.iter().find(|(known, _)| *known == key);
+        known.map_or(0, |(_, calls)| *calls)
+    }
+
+    fn count_call(&mut self, tool: u64) {
+        match self.tool_calls.iter_mut().find(|(known, _)| *known == tool) {
+            Some((_, calls)) => *calls = calls.saturating_add(1),
+            None => self.tool_calls.push((tool, 1)),
         }
     }
+}
+
+/// A tool as it is counted: by its declared name.
+fn key(definition: &Definition, tool: &str) -> u64 {
+    short(definition.resolve(tool).name)
 }
 
 /// Whether a call is one of a tool, by any of its names or in a command line.

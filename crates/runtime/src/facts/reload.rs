@@ -1,0 +1,42 @@
+//! What a session would run under that starts now.
+
+use std::path::{Path, PathBuf};
+
+use jackline_engine::{DefinitionFile, Digest, NewDefinition, ReloadFact};
+
+use super::World;
+use crate::definitions::{DefinitionError, Reloaded};
+
+impl World<'_> {
+    /// The definition as it is now, if it is another.
+    pub(super) fn reload(&self) -> ReloadFact {
+        match self.reloaded() {
+            Ok(new) if self.is_in_force(&new) => ReloadFact::Same,
+            Ok(Reloaded { definition, checksum, files }) => {
+                let files = files.into_iter().map(|file| self.file(file)).collect();
+                let lowered = (*definition).clone();
+                ReloadFact::New(Box::new(NewDefinition { checksum, files, lowered }))
+            }
+            Err(error) => ReloadFact::Broken { reason: error.brief() },
+        }
+    }
+
+    fn reloaded(&self) -> Result<Reloaded, DefinitionError> {
+        let workspace = self.workspace.unwrap_or_else(|| Path::new(""));
+        let new = self.definitions.reload(workspace, self.definition_files)?;
+        match self.extensions.unnamed(&new.definition) {
+            Some(name) => Err(DefinitionError::NeverAsked(name.to_owned())),
+            None => Ok(new),
+        }
+    }
+
+    /// The same files may make another definition where the program is another.
+    fn is_in_force(&self, new: &Reloaded) -> bool {
+        new.checksum == self.definition_checksum && *new.definition == *self.definition
+    }
+
+    fn file(&self, (path, sha256): (PathBuf, Digest)) -> DefinitionFile {
+        let by_person = self.is_vouched(&path, &sha256);
+        DefinitionFile { path: path.display().to_string(), sha256, by_person }
+    }
+}
