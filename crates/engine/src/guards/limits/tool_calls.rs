@@ -2,7 +2,8 @@
 //! tool and nothing else: the rest of the work can still be done.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::{Counter, Measured, Per, warn};
 use crate::definition::Definition;
@@ -32,10 +33,12 @@ pub(super) fn measured<'a>(
 
 pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
     let Some(proposal) = look.proposal else { return };
-    for measured in measured(look.definition, look.state).filter(Measured::is_reached) {
-        let Some(tool) = measured.tool.filter(|tool| calls(look.definition, proposal, tool)) else {
+    for measured in measured(look.definition, look.state) {
+        let Some(tool) = measured.tool else { continue };
+        let calls = calls(look.definition, proposal, tool);
+        if calls == 0 || measured.used.saturating_add(calls) <= measured.limit.max {
             continue;
-        };
+        }
         if measured.limit.soft {
             warn(look, &measured, answers);
             continue;
@@ -50,11 +53,17 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
             subtype: DIMENSION,
             class: Class::Recoverable,
             decision: Decision::Deny,
-            message: measured.message(),
+            message: message(&measured, calls),
             location: Some(format!("limits.{DIMENSION}.{tool}")),
             correction: Some(correction.to_string()),
         });
     }
+}
+
+/// What is used up, and where that is not all, what the line would use.
+fn message(measured: &Measured<'_>, calls: u64) -> String {
+    let used = measured.message();
+    if measured.is_reached() { used } else { format!("{used}, and this line has {calls} more") }
 }
 
 /// Counts calls that run, and those that a person is asked about, once.
@@ -71,26 +80,41 @@ pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
         return;
     }
     for (number, (tool, _)) in limits.iter().enumerate() {
-        if calls(fold.definition, proposal, tool) {
-            state.spent.session.count_call(number);
-            state.spent.turn.count_call(number);
+        let calls = calls(fold.definition, proposal, tool);
+        if calls > 0 {
+            state.spent.session.count_calls(number, calls);
+            state.spent.turn.count_calls(number, calls);
         }
     }
 }
 
 impl Counter {
-    fn count_call(&mut self, number: usize) {
+    fn count_calls(&mut self, number: usize, more: u64) {
         if self.tool_calls.len() <= number {
             self.tool_calls.resize(number + 1, 0);
         }
         if let Some(calls) = self.tool_calls.get_mut(number) {
-            *calls = calls.saturating_add(1);
+            *calls = calls.saturating_add(more);
         }
     }
 }
 
-/// Whether a call is one of a tool, by any of its names or in a command line.
-fn calls(definition: &Definition, proposal: &Proposal<'_>, tool: &str) -> bool {
+/// How many calls of a tool a call is, by any of its names: one of its own, and
+/// one for each command of its line.
+fn calls(definition: &Definition, proposal: &Proposal<'_>, tool: &str) -> u64 {
     let name = definition.resolve(tool).name;
-    proposal.tool.name == name || proposal.recognised.iter().any(|known| known.tool.name == name)
+    let own = u64::from(proposal.tool.name == name);
+    let known = proposal.recognised.iter().filter(|known| known.tool.name == name);
+    let mut commands: Vec<u32> = known.map(|known| known.command).collect();
+    commands.sort_unstable();
+    commands.dedup();
+    // What one of them runs is the same call: `env make deploy`.
+    let all = proposal.commands();
+    let parent = |number: u32| all.get(number as usize).and_then(|command| command.parent);
+    let within = |number: &&u32| {
+        let mut above = core::iter::successors(parent(**number), |at| parent(*at));
+        above.any(|at| commands.contains(&at))
+    };
+    let nested = commands.iter().filter(within).count();
+    own.saturating_add((commands.len() - nested) as u64)
 }
