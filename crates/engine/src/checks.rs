@@ -3,7 +3,10 @@
 //! They are found in the parsed command line, so that `bash -c 'cd x && pytest'`
 //! is a test and `echo pytest` is none.
 
+mod heard;
 mod table;
+
+pub(crate) use self::heard::{is_piped, runs};
 
 use alloc::format;
 use alloc::string::String;
@@ -31,6 +34,7 @@ pub(crate) enum What {
 
 /// A check within a call, as it is kept until the call comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate thing to know")]
 pub(crate) struct Check {
     pub(crate) what: What,
     /// Whether it succeeded if the call did.
@@ -39,6 +43,8 @@ pub(crate) struct Check {
     pub(crate) refuted: bool,
     /// Whether it runs whenever the call does.
     pub(crate) certain: bool,
+    /// Whether what the call says at its end can only be its summary.
+    pub(crate) heard: bool,
 }
 
 /// A check, and where it stands in the line.
@@ -53,7 +59,7 @@ pub(crate) struct Found {
 pub(crate) fn found(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     if let Some(what) = told(definition, |pattern| pattern == proposal.tool.name) {
-        let check = Check { what, proven: true, refuted: true, certain: true };
+        let check = Check { what, proven: true, refuted: true, certain: true, heard: true };
         found.push(Found { check, command: None });
     }
     for (number, command) in (0..).zip(proposal.commands()) {
@@ -68,8 +74,12 @@ pub(crate) fn found(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Fou
             proven: matches!(command.exit, Exit::Decides | Exit::Needed),
             refuted: matches!(command.exit, Exit::Decides | Exit::Enough),
             certain: command.certain,
+            heard: false,
         };
         found.push(Found { check, command: Some(number) });
+    }
+    if let Run::Line(line) = &proposal.run {
+        heard::mark(line, &mut found);
     }
     found.truncate(CHECKS_MAX);
     found

