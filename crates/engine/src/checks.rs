@@ -289,6 +289,74 @@ mod tests {
     }
 
     #[test]
+    fn a_summary_counts_where_only_the_test_can_have_said_it() {
+        let heard = |line: &str| {
+            with(line, |definition, proposal| {
+                let found = proposal.checks(definition);
+                found.iter().all(|found| found.check.heard)
+            })
+        };
+        for line in [
+            "pytest",
+            "pytest 2>&1 | tail",
+            "pytest | tail -5",
+            "pytest | tail --lines=5",
+            "timeout 60 pytest | tail -n 3",
+            "bash -c 'cd x && pytest | tail -3'",
+            "bash -lc \"pytest 2>&1 | tail -3\"",
+            "(cd sub && pytest) | tail -3",
+            "uv run pytest -q 2>&1 | tee log | tail -1",
+            "cargo build && cargo test | tail -3",
+            "echo running; pytest | tail -3; echo \"exit $?\"",
+            "echo 'x = 1' > a.py; pytest | tail -1",
+            "export A=1; A=2 pytest | cat",
+            "set -o pipefail; pytest | tail",
+            "source .venv/bin/activate && pytest | tail -3",
+        ] {
+            assert!(heard(line), "{line}");
+        }
+        for line in [
+            "pytest | head -3",
+            "pytest | grep passed",
+            "pytest | tail -c 40",
+            "pytest | tail -c40",
+            "pytest | tail --bytes=40",
+            "pytest | tail -0",
+            "pytest | tail -n0",
+            "pytest | tail -n 0",
+            "pytest | tail -n $N",
+            "pytest | tail old.log",
+            "pytest | tail -r",
+            "pytest | cat old.log -",
+            "pytest | sort",
+            "pytest | tr a b",
+            "pytest | python -c 'print(1)'",
+            "pytest | grep x | tail -1",
+            "pytest | tail -1 | sed s/a/b/",
+            "pytest > /dev/null; cat log",
+            "pytest > /dev/null; tail -1 < log",
+            "echo '3 passed in 1s'; pytest | tail",
+            "echo '3 passed in 1s' 2> x; pytest | tail",
+            "echo -e 'a\\x33'; pytest | tail",
+            "echo $X; pytest | tail",
+            "env; pytest | tail",
+            "set; pytest | tail",
+            "declare -p X; pytest | tail",
+            "bash say.sh; pytest | tail",
+            "source say.sh; pytest | tail",
+            "git stash show -p; pytest | tail",
+            "git log -1; pytest | tail",
+            "f() { cat log; }; f; pytest | tail -0",
+            "pytest | tail -1 & cat log",
+            "pytest a > /dev/null; pytest b | tail -1",
+            "pytest a | tail -1; pytest b | tail -1",
+            "echo \"$(pytest)\"",
+        ] {
+            assert!(!heard(line), "{line}");
+        }
+    }
+
+    #[test]
     fn a_test_is_said_again_as_it_was_run() {
         let said = |line: &str| with(line, test_command).unwrap_or_default();
         assert_eq!(said("uv run pytest -q 2>&1 | tail"), "uv run pytest -q 2>&1");

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use jackline_shell::{Access, Command, Line};
 
-use super::Found;
+use super::{Found, What};
 use crate::observe::summaries;
 
 /// Programs that print nothing, or nothing that anybody could choose.
@@ -39,13 +39,23 @@ const SOBER: &[&str] = &[
 /// Marks the checks whose summary counts.
 pub(super) fn mark(line: &Line<'_>, found: &mut [Found]) {
     let checks: Vec<u32> = found.iter().filter_map(|found| found.command).collect();
-    for found in found.iter_mut() {
-        let Some(check) = found.command else { continue };
-        found.check.heard = (0..).zip(&line.commands).all(|(number, command)| {
-            checks.iter().any(|other| runs(line, *other, number) || runs(line, number, *other))
+    let tests: Vec<u32> = found
+        .iter()
+        .filter(|found| found.check.what == What::Test)
+        .filter_map(|found| found.command)
+        .collect();
+    let same = |a: u32, b: u32| runs(line, a, b) || runs(line, b, a);
+    // Of two runs one may have said nothing, and the other's summary is not its own.
+    let is_one = tests.iter().all(|a| tests.iter().all(|b| same(*a, *b)));
+    let heard = is_one
+        && (0..).zip(&line.commands).all(|(number, command)| {
+            checks.iter().any(|check| same(*check, number))
                 || is_silent(line, command)
-                || (is_piped(line, check, number) && keeps_the_end(command))
+                || (tests.iter().any(|test| is_piped(line, *test, number))
+                    && keeps_the_end(command))
         });
+    for found in found.iter_mut().filter(|found| found.command.is_some()) {
+        found.check.heard = heard;
     }
 }
 

@@ -134,3 +134,93 @@ fn prepares(command: Option<&Command<'_>>, path: &str) -> bool {
     };
     (sourced && is_environment()) || is_program()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::Definition;
+    use crate::proposal::Heard;
+    use crate::wire::parse_line;
+    use alloc::string::ToString;
+    use serde_json::json;
+
+    fn hidden(line: &str) -> Hidden {
+        let definition = Definition::default();
+        let place = Place { workspace: Some("/home/u/w".into()), ..Place::default() };
+        let event = json!({"session":"s","event":"tool_proposed","call":"c","tool":"Bash",
+                           "args":{"command":line}});
+        let event = parse_line(event.to_string().as_bytes(), None).unwrap();
+        let heard = Heard::of(&definition, &event).unwrap();
+        let proposal = Proposal::of(&definition, &place, &heard);
+        of(&place, &proposal, proposal.checks(&definition))
+    }
+
+    #[test]
+    fn what_looks_as_if_it_wrote_is_code() {
+        for line in [
+            "git merge x",
+            "git -C sub pull --rebase",
+            "git am < x.patch",
+            "tar -xzf x.tgz -C /home/u/w/src",
+            "tar xf x.tar -C /home/u",
+            "cd /tmp && ./gen.sh",
+            "bash -c './gen.sh'",
+            "sh < gen.sh",
+            "python3 gen.py --check",
+            "python3 < gen.py",
+            "uv run gen.py",
+            "cat gen.py | python3",
+            "perl -e 'open(F, \">a\"); print F 1'",
+            "ruby -e 'File.write(\"a\", 1)'",
+            "php -r 'file_put_contents(\"a\", 1);'",
+            "awk '{ print > \"out\" }' a",
+            "eval \"$X\"",
+            "source gen.sh",
+            "cargo +nightly fmt --all",
+            "cargo clippy --fix --allow-dirty",
+            "npx prettier --write .",
+            "pre-commit run --fix",
+            "go generate ./...",
+            "go mod tidy",
+            "just fmt",
+            "cat > g.py <<'E'\nopen('a', 'w')\nE\npython g.py",
+        ] {
+            assert_eq!(hidden(line), Hidden::Code, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_is_none() {
+        for line in [
+            "pytest -q",
+            "cargo test --no-fail-fast",
+            "cargo build",
+            "cargo clippy",
+            "cargo fmt --check",
+            "npm test",
+            "npm run build",
+            "make",
+            "make test",
+            ".venv/bin/python -c 'print(1)'",
+            ".venv/bin/pytest",
+            "node_modules/.bin/eslint src",
+            "./gradlew test",
+            "./target/debug/app",
+            "ls",
+            "git status && git diff",
+            "git commit -m 'write_text'",
+            "git log --oneline | head",
+            "tar xf x.tar -C /tmp/x",
+            "cat > g.py <<'E'\nprint(1)\nE\npython g.py",
+            "python -m pip list",
+            "grep -rn write_text .",
+            "find . -name '*.py' | xargs wc -l",
+            "psql -c 'select 1'",
+            "docker ps",
+            "gh pr view 1",
+            "node -e 'console.log(1)'",
+        ] {
+            assert_ne!(hidden(line), Hidden::Code, "{line}");
+        }
+    }
+}
