@@ -3,7 +3,10 @@
 //! They are found in the parsed command line, so that `bash -c 'cd x && pytest'`
 //! is a test and `echo pytest` is none.
 
+mod heard;
 mod table;
+
+pub(crate) use self::heard::{is_piped, runs};
 
 use alloc::format;
 use alloc::string::String;
@@ -31,6 +34,7 @@ pub(crate) enum What {
 
 /// A check within a call, as it is kept until the call comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate thing to know")]
 pub(crate) struct Check {
     pub(crate) what: What,
     /// Whether it succeeded if the call did.
@@ -39,6 +43,8 @@ pub(crate) struct Check {
     pub(crate) refuted: bool,
     /// Whether it runs whenever the call does.
     pub(crate) certain: bool,
+    /// Whether what the call says at its end can only be its summary.
+    pub(crate) heard: bool,
 }
 
 /// A check, and where it stands in the line.
@@ -53,7 +59,7 @@ pub(crate) struct Found {
 pub(crate) fn found(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     if let Some(what) = told(definition, |pattern| pattern == proposal.tool.name) {
-        let check = Check { what, proven: true, refuted: true, certain: true };
+        let check = Check { what, proven: true, refuted: true, certain: true, heard: true };
         found.push(Found { check, command: None });
     }
     for (number, command) in (0..).zip(proposal.commands()) {
@@ -68,8 +74,12 @@ pub(crate) fn found(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Fou
             proven: matches!(command.exit, Exit::Decides | Exit::Needed),
             refuted: matches!(command.exit, Exit::Decides | Exit::Enough),
             certain: command.certain,
+            heard: false,
         };
         found.push(Found { check, command: Some(number) });
+    }
+    if let Run::Line(line) = &proposal.run {
+        heard::mark(line, &mut found);
     }
     found.truncate(CHECKS_MAX);
     found
@@ -276,6 +286,74 @@ mod tests {
         assert_eq!(proves("pytest || true"), (false, true));
         assert_eq!(proves("pytest; echo $?"), (false, false));
         assert_eq!(proves("set -o pipefail; pytest | tail"), (true, false));
+    }
+
+    #[test]
+    fn a_summary_counts_where_only_the_test_can_have_said_it() {
+        let heard = |line: &str| {
+            with(line, |definition, proposal| {
+                let found = proposal.checks(definition);
+                found.iter().all(|found| found.check.heard)
+            })
+        };
+        for line in [
+            "pytest",
+            "pytest 2>&1 | tail",
+            "pytest | tail -5",
+            "pytest | tail --lines=5",
+            "timeout 60 pytest | tail -n 3",
+            "bash -c 'cd x && pytest | tail -3'",
+            "bash -lc \"pytest 2>&1 | tail -3\"",
+            "(cd sub && pytest) | tail -3",
+            "uv run pytest -q 2>&1 | tee log | tail -1",
+            "cargo build && cargo test | tail -3",
+            "echo running; pytest | tail -3; echo \"exit $?\"",
+            "echo 'x = 1' > a.py; pytest | tail -1",
+            "export A=1; A=2 pytest | cat",
+            "set -o pipefail; pytest | tail",
+            "source .venv/bin/activate && pytest | tail -3",
+        ] {
+            assert!(heard(line), "{line}");
+        }
+        for line in [
+            "pytest | head -3",
+            "pytest | grep passed",
+            "pytest | tail -c 40",
+            "pytest | tail -c40",
+            "pytest | tail --bytes=40",
+            "pytest | tail -0",
+            "pytest | tail -n0",
+            "pytest | tail -n 0",
+            "pytest | tail -n $N",
+            "pytest | tail old.log",
+            "pytest | tail -r",
+            "pytest | cat old.log -",
+            "pytest | sort",
+            "pytest | tr a b",
+            "pytest | python -c 'print(1)'",
+            "pytest | grep x | tail -1",
+            "pytest | tail -1 | sed s/a/b/",
+            "pytest > /dev/null; cat log",
+            "pytest > /dev/null; tail -1 < log",
+            "echo '3 passed in 1s'; pytest | tail",
+            "echo '3 passed in 1s' 2> x; pytest | tail",
+            "echo -e 'a\\x33'; pytest | tail",
+            "echo $X; pytest | tail",
+            "env; pytest | tail",
+            "set; pytest | tail",
+            "declare -p X; pytest | tail",
+            "bash say.sh; pytest | tail",
+            "source say.sh; pytest | tail",
+            "git stash show -p; pytest | tail",
+            "git log -1; pytest | tail",
+            "f() { cat log; }; f; pytest | tail -0",
+            "pytest | tail -1 & cat log",
+            "pytest a > /dev/null; pytest b | tail -1",
+            "pytest a | tail -1; pytest b | tail -1",
+            "echo \"$(pytest)\"",
+        ] {
+            assert!(!heard(line), "{line}");
+        }
     }
 
     #[test]

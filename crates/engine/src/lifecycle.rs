@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
-use crate::guards::dirty::Bits;
+use crate::guards::dirty::{Bits, Hidden};
 use crate::guards::limits::{exhausted_hard, iterations};
 use crate::guards::markers::Marked;
 use crate::guards::{Answers, Fold, Look, custom, feedback, loops, protocol, reads};
@@ -223,22 +223,23 @@ fn open(proposal: &Proposal<'_>, asked: bool, state: &State, fold: Fold<'_>) -> 
             record.event,
             record.facts.observed.args,
         ),
-        bits: Bits::of(fold.definition, proposal),
+        bits: Bits::of(fold.definition, fold.place, state, proposal),
     }
 }
 
 fn unresolved(state: &mut State, call: &Call) {
+    let changes = call.mutates() || call.changes_code();
     if call.asked {
         // Nobody said that it may run.
         state.invocations.denied += 1;
         if let Some(id) = &call.id {
-            state.remember_gone(id, Why::Unresolved, call.mutates());
+            state.remember_gone(id, Why::Unresolved, changes);
         }
         return;
     }
     state.invocations.unresolved += 1;
     if let Some(id) = &call.id {
-        state.remember_gone(id, Why::Unresolved, call.mutates());
+        state.remember_gone(id, Why::Unresolved, changes);
     }
     touched(state, call);
 }
@@ -249,14 +250,19 @@ fn touched(state: &mut State, call: &Call) {
     state.work += u64::from(call.changes != Changes::Nothing);
     if call.mutates() {
         state.epoch += 1;
-        state.dirty.changed(call.bits.code, call.bits.docs, state.epoch);
+        state.saw_change(call.changes_code(), call.bits.docs);
+    } else if call.changes_code() {
+        state.suspects_change();
+    }
+    if call.bits.hidden != Hidden::Nothing {
+        state.progress.saw_change();
     }
 }
 
 /// A change of which nobody knows what it changed.
 fn changed_something(state: &mut State) {
     state.epoch += 1;
-    state.dirty.changed(true, false, state.epoch);
+    state.saw_change(true, false);
 }
 
 /// What becomes of the session itself.

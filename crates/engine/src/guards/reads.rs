@@ -312,7 +312,7 @@ pub(crate) fn counts(proposal: &Proposal<'_>, touch: &Touch) -> bool {
         Target::Repository(_) | Target::Unknown(_) => true,
     };
     touch.changes()
-        && touch.access != Access::Touch
+        && (touch.access != Access::Touch || proposal.program(touch.command) == "touch")
         && inside
         && !proposal.is_recognised(touch.command)
 }

@@ -197,6 +197,8 @@ struct Families {
     ctest: ctest::Ctest,
     xml: xml::Xml,
     build: build::Build,
+    /// A program of the run died.
+    crashed: bool,
     /// The text has the word somewhere: then its lines are searched, too.
     errors: bool,
 }
@@ -207,6 +209,7 @@ impl Families {
         if line.trimmed.is_empty() {
             return;
         }
+        self.crashed |= text::is_crash(line);
         self.pytest.line(line);
         self.unittest.line(line);
         self.cargo.line(line);
@@ -253,7 +256,7 @@ impl Families {
         if let Some(tests) = &mut tests {
             // Where something else went wrong, not all of it was told.
             let hidden = tests.failed == 0 && build == Some(BuildOutcome::Failed);
-            tests.complete &= !cut && !hidden;
+            tests.complete &= !cut && !hidden && !self.crashed;
         }
         Summaries { tests, build }
     }

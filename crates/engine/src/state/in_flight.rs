@@ -114,6 +114,11 @@ impl Call {
         self.changes == Changes::Surely || (self.changes == Changes::Perhaps && self.changed)
     }
 
+    /// Whether code is another after it, or may be.
+    pub(crate) fn changes_code(&self) -> bool {
+        (self.mutates() && self.bits.code) || self.bits.hides_code()
+    }
+
     /// About how much room it takes.
     fn bytes(&self) -> usize {
         let id = self.id.as_ref().map_or(0, |id| id.as_str().len());

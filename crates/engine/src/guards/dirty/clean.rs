@@ -96,7 +96,7 @@ pub(crate) fn check(look: Look<'_>) -> Option<Unclean> {
 
 fn why(state: &State) -> Option<Why> {
     let dirty = &state.dirty;
-    if state.in_flight.iter().any(|call| !call.asked && call.mutates() && call.bits.code) {
+    if state.in_flight.iter().any(|call| !call.asked && call.changes_code()) {
         return Some(Why::Untested);
     }
     if dirty.is_skipped() {

@@ -5,6 +5,7 @@
 //! proof counts as passing.
 
 pub(crate) mod clean;
+mod hidden;
 mod paths;
 
 use alloc::string::String;
@@ -12,11 +13,13 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::hidden::Hidden;
 use super::{Answers, Fold, Guard, Look};
 use crate::checks::{self, Check, What};
 use crate::definition::Definition;
 use crate::event::{Action, EventKind, Status};
 use crate::observe::{BuildOutcome, ObservedResult, TestSummary, TestVerdict};
+use crate::place::Place;
 use crate::proposal::Proposal;
 use crate::state::{Call, Changes, State};
 
@@ -34,11 +37,13 @@ pub struct DirtyBits {
 /// What is remembered of changes and tests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Dirty {
-    /// The epoch that the last change of code made.
+    /// The moment that the last change of code made.
     code: Option<u64>,
+    /// Changes that nobody saw, and that made no epoch.
+    hidden: u64,
     docs: bool,
     tested: Option<Tested>,
-    /// The epoch in which a person said that it is good as it is.
+    /// The moment in which a person said that it is good as it is.
     skipped: Option<u64>,
     /// How the tests were run last.
     command: Option<String>,
@@ -47,8 +52,8 @@ pub(crate) struct Dirty {
 /// The latest run of the tests that says something.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Tested {
-    /// The epoch that it saw.
-    epoch: u64,
+    /// The moment that it saw.
+    moment: u64,
     passing: Passing,
 }
 
@@ -67,6 +72,10 @@ pub(crate) struct Bits {
     pub(crate) code: bool,
     /// Whether it changes documentation.
     pub(crate) docs: bool,
+    /// What it may change where nobody sees it.
+    pub(crate) hidden: Hidden,
+    /// The moment in which it began.
+    moment: u64,
     pub(crate) checks: Vec<Check>,
     /// Whether its tests run after everything that it changes.
     after: bool,
@@ -89,12 +98,29 @@ pub struct DirtySummary {
 }
 
 impl Bits {
-    /// What a call does.
-    pub(crate) fn of(definition: &Definition, proposal: &Proposal<'_>) -> Self {
+    /// What a call does that begins now.
+    pub(crate) fn of(
+        definition: &Definition,
+        place: &Place,
+        state: &State,
+        proposal: &Proposal<'_>,
+    ) -> Self {
         let found = proposal.checks(definition);
         let (code, docs) = paths::changed(definition, proposal, found);
         let after = paths::checks_last(proposal, found);
-        Self { code, docs, checks: found.iter().map(|found| found.check).collect(), after }
+        Self {
+            code,
+            docs,
+            hidden: hidden::of(place, proposal, found),
+            moment: state.moment(),
+            checks: found.iter().map(|found| found.check).collect(),
+            after,
+        }
+    }
+
+    /// Whether it may change code where nobody sees it.
+    pub(crate) fn hides_code(&self) -> bool {
+        self.hidden == Hidden::Code
     }
 }
 
@@ -108,15 +134,28 @@ impl Passing {
     }
 }
 
-impl Dirty {
-    /// Remembers a change that made an epoch.
-    pub(crate) fn changed(&mut self, code: bool, docs: bool, epoch: u64) {
-        if code {
-            self.code = Some(epoch);
-        }
-        self.docs |= docs;
+impl State {
+    /// How often the workspace changed, or may have.
+    fn moment(&self) -> u64 {
+        self.epoch.saturating_add(self.dirty.hidden)
     }
 
+    /// Remembers a change that made an epoch.
+    pub(crate) fn saw_change(&mut self, code: bool, docs: bool) {
+        if code {
+            self.dirty.code = Some(self.moment());
+        }
+        self.dirty.docs |= docs;
+    }
+
+    /// Remembers a change that nobody saw.
+    pub(crate) fn suspects_change(&mut self) {
+        self.dirty.hidden = self.dirty.hidden.saturating_add(1);
+        self.saw_change(true, false);
+    }
+}
+
+impl Dirty {
     /// Forgets what was earned; what was done to the workspace stays.
     pub(crate) fn reset(&mut self) {
         self.tested = None;
@@ -125,7 +164,7 @@ impl Dirty {
 
     /// How the tests of the code as it is ended; none where none were run.
     fn tested(&self) -> Option<Passing> {
-        let fresh = |tested: &Tested| self.code.is_none_or(|code| tested.epoch >= code);
+        let fresh = |tested: &Tested| self.code.is_none_or(|code| tested.moment >= code);
         self.tested.filter(fresh).map(|tested| tested.passing)
     }
 
@@ -133,18 +172,18 @@ impl Dirty {
         self.skipped.is_some_and(|skipped| self.code.is_none_or(|code| skipped >= code))
     }
 
-    /// Remembers a run that saw an epoch; `code` is the one that the last change
+    /// Remembers a run that saw a moment; `code` is the one that the last change
     /// of code made, that of the run's own call included.
-    fn saw_tests(&mut self, epoch: u64, passing: Passing, code: Option<u64>) {
-        let known = self.tested.filter(|known| known.epoch >= code.unwrap_or(0));
+    fn saw_tests(&mut self, moment: u64, passing: Passing, code: Option<u64>) {
+        let known = self.tested.filter(|known| known.moment >= code.unwrap_or(0));
         let kept = match known {
-            // Two runs may come back in either order; the later epoch stands.
-            Some(known) if known.epoch > epoch => return,
+            // Two runs may come back in either order; the later moment stands.
+            Some(known) if known.moment > moment => return,
             // A run that nobody can tell anything of takes nothing back.
             Some(known) if passing == Passing::Unknown => known.passing,
             _ => passing,
         };
-        self.tested = Some(Tested { epoch, passing: kept });
+        self.tested = Some(Tested { moment, passing: kept });
     }
 
     /// The bits as they are.
@@ -160,11 +199,19 @@ impl Dirty {
     }
 }
 
+/// A result up to this size was read from its beginning.
+const WHOLE_BYTES_MAX: u64 = 64 * 1024;
+
+/// The exit statuses with which a shell tells of a signal.
+const DEATHS: core::ops::RangeInclusive<i64> = 129..=159;
+
 /// How a call came to its end, as far as that says something of its commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Succeeded,
     Failed,
+    /// A signal ended a command of it, so what it said before is not all.
+    Died,
     /// It was ended, or died.
     Broken,
 }
@@ -176,6 +223,7 @@ impl End {
             (Status::Cancelled, _) => None,
             (Status::Timeout | Status::Crashed, _) => Some(Self::Broken),
             (Status::Ok, None | Some(0)) => Some(Self::Succeeded),
+            (_, Some(code)) if DEATHS.contains(&code) => Some(Self::Died),
             (Status::Ok | Status::Error, _) => Some(Self::Failed),
         }
     }
@@ -214,7 +262,7 @@ impl Guard for DirtyGuard {
             _ => {}
         }
         if fold.said == Some(Action::SkipDirtyBits) {
-            state.dirty.skipped = Some(state.epoch);
+            state.dirty.skipped = Some(state.moment());
         }
     }
 }
@@ -223,15 +271,18 @@ impl Guard for DirtyGuard {
 fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedResult>) {
     // What the call itself changed before it tested, the tests have seen, unless
     // somebody else changed something meanwhile.
-    let own = call.bits.after && call.mutates() && call.epoch == state.epoch;
-    let epoch = call.epoch + u64::from(own);
+    let moved = |changes: bool| call.bits.after && changes && call.bits.moment == state.moment();
+    let moment = call.bits.moment + u64::from(moved(call.mutates() || call.bits.hides_code()));
+    let epoch = call.epoch + u64::from(moved(call.mutates()));
     let summary = result.and_then(|result| result.tests.as_ref());
     let of = |what: What| call.bits.checks.iter().filter(move |check| check.what == what);
     let known = |check: &&Check| ran(**check, end, summary.is_some());
     let built = result.and_then(|result| result.build);
+    let none_ran = summary.is_some_and(|summary| summary.failed == 0 && summary.passed == Some(0))
+        && result.is_some_and(|result| result.bytes <= WHOLE_BYTES_MAX);
     let tests = of(What::Test).filter(known).map(|check| {
         let said = match summary.map(TestSummary::verdict) {
-            Some(TestVerdict::Passing) if end != End::Broken => Passing::Yes,
+            Some(TestVerdict::Passing) if !matches!(end, End::Broken | End::Died) => Passing::Yes,
             Some(TestVerdict::Failing) => Passing::No,
             // What can't be built can't be tested.
             None if built == Some(BuildOutcome::Failed) => Passing::No,
@@ -239,20 +290,24 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
         };
         match proof(*check, end) {
             // A script may hide that its tests fail; what they say they can't.
-            Some(true) if said == Passing::No => Passing::No,
-            Some(true) => Passing::Yes,
-            Some(false) => Passing::No,
-            None => said,
+            Some(true) if said == Passing::No => (Passing::No, Passing::No),
+            // No test was run, and none failed.
+            Some(true) if none_ran => (Passing::Unknown, Passing::Unknown),
+            Some(true) => (Passing::Yes, Passing::Yes),
+            Some(false) => (Passing::No, Passing::No),
+            // What others may have said proves nothing.
+            None if said == Passing::Yes && !check.heard => (Passing::Unknown, said),
+            None => (said, said),
         }
     });
-    // Of several, the worst counts.
-    if let Some(passing) = tests.max() {
-        let lands = call.mutates() && call.bits.code;
-        let code = if lands { Some(state.epoch + 1) } else { state.dirty.code };
-        state.dirty.saw_tests(epoch, passing, code);
+    // Of several, the worst counts. Whether it goes on is told by what was said;
+    // whether it may stop, by what is proven.
+    if let Some((passing, said)) = tests.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) {
+        let code = if call.changes_code() { Some(state.moment() + 1) } else { state.dirty.code };
+        state.dirty.saw_tests(moment, passing, code);
         // Part of a run is not compared with a whole one.
         let failing = summary.filter(|summary| summary.complete).map(|summary| summary.failed);
-        state.progress.saw_tests(passing, failing, epoch);
+        state.progress.saw_tests(said, failing, epoch);
     }
     let proven = of(What::Build).filter_map(|check| proof(*check, end)).min();
     // A log that is only shown says nothing of this build.
@@ -275,7 +330,7 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
 fn proof(check: Check, end: End) -> Option<bool> {
     match end {
         End::Succeeded if check.proven => Some(true),
-        End::Failed if check.refuted => Some(false),
+        End::Failed | End::Died if check.refuted => Some(false),
         _ => None,
     }
 }

@@ -1,8 +1,6 @@
 //! Which changes are changes of code.
 
-use jackline_shell::Line;
-
-use crate::checks::Found;
+use crate::checks::{Found, is_piped, runs};
 use crate::definition::Definition;
 use crate::guards::protected::paths::matches_pattern;
 use crate::guards::{Fold, reads};
@@ -102,30 +100,5 @@ fn is_output(proposal: &Proposal<'_>, touch: &Touch, found: &[Found]) -> bool {
         check == number
             || runs(line, number, check)
             || (proposal.program(Some(number)) == "tee" && is_piped(line, check, number))
-    })
-}
-
-/// Whether one command is run by another, as `nohup` runs it.
-fn runs(line: &Line<'_>, wrapper: u32, command: u32) -> bool {
-    let mut at = Some(command);
-    while let Some(number) = at {
-        if number == wrapper {
-            return true;
-        }
-        // INVARIANT: a parent comes before what it runs, so this ends.
-        at = line.commands.get(number as usize).and_then(|command| command.parent);
-    }
-    false
-}
-
-/// Whether a command stands behind another in one pipe.
-fn is_piped(line: &Line<'_>, from: u32, to: u32) -> bool {
-    let span = |number: u32| line.commands.get(number as usize).map(|command| command.span);
-    let (Some(from), Some(to)) = (span(from), span(to)) else { return false };
-    line.text.get(from.end as usize..to.start as usize).is_some_and(|between| {
-        between.contains('|')
-            && !between.contains("||")
-            && !between.contains("&&")
-            && !between.contains([';', '\n'])
     })
 }

@@ -2,7 +2,7 @@
 //! tool and nothing else: the rest of the work can still be done.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Counter, Measured, Per, Spent, warn};
@@ -36,10 +36,12 @@ pub(super) fn measured<'a>(
 
 pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
     let Some(proposal) = look.proposal else { return };
-    for measured in measured(look.definition, look.state).filter(Measured::is_reached) {
-        let Some(tool) = measured.tool.filter(|tool| calls(look.definition, proposal, tool)) else {
+    for measured in measured(look.definition, look.state) {
+        let Some(tool) = measured.tool else { continue };
+        let calls = calls(look.definition, proposal, tool);
+        if calls == 0 || measured.used.saturating_add(calls) <= measured.limit.max {
             continue;
-        };
+        }
         if measured.limit.soft {
             warn(look, &measured, answers);
             continue;
@@ -54,11 +56,17 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
             subtype: DIMENSION,
             class: Class::Recoverable,
             decision: Decision::Deny,
-            message: measured.message(),
+            message: message(&measured, calls),
             location: Some(format!("limits.{DIMENSION}.{tool}")),
             correction: Some(correction.to_string()),
         });
     }
+}
+
+/// What is used up, and where that is not all, what the line would use.
+fn message(measured: &Measured<'_>, calls: u64) -> String {
+    let used = measured.message();
+    if measured.is_reached() { used } else { format!("{used}, and this line has {calls} more") }
 }
 
 /// Counts calls that run, and those that a person is asked about, once.
@@ -74,14 +82,16 @@ pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     if limits.is_empty() || again || !(asked || fold.record.verdict.lets_run()) {
         return;
     }
-    let called = limits.iter().filter(|(tool, _)| calls(fold.definition, proposal, tool));
-    let mut keys: Vec<u64> = called.map(|(tool, _)| key(fold.definition, tool)).collect();
+    let called = limits
+        .iter()
+        .map(|(tool, _)| (key(fold.definition, tool), calls(fold.definition, proposal, tool)));
+    let mut called: Vec<(u64, u64)> = called.filter(|(_, calls)| *calls > 0).collect();
     // Two limits may be about one tool, by different names.
-    keys.sort_unstable();
-    keys.dedup();
-    for key in keys {
-        state.spent.session.count_call(key);
-        state.spent.turn.count_call(key);
+    called.sort_unstable();
+    called.dedup();
+    for (tool, calls) in called {
+        state.spent.session.count_calls(tool, calls);
+        state.spent.turn.count_calls(tool, calls);
     }
 }
 
@@ -108,10 +118,10 @@ impl Counter {
         known.map_or(0, |(_, calls)| *calls)
     }
 
-    fn count_call(&mut self, tool: u64) {
+    fn count_calls(&mut self, tool: u64, more: u64) {
         match self.tool_calls.iter_mut().find(|(known, _)| *known == tool) {
-            Some((_, calls)) => *calls = calls.saturating_add(1),
-            None => self.tool_calls.push((tool, 1)),
+            Some((_, calls)) => *calls = calls.saturating_add(more),
+            None => self.tool_calls.push((tool, more)),
         }
     }
 }
@@ -121,8 +131,22 @@ fn key(definition: &Definition, tool: &str) -> u64 {
     short(definition.resolve(tool).name)
 }
 
-/// Whether a call is one of a tool, by any of its names or in a command line.
-fn calls(definition: &Definition, proposal: &Proposal<'_>, tool: &str) -> bool {
+/// How many calls of a tool a call is, by any of its names: one of its own, and
+/// one for each command of its line.
+fn calls(definition: &Definition, proposal: &Proposal<'_>, tool: &str) -> u64 {
     let name = definition.resolve(tool).name;
-    proposal.tool.name == name || proposal.recognised.iter().any(|known| known.tool.name == name)
+    let own = u64::from(proposal.tool.name == name);
+    let known = proposal.recognised.iter().filter(|known| known.tool.name == name);
+    let mut commands: Vec<u32> = known.map(|known| known.command).collect();
+    commands.sort_unstable();
+    commands.dedup();
+    // What one of them runs is the same call: `env make deploy`.
+    let all = proposal.commands();
+    let parent = |number: u32| all.get(number as usize).and_then(|command| command.parent);
+    let within = |number: &&u32| {
+        let mut above = core::iter::successors(parent(**number), |at| parent(*at));
+        above.any(|at| commands.contains(&at))
+    };
+    let nested = commands.iter().filter(within).count();
+    own.saturating_add((commands.len() - nested) as u64)
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Progress, fingerprint};
 use crate::event::{Event, EventKind};
-use crate::guards::dirty::Passing;
+use crate::guards::dirty::{Hidden, Passing};
 use crate::state::State;
 
 /// Why an iteration failed.
@@ -85,8 +85,8 @@ fn known(set: &Progress, state: &State, event: &Event) -> Known {
     let seen = state.progress.seen;
     let since = state.progress.since;
     let mut known = Known {
-        // What is being changed just now is not nothing.
-        changed: state.epoch != since || state.in_flight.mutating().is_some(),
+        // What is being changed just now is not nothing, nor is what nobody saw.
+        changed: state.epoch != since || seen.hidden || is_changing(state),
         failed: seen.tests.is_some_and(|run| run.passing == Passing::No && run.epoch > since),
         failing: seen.tests.and_then(|run| match run.passing {
             Passing::Yes => Some(0),
@@ -111,6 +111,12 @@ fn known(set: &Progress, state: &State, event: &Event) -> Known {
             .is_some_and(|phase| set.exempt_phases.iter().any(|exempt| exempt == phase));
     }
     known
+}
+
+/// Whether a call that is open changes something, or may.
+fn is_changing(state: &State) -> bool {
+    let open = state.in_flight.iter().filter(|call| !call.asked);
+    open.into_iter().any(|call| call.mutates() || call.bits.hidden != Hidden::Nothing)
 }
 
 /// What a word says of a build; none where it says nothing.

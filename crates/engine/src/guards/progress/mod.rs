@@ -85,6 +85,8 @@ struct Seen {
     tests: Option<Tests>,
     built: Option<bool>,
     error: Option<u64>,
+    /// Whether something perhaps changed that nobody saw.
+    hidden: bool,
 }
 
 /// A run of tests.
@@ -129,6 +131,11 @@ impl ProgressState {
 
     pub(super) fn saw_build(&mut self, ok: bool) {
         self.seen.built = Some(ok);
+    }
+
+    /// Something perhaps changed.
+    pub(crate) fn saw_change(&mut self) {
+        self.seen.hidden = true;
     }
 
     pub(super) fn saw_error(&mut self, result: Digest128) {

@@ -101,6 +101,29 @@ pub(super) fn each_line(text: &str, mut hear: impl FnMut(&Line<'_>)) {
     }
 }
 
+/// Whether a line tells that a program died: `Segmentation fault (core dumped)`,
+/// `bash: line 1:  4242 Aborted  …`, `Fatal Python error: …`.
+pub(super) fn is_crash(line: &Line<'_>) -> bool {
+    const DEATHS: [&str; 5] =
+        ["Segmentation fault", "Bus error", "Illegal instruction", "Aborted", "Killed"];
+    if !line.at_margin()
+        || !matches!(line.text.as_bytes().first(), Some(b'A'..=b'Z' | b'b' | b's' | b'/'))
+    {
+        return false;
+    }
+    if line.text.starts_with("Fatal Python error: ") {
+        return true;
+    }
+    // A shell says which process, and of which line.
+    let told = match line.text.split_once(": line ").and_then(|(_, rest)| rest.split_once(": ")) {
+        Some((_, rest)) => rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '),
+        None => line.text,
+    };
+    DEATHS.iter().any(|death| {
+        told.strip_prefix(death).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ':']))
+    })
+}
+
 /// Leaves out what a terminal takes for commands: colours, cursor, titles, links.
 fn strip(line: &str, into: &mut String) {
     let mut rest = line;
