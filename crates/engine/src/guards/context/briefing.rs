@@ -34,13 +34,17 @@ pub(super) fn tell(look: Look<'_>, now: &Standing, answers: &mut Answers) {
         return;
     }
     if now.level >= ContextLevel::Warn
+        && !now.outdated
         && let Some(pct) = now.pct
     {
         observations.push(observed("context", format!("{}, {pct} %", word(now.level))));
     }
     let suggestions: &[&str] = if briefed { &[READ_IT] } else { &[] };
-    let summary = "The context was compacted. This still holds:".to_string();
-    let mut said = feedback(look, PROVIDER, Severity::Warning, summary, suggestions);
+    let summary = match observations.as_slice() {
+        [] => "The context was compacted.",
+        _ => "The context was compacted. This still holds:",
+    };
+    let mut said = feedback(look, PROVIDER, Severity::Warning, summary.to_string(), suggestions);
     said.observations = observations;
     answers.feedback.push(said);
 }

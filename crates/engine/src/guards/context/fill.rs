@@ -69,6 +69,8 @@ pub(crate) struct Standing {
     pub(crate) estimated: bool,
     /// Whether it is as full as can be, whoever could do something about it.
     pub(crate) full: bool,
+    /// Whether it was compacted since, and nobody knows yet what that brought.
+    pub(crate) outdated: bool,
 }
 
 impl Fill {
@@ -129,7 +131,8 @@ impl Fill {
         let window = settings.window.or(self.window);
         let pct = window.filter(|window| *window > 0).map(|window| percent(used, window));
         let at = |threshold: u8| pct.is_some_and(|pct| pct >= u64::from(threshold));
-        let holds = compacts && self.before.is_none();
+        let outdated = self.before.is_some();
+        let holds = compacts && !outdated;
         let level = match pct {
             None => ContextLevel::Unknown,
             Some(_) if at(settings.block) && holds => ContextLevel::Block,
@@ -137,8 +140,8 @@ impl Fill {
             Some(_) if at(settings.warn) => ContextLevel::Warn,
             Some(_) => ContextLevel::Ok,
         };
-        let full = at(settings.block);
-        Standing { used: Some(used), window, pct, level, estimated: false, full }
+        let full = at(settings.block) && !outdated;
+        Standing { used: Some(used), window, pct, level, estimated: false, full, outdated }
     }
 
     /// A guess from the lines of output, which only ever warns.
@@ -147,7 +150,8 @@ impl Fill {
         let warns = pct >= u64::from(settings.warn);
         let level = if warns { ContextLevel::Warn } else { ContextLevel::Ok };
         let (used, window) = (None, settings.window.or(self.window));
-        Standing { used, window, pct: Some(pct.min(100)), level, estimated: true, full: false }
+        let pct = Some(pct.min(100));
+        Standing { used, window, pct, level, estimated: true, full: false, outdated: false }
     }
 
     /// Whether the agent has not been told of a level yet.
