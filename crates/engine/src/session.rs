@@ -14,6 +14,7 @@ use crate::lifecycle;
 use crate::place::Place;
 use crate::proposal::{Heard, Proposal};
 use crate::state::{Clock, Key, Order, Phase, PolicyState, STATE_FORMAT, State, Summary};
+use crate::time::Timestamp;
 use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 
 /// One agent run under one definition.
@@ -77,6 +78,12 @@ impl Session {
             return Err(StateError::Unreadable);
         }
         Ok(Self { definition, place, state })
+    }
+
+    /// Whether a call of its agent may have been at work on files after some time.
+    pub fn worked_after(&self, time: Timestamp) -> bool {
+        let known = self.state.watched.at_work_at;
+        protected::is_suspected(&self.state) || known.is_some_and(|at| at > time)
     }
 
     /// Everything the session remembers, in a compact form with a format number.
@@ -411,7 +418,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (4, "bf250ba04ab0976a6ac84b78e83fa9181b29cbcc776d7042e19c85c3db1257f3")
+            (5, "3c333f94337c0f14db0310f531dd5713fc556b01f887210176089b9d921eae3a")
         );
     }
 

@@ -196,6 +196,7 @@ impl Explainer {
         let mut facts = Facts::at(clock::now());
         facts.observed = observe(event);
         let world = World {
+            session: &event.session,
             workspace: self.place().workspace.as_deref().map(Path::new),
             definitions: &self.definitions,
             definition_files: &self.place().definition,

@@ -20,6 +20,7 @@ mod home;
 mod inspect;
 mod live;
 mod markers;
+mod neighbours;
 mod notify;
 mod off;
 mod redact;

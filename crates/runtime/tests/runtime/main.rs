@@ -17,6 +17,7 @@ mod meddling;
 mod rebuild;
 mod redaction;
 mod replay;
+mod reports;
 mod restore;
 mod retention;
 mod support;
