@@ -106,10 +106,10 @@ fn what_is_not_plainly_missing_was_not_removed() {
         (
             "`.jackline` is no directory",
             |world| {
-                fs::rename(world.workspace(), world.workspace().with_extension("away")).unwrap()
+                fs::rename(world.workspace(), world.workspace().with_extension("away")).unwrap();
             },
             |world| {
-                fs::rename(world.workspace().with_extension("away"), world.workspace()).unwrap()
+                fs::rename(world.workspace().with_extension("away"), world.workspace()).unwrap();
             },
         ),
         (
