@@ -225,7 +225,7 @@ impl Played {
             Query::Changed { files: tracked } => {
                 facts.changed = Some(files.changed(&self.workspace, tracked));
             }
-            Query::Watched { files: tracked } => {
+            Query::Watched { files: tracked, .. } => {
                 facts.watched = Some(files.watched(&self.workspace, tracked));
             }
             // A world without a repository.

@@ -119,7 +119,7 @@ impl Files {
                 self.kept.insert(sha256, text);
                 sha256
             });
-            seen.insert(file.path.clone(), WatchedFact { look, sha256, by_person: false });
+            seen.insert(file.path.clone(), WatchedFact { look, sha256, ..WatchedFact::default() });
         }
         seen
     }
@@ -159,7 +159,7 @@ impl Files {
                 None => drop(self.texts.remove(&from_root)),
             }
         }
-        let gone = WatchedFact { look: 0, sha256: None, by_person: false };
+        let gone = WatchedFact::default();
         let tracked = Tracked { path: path.to_owned(), look: 0 };
         self.watched(workspace, &[tracked]).remove(path).unwrap_or(gone)
     }

@@ -182,6 +182,8 @@ pub enum Query {
     Watched {
         /// The files; one that was not there looks like 0.
         files: Vec<Tracked>,
+        /// When they were looked at last.
+        since: Option<Timestamp>,
     },
     /// Which of these files are not as they are remembered?
     Changed {
@@ -407,7 +409,7 @@ pub enum FileKind {
 }
 
 /// A protected file as it is now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WatchedFact {
     /// How it looks; see [`FileFact::look`].
@@ -417,6 +419,13 @@ pub struct WatchedFact {
     /// Whether a person had one of our own commands write it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_person: bool,
+    /// Why nobody can tell that a person took a report away that is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<String>,
+    /// Whether the session's own report was gone, by a person, before another
+    /// session put its own there.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub settled: bool,
 }
 
 /// The state of a repository.

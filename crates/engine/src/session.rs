@@ -15,6 +15,7 @@ use crate::place::Place;
 use crate::proposal::{Heard, Proposal};
 use crate::reload;
 use crate::state::{Clock, Key, Order, Phase, PolicyState, STATE_FORMAT, State, Summary};
+use crate::time::Timestamp;
 use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
 
 /// One agent run under a definition.
@@ -78,6 +79,12 @@ impl Session {
             return Err(StateError::Unreadable);
         }
         Ok(Self { definition, place, state })
+    }
+
+    /// Whether a call of its agent may have been at work on files after some time.
+    pub fn worked_after(&self, time: Timestamp) -> bool {
+        let known = self.state.watched.at_work_at;
+        protected::is_suspected(&self.state) || known.is_some_and(|at| at > time)
     }
 
     /// Everything the session remembers, in a compact form with a format number.

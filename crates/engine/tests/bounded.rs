@@ -126,11 +126,11 @@ impl Play {
                 Query::File { path, .. } => {
                     facts.files.insert(path.clone(), file());
                 }
-                Query::Watched { files } => {
+                Query::Watched { files, .. } => {
                     let there = WatchedFact {
                         look: u64::MAX,
                         sha256: Some(Digest::of(b"x")),
-                        by_person: false,
+                        ..WatchedFact::default()
                     };
                     let seen = files.iter().map(|file| (file.path.clone(), there.clone()));
                     facts.watched = Some(seen.collect());

@@ -197,6 +197,7 @@ impl Explainer {
         let mut facts = Facts::at(clock::now());
         facts.observed = observe(event);
         let world = World {
+            session: &event.session,
             workspace: self.place().workspace.as_deref().map(Path::new),
             definitions: &self.definitions,
             definition: self.definition(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::{
     Definition, DefinitionFact, Digest, Event, Facts, FileFact, FileKind, Queries, Query,
-    ROUNDS_MAX, Session, Tracked, VerificationFact, Wants, WatchedFact,
+    ROUNDS_MAX, Session, SessionId, Tracked, VerificationFact, Wants, WatchedFact,
 };
 
 use jackline_journal::Store;
@@ -19,12 +19,14 @@ use crate::definitions::Definitions;
 use crate::edits::{REMOVED, is_vouched_for};
 use crate::extensions::Extensions;
 use crate::git::{self, Git};
+use crate::reports::Reports;
 use crate::restore;
 use crate::verification::{Check, Verifications};
 use files::Files;
 
 /// Where to look.
 pub(crate) struct World<'a> {
+    pub(crate) session: &'a SessionId,
     pub(crate) workspace: Option<&'a Path>,
     pub(crate) definitions: &'a Definitions,
     /// The definition in force, its files and its checksum.
@@ -101,8 +103,12 @@ impl World<'_> {
                 let fact = self.verification(*run, line, *timeout_seconds);
                 facts.verifications.insert(*run, fact);
             }
-            Query::Watched { files } => {
+            Query::Watched { files, since } => {
                 facts.watched = Some(self.watched(files));
+                let since = since.unwrap_or(facts.now.wall);
+                for (path, fact) in facts.watched.iter_mut().flatten() {
+                    self.reports().explain(path, fact, since);
+                }
             }
             Query::Feedback { number, name, view } => {
                 facts.feedback.insert(*number, self.extensions.speak(name, view));
@@ -138,7 +144,8 @@ impl World<'_> {
             let contents = if look == 0 { Some(Digest::of(REMOVED)) } else { sha256 };
             let by_person =
                 path.zip(contents).is_some_and(|(path, it)| self.is_vouched(&path, &it));
-            seen.insert(file.path.clone(), WatchedFact { look, sha256, by_person });
+            let fact = WatchedFact { look, sha256, by_person, ..WatchedFact::default() };
+            seen.insert(file.path.clone(), fact);
         }
         seen
     }
@@ -176,6 +183,12 @@ impl World<'_> {
                 .any(|(name, absolute)| *name == path && ignored.contains(&absolute.as_path()))
         };
         paths.iter().map(|path| ((*path).to_owned(), is_ignored(path))).collect()
+    }
+
+    /// What is known of the reports of this workspace.
+    pub(crate) fn reports(&self) -> Reports<'_> {
+        let Self { workspace, session, .. } = *self;
+        Reports { home: self.definitions.given_home(), workspace, session }
     }
 
     fn files(&self) -> Files {
@@ -227,6 +240,7 @@ mod tests {
     fn in_workspace(test: impl FnOnce(&Path, &World<'_>)) {
         let root = tempfile::tempdir().unwrap();
         let world = World {
+            session: &SessionId::parse("s").unwrap(),
             workspace: Some(root.path()),
             definitions: &Definitions::new(None, None).with_layers(LayerFiles::default()),
             definition: &Definition::default(),

@@ -21,6 +21,7 @@ mod home;
 mod inspect;
 mod live;
 mod markers;
+mod neighbours;
 mod notify;
 mod off;
 mod redact;

@@ -258,6 +258,7 @@ impl Runtime {
 
     fn world<'a>(&'a self, live: &'a Live) -> World<'a> {
         World {
+            session: &live.id,
             workspace: live.workspace(),
             definitions: &self.definitions,
             definition: live.session.definition(),

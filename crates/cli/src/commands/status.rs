@@ -271,7 +271,7 @@ fn way_on(opened: &Opened, summary: &Summary) -> &'static str {
         _ if workspace.is_some_and(held) => "remove `.jackline/PAUSE`",
         Some("person") if summary.paused_by_file => "it goes on with the next call: that is gone",
         Some("loop" | "no_progress") => "a message of yours, or `jackline clear`",
-        Some("checkpoint") => "`jackline ack`, or a message of yours",
+        Some("checkpoint") => "`jackline ack`",
         _ => "a message of yours, or `jackline resume`",
     }
 }

@@ -74,9 +74,9 @@ pub(crate) static CONTEXT: Keys = Keys {
     of: "`context`",
     doc: "How full a context is comes from the latest usage record of each agent: what it read, from caches too, and wrote, \
           in percent of the window. Where nobody reports usage, lines of output are counted, and from such a guess the \
-          agent is only warned. Calls are only held where the events come from whoever can compact (`client: stdio` or \
-          `run` in `session_started`); a client with hooks compacts itself, so there it is briefed and told, and its stop \
-          is `bypassed`.",
+          agent is only warned. Calls are only held where the events come from whoever can compact (a \
+          `session_started` without a `client`, or with `stdio` or `run`); any other client compacts itself, so there it is \
+          briefed and told, and its stop is `bypassed`.",
     known: &[
         key(
             "window",
@@ -95,13 +95,13 @@ pub(crate) static CONTEXT: Keys = Keys {
             "block",
             Count(1, 100),
             "85",
-            "From here on nothing runs but a compaction and what reads or writes the briefing.",
+            "From here on nothing runs but a compaction and what only reads the briefing; the guard writes it.",
         ),
         key(
             "min_freed_pct",
             Count(1, 100),
             "20",
-            "A compaction that frees less of what was used is useless.",
+            "A compaction that frees less of what was used is useless. What it brought is seen in the next usage record; a `freed` that is too little counts at once.",
         ),
         key(
             "ineffective_max",

@@ -14,6 +14,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use jackline_shell::{Command, Word};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -39,6 +40,9 @@ pub(crate) const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
 /// A tool that does nothing but compact.
 const COMPACT: &str = "compact";
 
+/// Programs that do nothing but show the files they are given.
+const SHOWING: [&str; 6] = ["cat", "head", "tail", "nl", "sed", "wc"];
+
 /// Clients whose context is compacted by whoever reports the events, so that
 /// holding their calls leads somewhere. Others compact themselves, when they
 /// like: holding them would only leave them stuck.
@@ -56,7 +60,7 @@ pub struct Context {
     pub warn: u8,
     /// A briefing is written, and the context has to be compacted.
     pub compact: u8,
-    /// Nothing but a compaction runs.
+    /// Nothing but a compaction runs, and what reads the briefing.
     pub block: u8,
     /// A compaction that frees less of what was used is useless.
     pub min_freed_pct: u8,
@@ -80,8 +84,9 @@ impl Default for Context {
 /// What is known of the program that runs the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Host {
-    /// Whether its context can be compacted from outside.
-    pub(crate) compacts: bool,
+    /// Whether its context can be compacted from outside; none before anybody
+    /// has said who they are.
+    compacts: Option<bool>,
     /// The main agent's model.
     pub(crate) model: Option<String>,
     /// Whether the context was compacted since the agent last began.
@@ -93,7 +98,7 @@ pub(crate) struct Host {
 pub(crate) fn bypasses(look: Look<'_>) -> bool {
     let Some(settings) = look.definition.context else { return false };
     let fill = look.state.actors.fill(&look.event.actor);
-    !look.state.host.compacts && fill.standing(settings, false).full
+    !look.state.host.compacts() && fill.standing(settings, false).full
 }
 
 pub(crate) struct ContextGuard;
@@ -102,7 +107,7 @@ impl Guard for ContextGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         let Some(settings) = look.definition.context else { return };
         let fill = look.state.actors.fill(&look.event.actor);
-        let compacts = look.state.host.compacts;
+        let compacts = look.state.host.compacts();
         let next = fill.clone().after(seen(look.state, look.definition, look.event), settings);
         let now = next.standing(settings, compacts);
         if next.ineffective > fill.ineffective && next.ineffective >= settings.ineffective_max {
@@ -141,7 +146,7 @@ impl Guard for ContextGuard {
         let Some(settings) = fold.definition.context else { return };
         let fill = state.actors.fill(&record.event.actor);
         let mut next = fill.after(seen(state, fold.definition, record.event), settings);
-        let level = next.standing(settings, state.host.compacts).level;
+        let level = next.standing(settings, state.host.compacts()).level;
         next.settle(level);
         for said in record.verdict.feedback.iter().filter(|said| said.provider == PROVIDER) {
             next.was_told(level, said.severity);
@@ -151,11 +156,23 @@ impl Guard for ContextGuard {
 }
 
 impl Host {
+    /// Whether its context can be compacted from outside.
+    pub(crate) fn compacts(&self) -> bool {
+        self.compacts.unwrap_or(false)
+    }
+
     fn apply(&mut self, kind: &EventKind, main: bool) {
         match kind {
             EventKind::SessionStarted { client, model, .. } if main => {
-                if let Some(client) = client {
-                    self.compacts = COMPACTING_CLIENTS.contains(&client.as_str());
+                match client {
+                    Some(client) => {
+                        self.compacts = Some(COMPACTING_CLIENTS.contains(&client.as_str()));
+                    }
+                    // Adapters of clients that compact themselves say which. Who
+                    // reports events without a name runs the agent.
+                    None => {
+                        self.compacts.get_or_insert(true);
+                    }
                 }
                 if let Some(model) = model {
                     self.model = Some(beginning(model, MODEL_BYTES_MAX).to_string());
@@ -250,12 +267,25 @@ fn hold(now: &Standing, answers: &mut Answers) {
     });
 }
 
-/// Whether a call only compacts, or only has to do with the briefing.
+/// Whether a call only compacts, or only reads the briefing. It is not the
+/// agent's to write.
 fn is_way_out(proposal: Option<&Proposal<'_>>) -> bool {
     let Some(proposal) = proposal else { return false };
-    let of_briefing = !proposal.touches.is_empty()
-        && proposal.touches.iter().all(|touch| touch.target.path() == Some(BRIEFING));
-    proposal.tool.name == COMPACT || (of_briefing && matches!(proposal.run, Run::Nothing))
+    let mut touches = proposal.touches.iter();
+    let reads_briefing = !proposal.touches.is_empty()
+        && touches.all(|touch| !touch.changes() && touch.target.path() == Some(BRIEFING));
+    let only_shows = match &proposal.run {
+        Run::Nothing => true,
+        Run::Line(line) => {
+            let shows = |command: &Command<'_>| {
+                let program = command.words.first().and_then(Word::exact);
+                program.is_some_and(|program| SHOWING.contains(&program))
+            };
+            line.opaque.is_empty() && line.commands.iter().all(shows)
+        }
+        Run::Unseen => false,
+    };
+    proposal.tool.name == COMPACT || (reads_briefing && only_shows)
 }
 
 /// Ends a session in which compacting has come to nothing.

@@ -147,6 +147,10 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
             )
         }),
         Action::Resume if pause && !off => Some(held_by_file(Markers::PAUSE)),
+        // Lifted without being acknowledged it would hold the next call again.
+        Action::Resume if cause == Some(Cause::Checkpoint) && iterations::waits(look) => {
+            Some(waits_not(look, "a checkpoint has to be acknowledged"))
+        }
         Action::Resume if paused.is_some() => None,
         Action::Resume => Some(Futile::now(
             "the session is not paused".to_string(),
@@ -175,7 +179,7 @@ fn held_by_file(file: &str) -> Futile {
     }
 }
 
-/// There is nothing of the kind; what else holds the session is said.
+/// It would be for nothing; what holds the session is said.
 fn waits_not(look: Look<'_>, what: &str) -> Futile {
     match &look.state.paused {
         None => Futile::now(format!("{what}: the session is not paused"), "nothing to do"),

@@ -6,11 +6,11 @@ use alloc::string::ToString;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Fold, Guard, Look, Objection, control};
+use super::{Answers, Fold, Guard, Look, Objection, control, protected};
 use crate::event::EventKind;
-use crate::facts::Markers;
+use crate::facts::{Facts, Markers};
 use crate::state::State;
-use crate::verdict::{Class, Decision, Stop, StopCode};
+use crate::verdict::{Class, Decision, Stop, StopCode, Violation};
 
 /// The markers that were there when they were looked at last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,14 +44,33 @@ impl Guard for MarkerGuard {
         if *pause && look.event.kind.is_work() {
             answers.insist(paused());
         }
+        if was_taken(look.state, look.facts) && protected::compares(&look.event.kind) {
+            let fate = "the session stays paused until a person goes on";
+            answers.insist(protected::tampered(look, Markers::PAUSE, "taken away", fate));
+        }
     }
 
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
-        if is_gate(&fold.record.event.kind) {
-            let Markers { stop, pause, .. } = fold.record.facts.markers;
+        let record = fold.record;
+        if is_gate(&record.event.kind) {
+            let Markers { stop, pause, .. } = record.facts.markers;
+            let answered = record.verdict.violations.iter().any(is_taken);
+            // What went in a call counts as there until that was answered.
+            let pause = pause || (was_taken(state, record.facts) && !answered);
             state.marked = Marked { stop, pause };
         }
     }
+}
+
+/// Whether the file that holds the session went while the agent was at work, so
+/// that nobody can say it was a person.
+fn was_taken(state: &State, facts: &Facts) -> bool {
+    state.marked.pause && !facts.markers.pause && !facts.is_off() && protected::is_suspected(state)
+}
+
+fn is_taken(violation: &Violation) -> bool {
+    violation.subtype == "changed_during_call"
+        && violation.location.as_deref() == Some(Markers::PAUSE)
 }
 
 /// Whether markers count at an event: all that an agent or its client reports,

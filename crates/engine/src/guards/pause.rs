@@ -41,7 +41,10 @@ impl Guard for Pause {
             subtype,
             class: Class::Recoverable,
             decision: Decision::Pause,
-            message: format!("the session was paused by {}", held_by(paused)),
+            message: match reports::unsure(look) {
+                Some(why) => format!("the session was paused by {}; {why}", held_by(paused)),
+                None => format!("the session was paused by {}", held_by(paused)),
+            },
             location: None,
             correction: Some(correction.to_string()),
         });

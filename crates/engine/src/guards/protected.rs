@@ -20,9 +20,10 @@ use super::{Answers, Fold, Guard, Look, Objection};
 use crate::digest::Digest;
 use crate::event::{Event, EventKind, PromptSource};
 use crate::facts::{FileKind, Queries, Query, Wants, WatchedFact};
+use crate::id::CallId;
 use crate::place::{Place, Target};
 use crate::proposal::{Proposal, Run, Touch};
-use crate::state::{Cause, Paused, State};
+use crate::state::{Call, Cause, Paused, ReportFile, State};
 use crate::tool::Kind;
 use crate::verdict::{Class, Decision, Violation};
 
@@ -34,11 +35,13 @@ pub(crate) struct Protected;
 
 impl Guard for Protected {
     fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        if compares(look) && look.facts.watched.is_none() {
+        if compares(&look.event.kind) && look.facts.watched.is_none() {
             let mut paths = watch_list(look.place, look.definition);
             let out = look.state.reports.out.iter();
             paths.extend(out.map(|report| report.path().to_string()));
-            queries.ask(Query::Watched { files: look.state.watched.tracked(&paths) });
+            let watched = &look.state.watched;
+            let (files, since) = (watched.tracked(&paths), watched.looked_at);
+            queries.ask(Query::Watched { files, since });
         }
         let Some(proposal) = look.proposal else { return };
         let unseen = ways::ways(look, proposal).into_iter().filter_map(Way::unseen);
@@ -57,24 +60,7 @@ impl Guard for Protected {
             "it is given back as it was"
         };
         for (path, _) in changed_in_a_call(look) {
-            // Who breaks a call off and then writes to the agent is there, and
-            // may have made the change: they are told, and not held up.
-            let (decision, correction) = if is_person_speaking(look.event) {
-                (Decision::Allow, "if the change was a person's, they can make it again now")
-            } else {
-                let correction = "end the turn and tell the person; they can change it themselves";
-                (Decision::Pause, correction)
-            };
-            answers.insist(Objection {
-                guard: "protected",
-                kind: "protected_path",
-                subtype: "changed_during_call",
-                class: Class::Terminal,
-                decision,
-                message: format!("`{path}` was changed while a call was under way; {fate}"),
-                location: Some(path.to_string()),
-                correction: Some(correction.to_string()),
-            });
+            answers.insist(tampered(look, path, "changed", fate));
         }
         let Some(proposal) = look.proposal else { return };
         if let Some(offence) = offence(look, proposal) {
@@ -87,7 +73,13 @@ impl Guard for Protected {
 
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
-        let off = record.facts.is_off();
+        let (off, now) = (record.facts.is_off(), record.facts.now.wall);
+        if is_suspected(state) {
+            state.watched.at_work_at = Some(now);
+        }
+        if compares(&record.event.kind) {
+            state.watched.looked_at = Some(now);
+        }
         let suspected = is_suspected(state) && !off;
         if let Some(seen) = &record.facts.watched {
             for (path, fact) in seen {
@@ -120,10 +112,49 @@ impl Guard for Protected {
     }
 }
 
+/// What the agent did to a file while a call was under way, and what comes of it.
+pub(super) fn tampered(look: Look<'_>, path: &str, did: &str, fate: &str) -> Objection<'static> {
+    // A person may remove a report, and be taken for the agent as long as a call
+    // does not come back.
+    let way_on = ReportFile::at(path).and_then(ReportFile::cleared_by);
+    let call = way_on.and_then(|_| at_work(look.state));
+    let call = call.map_or_else(String::new, |call| format!(" (`{call}`)"));
+    // Who breaks a call off and then writes to the agent is there, and may have
+    // made the change: they are told, and not held up.
+    let (decision, correction) = if is_person_speaking(look.event) {
+        let correction = "if the change was a person's, they can make it again now";
+        (Decision::Allow, correction.to_string())
+    } else if let Some(way_on) = way_on {
+        let correction = format!(
+            "end the turn and tell the person; `{way_on}` goes on at once, also where a call never \
+             comes back"
+        );
+        (Decision::Pause, correction)
+    } else {
+        let correction = "end the turn and tell the person; they can change it themselves";
+        (Decision::Pause, correction.to_string())
+    };
+    Objection {
+        guard: "protected",
+        kind: "protected_path",
+        subtype: "changed_during_call",
+        class: Class::Terminal,
+        decision,
+        message: format!("`{path}` was {did} while a call was under way{call}; {fate}"),
+        location: Some(path.to_string()),
+        correction: Some(correction),
+    }
+}
+
+/// A call that may be at work on files, by its id.
+fn at_work(state: &State) -> Option<&str> {
+    state.in_flight.iter().find(|call| may_write(call))?.id.as_ref().map(CallId::as_str)
+}
+
 /// Whether this is a gate at which protected files are compared.
-fn compares(look: Look<'_>) -> bool {
+pub(super) fn compares(kind: &EventKind) -> bool {
     matches!(
-        look.event.kind,
+        kind,
         EventKind::SessionStarted { .. }
             | EventKind::PromptSubmitted { .. }
             | EventKind::ToolProposed { .. }
@@ -133,10 +164,13 @@ fn compares(look: Look<'_>) -> bool {
 }
 
 /// Whether the agent may be at work on files just now.
-pub(super) fn is_suspected(state: &State) -> bool {
-    let can_write =
-        |kind: Kind| !matches!(kind, Kind::Read | Kind::Search | Kind::Think | Kind::Fetch);
-    state.watched.loose || state.in_flight.iter().any(|call| !call.asked && can_write(call.kind))
+pub(crate) fn is_suspected(state: &State) -> bool {
+    state.watched.loose || state.in_flight.iter().any(may_write)
+}
+
+/// Whether an open call may be writing files.
+fn may_write(call: &Call) -> bool {
+    !call.asked && !matches!(call.kind, Kind::Read | Kind::Search | Kind::Think | Kind::Fetch)
 }
 
 fn is_person_speaking(event: &Event) -> bool {

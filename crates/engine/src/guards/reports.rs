@@ -2,7 +2,11 @@
 //!
 //! While a session is paused no call runs, so a report that vanishes then was
 //! removed by a person, and that settles it. One that vanishes while a call is
-//! under way is given back with the other protected files.
+//! under way is given back with the other protected files. Where nobody can tell,
+//! as the world says, it is written again.
+
+use alloc::format;
+use alloc::string::String;
 
 use super::{Answers, Fold, Guard, Look, control, protected};
 use crate::event::EventKind;
@@ -59,7 +63,9 @@ pub(crate) fn vanished(state: &State, facts: &Facts) -> Option<ReportFile> {
     let gone = |report: &ReportFile| {
         let path = report.path();
         // What we removed ourselves was about another session of this workspace.
-        let removed = |fact: &WatchedFact| fact.sha256.is_none() && !fact.by_person;
+        let removed = |fact: &WatchedFact| {
+            fact.settled || (fact.sha256.is_none() && !fact.by_person && fact.unsure.is_none())
+        };
         seen.get(path).is_some_and(removed) && !state.watched.is_damaged(path)
     };
     let report = state.reports.out.iter().copied().find(gone)?;
@@ -70,6 +76,13 @@ pub(crate) fn vanished(state: &State, facts: &Facts) -> Option<ReportFile> {
 pub(super) fn is_settled(look: Look<'_>) -> bool {
     let wanted = wanted(look.state);
     wanted.is_some() && vanished(look.state, look.facts) == wanted
+}
+
+/// Why it says nothing that the report a session waits with is gone, where it is.
+pub(super) fn unsure(look: Look<'_>) -> Option<String> {
+    let path = wanted(look.state)?.path();
+    let why = look.facts.watched.as_ref()?.get(path)?.unsure.as_ref()?;
+    Some(format!("that `{path}` is gone does not count, because {why}"))
 }
 
 /// The report that has to be there as long as a session is as it is.
@@ -88,10 +101,10 @@ pub(crate) fn wanted(state: &State) -> Option<ReportFile> {
 #[cfg(test)]
 mod tests {
     use alloc::collections::BTreeMap;
-    use alloc::string::{String, ToString};
+    use alloc::string::ToString;
     use alloc::sync::Arc;
+    use alloc::vec;
     use alloc::vec::Vec;
-    use alloc::{format, vec};
 
     use super::*;
     use crate::definition::Definition;
@@ -148,7 +161,8 @@ mod tests {
         fn fact(&self, path: &str) -> WatchedFact {
             let found = self.files.get(path);
             let look = found.map_or(0, |(look, _)| *look);
-            WatchedFact { look, sha256: found.map(|(_, sha256)| *sha256), by_person: self.by_us }
+            let sha256 = found.map(|(_, sha256)| *sha256);
+            WatchedFact { look, sha256, by_person: self.by_us, ..WatchedFact::default() }
         }
 
         /// Decides, does what is called for, and folds, as the runtime does. What
@@ -162,7 +176,7 @@ mod tests {
             facts.observed = crate::observe(&event);
             facts.markers = self.markers.clone();
             for query in &self.session.needs(&event, &facts) {
-                if let crate::facts::Query::Watched { files } = query {
+                if let crate::facts::Query::Watched { files, .. } = query {
                     let seen = files.iter().filter(|it| self.fact(&it.path).look != it.look);
                     let seen = seen.map(|it| (it.path.clone(), self.fact(&it.path)));
                     facts.watched = Some(seen.collect());

@@ -35,6 +35,20 @@ impl ReportFile {
         }
     }
 
+    /// The report that lies there.
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|report| report.path() == path)
+    }
+
+    /// The command that says the same as removing it.
+    pub(crate) fn cleared_by(self) -> Option<&'static str> {
+        match self {
+            Self::Blocker => Some("jackline clear"),
+            Self::Checkpoint => Some("jackline ack"),
+            Self::Briefing => None,
+        }
+    }
+
     /// What a person says by removing it.
     pub(crate) fn settled_by(self) -> Option<Action> {
         match self {
@@ -99,10 +113,7 @@ impl State {
     /// Takes note of the reports that were written or removed along with a record.
     pub(crate) fn note_reports(&mut self, record: &Record<'_>) {
         for (path, fact) in &record.facts.written {
-            let Some(report) = ReportFile::ALL.into_iter().find(|report| report.path() == path)
-            else {
-                continue;
-            };
+            let Some(report) = ReportFile::at(path) else { continue };
             self.watched.accept(path, fact);
             self.reports.out.retain(|known| *known != report);
             if fact.sha256.is_some() {

@@ -241,7 +241,7 @@ impl State {
     fn contexts(&self, definition: &Definition) -> Vec<ContextSummary> {
         let Some(settings) = definition.context else { return Vec::new() };
         let show = |actor: &Actor| {
-            let standing = actor.fill.standing(settings, self.host.compacts);
+            let standing = actor.fill.standing(settings, self.host.compacts());
             ContextSummary {
                 actor: actor.id.clone(),
                 used: standing.used,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::facts::{Tracked, WatchedFact};
+use crate::time::Timestamp;
 
 /// The protected files, each as it was seen last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,10 @@ pub(crate) struct Watched {
     /// Whether something that the agent started may still be at work, although
     /// none of its calls is open.
     pub(crate) loose: bool,
+    /// When they were looked at last.
+    pub(crate) looked_at: Option<Timestamp>,
+    /// When the agent was last known to be at work on files.
+    pub(crate) at_work_at: Option<Timestamp>,
 }
 
 /// A file that is there; what is not listed is not there.

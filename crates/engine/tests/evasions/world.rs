@@ -108,8 +108,9 @@ impl World {
             let text = self.files.get(&self.real(&absolute(&file.path)));
             let look = text.map_or(0, |text| look_of(text));
             let sha256 = text.map(|text| Digest::of(text.as_bytes()));
-            (look != file.look)
-                .then(|| (file.path.clone(), WatchedFact { look, sha256, by_person: false }))
+            (look != file.look).then(|| {
+                (file.path.clone(), WatchedFact { look, sha256, ..WatchedFact::default() })
+            })
         });
         seen.collect()
     }
@@ -119,7 +120,7 @@ impl World {
             Query::File { path, .. } => {
                 facts.files.insert(path.clone(), self.look(path));
             }
-            Query::Watched { files } => facts.watched = Some(self.watched(files)),
+            Query::Watched { files, .. } => facts.watched = Some(self.watched(files)),
             Query::Changed { .. } => facts.changed = Some(BTreeMap::new()),
             // A branch of one's own with work that is not committed yet.
             Query::Git { dir } => {

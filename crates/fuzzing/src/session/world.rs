@@ -88,7 +88,7 @@ impl World {
             Query::Verification { run, .. } => {
                 facts.verifications.insert(*run, self.verification());
             }
-            Query::Watched { files } => {
+            Query::Watched { files, .. } => {
                 let changed = files.iter().filter(|file| self.coin(&file.path));
                 facts.watched =
                     Some(changed.map(|file| (file.path.clone(), self.watched())).collect());
@@ -117,7 +117,7 @@ impl World {
 
     fn watched(&self) -> WatchedFact {
         let sha256 = (self.mood % 4 != 3).then(|| Digest::of(&[self.mood % 4]));
-        WatchedFact { look: u64::from(self.mood), sha256, by_person: false }
+        WatchedFact { look: u64::from(self.mood), sha256, ..WatchedFact::default() }
     }
 
     fn file(&self, path: &str, json: bool, contents: bool) -> FileFact {

@@ -6,6 +6,7 @@
 //! session is paused was removed by a person, which lets it go on.
 
 mod figures;
+mod gone;
 mod safety_log;
 mod text;
 
@@ -18,11 +19,11 @@ use jackline_engine::{
 };
 use jackline_journal::Store;
 
-use crate::clock;
-use crate::edits::{REMOVED, vouch};
+use crate::edits::{REMOVED, vouch_for_report};
 use crate::facts::World;
 use crate::restore::{self, Was};
 
+pub(crate) use gone::Reports;
 pub use safety_log::SAFETY_LOG;
 pub(crate) use safety_log::{Entry, add as add_to_safety_log};
 
@@ -51,6 +52,7 @@ pub(crate) fn carry_out(
     for order in orders {
         let path = order.report().path();
         let absolute = workspace.join(path);
+        let was_gone = world.reports().was_removed(path, &absolute);
         let (result, contents) = match order {
             Order::Write(report) => {
                 let text = text::render(*report, told);
@@ -62,10 +64,10 @@ pub(crate) fn carry_out(
             Ok(()) => {
                 // Other sessions of this workspace must not take it for a person's.
                 if let Some(home) = world.definitions.given_home() {
-                    vouch(home, &absolute, &contents, clock::now().wall);
+                    vouch_for_report(home, &absolute, &contents, told.session, was_gone);
                 }
                 let file = Tracked { path: path.to_owned(), look: 0 };
-                let gone = WatchedFact { look: 0, sha256: None, by_person: false };
+                let gone = WatchedFact::default();
                 let fact = world.watched(&[file]).remove(path).unwrap_or(gone);
                 done.push((path.to_owned(), fact));
             }
@@ -80,7 +82,7 @@ fn write(workspace: &Path, report: ReportFile, text: &str) -> io::Result<()> {
     let path = workspace.join(report.path());
     // A directory in its place would never give way.
     if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+        restore::put_aside(&path)?;
     }
     restore::write(&path, text.as_bytes(), restore::PRIVATE)?;
     restore::sync(&directory)

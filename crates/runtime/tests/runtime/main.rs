@@ -18,6 +18,7 @@ mod rebuild;
 mod redaction;
 mod reload;
 mod replay;
+mod reports;
 mod restore;
 mod retention;
 mod support;

@@ -33,7 +33,7 @@ pub(crate) struct Fill {
     pub(super) told_unknown: bool,
     /// Whether the briefing for this rise was written.
     pub(super) briefed: bool,
-    /// What was used before a compaction that did not say what it freed.
+    /// What was used before a compaction, until a record says what it brought.
     before: Option<u64>,
     /// Compactions in a row that freed next to nothing.
     pub(crate) ineffective: u32,
@@ -84,7 +84,7 @@ impl Fill {
                     return self;
                 }
                 if let Some(before) = self.before.take() {
-                    self.judge(before, before.saturating_sub(used), settings);
+                    self.judge(before, used, settings);
                 }
                 self.used = Some(used);
                 self.window = window.or(self.window);
@@ -95,17 +95,17 @@ impl Fill {
                 let needed = self.standing(settings, true).level >= ContextLevel::Warn;
                 self.lines = 0;
                 self.request = None;
+                let Some(before) = self.used else { return self };
+                // Who says that it freed little is believed. What else it says is
+                // a claim, which the next record bears out or not.
+                let admits = freed.is_some_and(|freed| !is_enough(before, freed, settings));
                 // Whoever compacts a context with room in it need not free much.
-                match (self.used, freed) {
-                    (Some(before), Some(freed)) => {
-                        if needed {
-                            self.judge(before, freed, settings);
-                        }
-                        self.used = Some(before.saturating_sub(freed));
-                    }
-                    (Some(before), None) if needed => self.before = Some(before),
-                    _ => {}
+                match needed {
+                    true if admits => self.ineffective = self.ineffective.saturating_add(1),
+                    true => self.before = Some(before),
+                    false => {}
                 }
+                self.used = Some(before.saturating_sub(freed.unwrap_or(0)));
             }
             Seen::Output(result) => {
                 if self.used.is_none() {
@@ -117,11 +117,10 @@ impl Fill {
         self
     }
 
-    /// Counts a compaction by what it freed.
-    fn judge(&mut self, before: u64, freed: u64, settings: Context) {
-        let least = u128::from(settings.min_freed_pct) * u128::from(before);
-        self.ineffective =
-            if u128::from(freed) * 100 < least { self.ineffective.saturating_add(1) } else { 0 };
+    /// Counts a compaction by what it brought.
+    fn judge(&mut self, before: u64, used: u64, settings: Context) {
+        let enough = is_enough(before, before.saturating_sub(used), settings);
+        self.ineffective = if enough { 0 } else { self.ineffective.saturating_add(1) };
     }
 
     /// Where it stands. Nothing is blocked where nobody could compact, nor
@@ -131,7 +130,8 @@ impl Fill {
         let window = settings.window.or(self.window);
         let pct = window.filter(|window| *window > 0).map(|window| percent(used, window));
         let at = |threshold: u8| pct.is_some_and(|pct| pct >= u64::from(threshold));
-        let outdated = self.before.is_some();
+        // A claim is better than a figure of which one knows that it is old.
+        let outdated = self.before.is_some() && self.before == self.used;
         let holds = compacts && !outdated;
         let level = match pct {
             None => ContextLevel::Unknown,
@@ -181,6 +181,12 @@ impl Fill {
         self.ineffective = 0;
         self.before = None;
     }
+}
+
+/// Whether a compaction of so much freed enough of it.
+fn is_enough(before: u64, freed: u64, settings: Context) -> bool {
+    let least = u128::from(settings.min_freed_pct) * u128::from(before);
+    u128::from(freed) * 100 >= least
 }
 
 /// How much of a window is used, in percent: 85 only where 85 is reached.
@@ -238,12 +244,15 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_is_judged_by_what_it_says_or_by_the_next_record() {
+    fn a_compaction_is_judged_by_the_next_record_or_by_what_it_admits() {
         let settings = Context::default();
         let full = Fill::default().after(usage(90_000), settings);
         for (freed, next, ineffective) in [
             (Some(18_000), None, 0),
             (Some(17_999), None, 1),
+            (Some(17_999), Some(90_000), 1),
+            (Some(60_000), Some(72_000), 0),
+            (Some(60_000), Some(90_000), 1),
             (None, None, 0),
             (None, Some(72_000), 0),
             (None, Some(72_001), 1),
