@@ -71,6 +71,9 @@ fn a_pause_file_of_any_kind_holds_while_it_is_there() {
     fs::remove_dir(&marker).unwrap();
     ends(&world.jackline(&["status"]), 0, "it goes on with the next call");
     assert_eq!(decision(&world, 2), "allow");
+    // While it runs, it could be the one who takes the file away.
+    let done = json!({"session": "s", "event": "tool_finished", "call": "c2", "status": "ok"});
+    world.stdio(&[done.to_string()]);
     symlink("/nowhere/at/all", &marker).unwrap();
     assert_eq!(decision(&world, 3), "pause");
     fs::remove_file(&marker).unwrap();
