@@ -112,6 +112,12 @@ impl Session {
         self.state.summary(&self.definition)
     }
 
+    /// Whether counting a report on usage would change nothing: it is counted, the
+    /// session is over, or had not begun when it was said.
+    pub fn has_counted(&self, report: &EventKind, said: Option<crate::Timestamp>) -> bool {
+        self.state.has_counted(report, said)
+    }
+
     /// The facts that a decision on `event` still lacks. Ask until it is empty.
     pub fn needs(&self, event: &Event, facts: &Facts) -> Queries {
         let mut queries = Queries::default();

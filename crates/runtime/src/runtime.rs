@@ -232,13 +232,37 @@ impl Runtime {
         if let Some((_, live)) = self.live.iter().find(|(open, _)| open == id) {
             return Some(live.session.summary());
         }
+        Some(self.look(id)?.session.summary())
+    }
+
+    /// Whether a session lacks a report on usage; `said` is when it was written down.
+    pub fn lacks(&mut self, report: &Event, said: Option<Timestamp>) -> bool {
+        let id = &report.session;
+        if !self.live.iter().any(|(open, _)| open == id) {
+            let Some(live) = self.look(id) else { return false };
+            self.keep(id.clone(), live);
+        }
+        let found = self.live.iter().find(|(open, _)| open == id);
+        found.is_some_and(|(_, live)| !live.session.has_counted(&report.kind, said))
+    }
+
+    /// A session as its journal tells it, where it has one.
+    fn look(&self, id: &SessionId) -> Option<Live> {
         let log = self.store.open(id).ok()?;
         let mut live = Live::load(log, id, &self.definitions).ok()??;
         live.log.lock().ok()?;
         let refreshed = live.refresh();
         live.log.unlock();
         refreshed.ok()?;
-        Some(live.session.summary())
+        Some(live)
+    }
+
+    /// Keeps a session at hand, in the place of the one that was asked longest ago.
+    fn keep(&mut self, id: SessionId, live: Live) {
+        if self.live.len() >= OPEN_MAX {
+            self.live.remove(0);
+        }
+        self.live.push((id, live));
     }
 
     /// Forgets what is in memory; everything is in the journals.
@@ -278,10 +302,7 @@ impl Runtime {
         // journal was removed stays, and stays shut: it must not begin anew
         // with new budgets because somebody deleted it.
         if matches!(answer, Ok(_) | Err(Fault::Store(StoreError::Removed))) {
-            if self.live.len() >= OPEN_MAX {
-                self.live.remove(0);
-            }
-            self.live.push((session, live));
+            self.keep(session, live);
         }
         answer
     }

@@ -74,3 +74,79 @@ fn the_transcript_fills_the_context_and_costs() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
 }
+
+fn usage(world: &World) -> (Value, Value) {
+    let summary = status(world);
+    let of = |pointer: &str| summary.pointer(pointer).cloned().unwrap_or_default();
+    (of("/usage/input"), of("/turn/usage/input"))
+}
+
+const SONNET: &str = "claude-sonnet-4-5-20250929";
+
+/// The client writes an answer down when the call in it may long be over: two may lie
+/// there at once, and the last one of a turn only after its stop.
+#[test]
+fn answers_that_are_written_down_late_all_count_each_in_its_turn() {
+    let world = World::new(DEFINITION);
+    let main = world.root().join(format!("{SESSION}.jsonl"));
+    let transcript = json!({"transcript_path": main});
+    let prompt = |text: &str| {
+        let mut said = transcript.clone();
+        merge(&mut said, json!({"prompt": text}));
+        hear(&world, &payload(&world, "UserPromptSubmit", said))
+    };
+    prompt("begin");
+    told(&world, "PostToolBatch", None);
+    answers(&main, "m1", SONNET, false, 1);
+    answers(&main, "m2", SONNET, false, 20);
+    told(&world, "PostToolBatch", None);
+    assert_eq!(usage(&world), (json!(21), json!(21)));
+    told(&world, "Stop", None);
+    answers(&main, "m3", SONNET, false, 300);
+    prompt("go on");
+    assert_eq!(usage(&world), (json!(321), json!(0)));
+    answers(&main, "m4", SONNET, false, 4000);
+    hear(&world, &payload(&world, "SessionEnd", transcript));
+    assert_eq!(usage(&world), (json!(4321), json!(4000)));
+    world.prove(SESSION);
+}
+
+/// The last answer before a compaction is written down after the stop, and would
+/// look as if the compaction had freed nothing.
+#[test]
+fn an_answer_from_before_a_compaction_says_nothing_of_what_it_freed() {
+    let world = World::new(DEFINITION);
+    let main = world.root().join(format!("{SESSION}.jsonl"));
+    let start = |source: &str| {
+        let said = json!({"source": source, "model": SONNET, "transcript_path": main});
+        hear(&world, &payload(&world, "SessionStart", said));
+    };
+    start("startup");
+    answers(&main, "m1", SONNET, false, 70_000);
+    told(&world, "Stop", None);
+    answers(&main, "m2", SONNET, false, 75_000);
+    start("compact");
+    // The answer to what follows is not there yet.
+    told(&world, "PostToolBatch", None);
+    answers(&main, "m3", SONNET, false, 20_000);
+    told(&world, "PostToolBatch", None);
+    let row = |field: &str| status(&world)["context"][0][field].clone();
+    assert_eq!((row("used"), row("ineffective")), (json!(120_000), json!(0)));
+    world.prove(SESSION);
+}
+
+/// A session that goes on with what another has done has a transcript that begins
+/// with it.
+#[test]
+fn what_was_used_before_a_session_began_is_not_its_own() {
+    let world = World::new(DEFINITION);
+    let main = world.root().join(format!("{SESSION}.jsonl"));
+    let old = json!({"type": "assistant", "timestamp": "2020-01-31T12:00:00.000Z", "message":
+        {"id": "m0", "usage": {"input_tokens": 7, "output_tokens": 7}}});
+    fs::write(&main, format!("{old}\n")).unwrap();
+    assert_eq!(hear(&world, &bash(&world, "c1", "ls")), Value::Null);
+    told(&world, "PostToolBatch", None);
+    answers(&main, "m1", SONNET, false, 20);
+    told(&world, "PostToolBatch", None);
+    assert_eq!(usage(&world).0, json!(20));
+}

@@ -1,6 +1,7 @@
 //! One payload in, one answer out, whatever happens.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use jackline_engine::{
     ActorId, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
@@ -15,7 +16,7 @@ use super::payload::{Hook, Payload};
 use super::reload;
 use super::surroundings::Surroundings;
 use super::translate::{Asking, Translated, session_of, translate};
-use super::usage::{Usage, last_usage};
+use super::usage::{Usage, Whose, uncounted};
 
 /// How a person passes a guard that is broken.
 const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a while with `jackline off --for 30m --why …`";
@@ -198,10 +199,8 @@ fn at_settings(payload: &Payload, surroundings: &Surroundings) -> Reply {
 
 fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
     let Translated { hook, session, event, asking, stop_blocked, costs, actor, typed } = told;
-    let used = costs.and_then(|(path, whose)| last_usage(&path, whose));
-    if let Some(used) = used.map(|used| usage_event(&session, actor, used)) {
-        // Counting observes; what it makes of limits shows at the next gate.
-        let _ = ask(runtime, used);
+    if let Some((path, whose)) = costs {
+        count(runtime, &session, &actor, (&path, whose));
     }
     let Some(event) = event else {
         let reply = match runtime.standing(&session) {
@@ -248,6 +247,17 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
     (render(hook, &verdict, asking, words), outcome)
 }
 
+/// Counts what the model's answers cost since it was last counted. That observes;
+/// what it makes of limits shows at the next gate.
+fn count(runtime: &mut Runtime, session: &SessionId, actor: &ActorId, costs: (&Path, Whose)) {
+    let report = |used: &Usage| usage_event(session, actor.clone(), used.clone());
+    let (path, whose) = costs;
+    let used = uncounted(path, whose, |used, said| !runtime.lacks(&report(used), said));
+    for used in &used {
+        let _ = ask(runtime, report(used));
+    }
+}
+
 /// What the person's terminal shows on their desktop: one line, of which the
 /// client takes nothing that acts on the terminal.
 fn notification(notices: &[Notice]) -> Option<String> {
@@ -257,8 +267,8 @@ fn notification(notices: &[Notice]) -> Option<String> {
     (!line.is_empty()).then(|| format!("\u{1b}]9;jackline: {line}\u{7}"))
 }
 
-/// What the model's last answer cost. Told twice it counts once, by its message;
-/// where the client gives none, by its numbers.
+/// What an answer of the model cost. Told twice it counts once, by its message; where
+/// the client gives none, by its numbers.
 fn usage_event(session: &SessionId, actor: ActorId, used: Usage) -> Event {
     let Usage { request, model, input, cache_read, cache_creation, output } = used;
     let numbers = || format!("{input}-{cache_read}-{cache_creation}-{output}");

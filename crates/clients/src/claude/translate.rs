@@ -104,14 +104,25 @@ pub fn translate(
     Ok(Translated { hook, session, event, asking, stop_blocked, costs, typed, actor })
 }
 
-/// Where the last answer of the model is written down, at the hooks that come
-/// once after each: all calls of it are over, or there were none.
+/// Where the answers of the model are written down, at the hooks that come once after
+/// each: all calls of it are over, or there were none. The client writes late, so
+/// what is left of a turn is looked for before the next one begins, before what
+/// comes after a compaction is compared with it, and when the client leaves.
 fn costs(
     payload: &Payload,
     transcript: Option<PathBuf>,
     sub_agent: Option<&str>,
 ) -> Option<(PathBuf, Whose)> {
-    if !matches!(payload.hook, Hook::PostToolBatch | Hook::Stop | Hook::SubagentStop) {
+    let looks = matches!(
+        payload.hook,
+        Hook::PostToolBatch
+            | Hook::Stop
+            | Hook::SubagentStop
+            | Hook::SessionStart
+            | Hook::UserPromptSubmit
+            | Hook::SessionEnd
+    );
+    if !looks {
         return None;
     }
     let Some(id) = sub_agent else { return Some((transcript?, Whose::Main)) };

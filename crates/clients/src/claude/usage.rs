@@ -1,5 +1,10 @@
-//! How full the context of an agent is: the latest usage record of its
-//! transcript.
+//! What an agent used, and how full its context is: the latest usage records of
+//! its transcript.
+//!
+//! The client writes an answer down some time after it came, often only when the
+//! call in it is over. So the record of the answer at hand may be missing, and
+//! that of an earlier one new: all that nobody has counted are told, and none is
+//! lost.
 //!
 //! A transcript may have hundreds of megabytes, and this is asked at a gate. So
 //! it is read from its end, and no further than a bound: where the last answer
@@ -7,9 +12,11 @@
 //! known. That is never the same as none.
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use jackline_engine::Timestamp;
 use serde::Deserialize;
 
 use super::lines::{Raw, flag, open_file, read, text};
@@ -17,6 +24,9 @@ use super::lines::{Raw, flag, open_file, read, text};
 /// How much of the end is looked at: mostly the first is enough, and beyond
 /// the last nobody looks.
 const WINDOWS: [u64; 3] = [64 << 10, 512 << 10, 4 << 20];
+
+/// How many records are told at once.
+const RECORDS_MAX: usize = 16;
 
 /// The name the client gives to what it wrote itself in the model's place.
 const SYNTHETIC: &str = "<synthetic>";
@@ -47,11 +57,44 @@ pub enum Whose {
     SubAgent,
 }
 
-/// The latest usage record of a transcript, where there is one within the last
-/// 4 MiB. A file that is missing, unreadable or no file has none.
-pub fn last_usage(path: &Path, whose: Whose) -> Option<Usage> {
-    let file = open_file(path).ok()?;
-    let length = file.metadata().ok()?.len();
+/// The usage records at the end of a transcript that are not counted yet, oldest
+/// first; `is_counted` is asked about the latest first, with the time it was written
+/// down. Only the last 4 MiB are looked at. A file that is missing, unreadable or
+/// no file has none.
+pub fn uncounted(
+    path: &Path,
+    whose: Whose,
+    mut is_counted: impl FnMut(&Usage, Option<Timestamp>) -> bool,
+) -> Vec<Usage> {
+    let mut found: Vec<Usage> = Vec::new();
+    backwards(path, whose, &mut |usage, said| {
+        // A message has several lines, and the last says what all of it took.
+        let is_of = |later: &Usage| match &usage.request {
+            Some(request) => later.request.as_ref() == Some(request),
+            None => *later == usage,
+        };
+        if found.last().is_some_and(is_of) {
+            return ControlFlow::Continue(());
+        }
+        if is_counted(&usage, said) {
+            return ControlFlow::Break(());
+        }
+        found.push(usage);
+        if found.len() < RECORDS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    found.reverse();
+    found
+}
+
+/// Shows the usage records of a transcript, the latest first, until `see` has seen
+/// enough.
+fn backwards(
+    path: &Path,
+    whose: Whose,
+    see: &mut dyn FnMut(Usage, Option<Timestamp>) -> ControlFlow<()>,
+) {
+    let Ok(file) = open_file(path) else { return };
+    let Ok(length) = file.metadata().map(|metadata| metadata.len()) else { return };
     // What lies beyond was looked at.
     let mut end = length;
     for size in WINDOWS {
@@ -68,14 +111,16 @@ pub fn last_usage(path: &Path, whose: Whose) -> Option<Usage> {
                 Some((before, line)) => (Some(before), line.get(1..).unwrap_or_default()),
                 None => (None, open),
             };
-            if let Some(usage) = usage_of(line, whose) {
-                return Some(usage);
+            if let Some((usage, said)) = usage_of(line, whose)
+                && see(usage, said).is_break()
+            {
+                return;
             }
-            open = before?;
+            let Some(before) = before else { return };
+            open = before;
         }
         end = start + open.len() as u64;
     }
-    None
 }
 
 /// The bytes from `start` to `end`, or as many of them as are still there.
@@ -113,6 +158,8 @@ struct Line<'a> {
     kind: Raw<'a>,
     #[serde(borrow, rename = "isSidechain")]
     sidechain: Raw<'a>,
+    #[serde(borrow)]
+    timestamp: Raw<'a>,
     // Read in one go: the contents of an answer may be long.
     #[serde(borrow)]
     message: Message<'a>,
@@ -141,8 +188,9 @@ struct Counts<'a> {
     output: Raw<'a>,
 }
 
-/// The usage that a line reports, if it is an answer of the one who is meant.
-fn usage_of(line: &[u8], whose: Whose) -> Option<Usage> {
+/// The usage that a line reports, if it is an answer of the one who is meant, and
+/// when it was written down.
+fn usage_of(line: &[u8], whose: Whose) -> Option<(Usage, Option<Timestamp>)> {
     let line = String::from_utf8_lossy(line);
     // Most lines are something else, and some of those are megabytes long.
     if !(line.contains("\"usage\"") && line.contains("\"assistant\"")) {
@@ -156,7 +204,8 @@ fn usage_of(line: &[u8], whose: Whose) -> Option<Usage> {
     if !counts || text(line.kind)? != "assistant" {
         return None;
     }
-    reported(&line.message)
+    let said = text(line.timestamp).and_then(|said| Timestamp::parse(&said).ok());
+    Some((reported(&line.message)?, said))
 }
 
 /// The usage that a message reports. What the client wrote itself counts
@@ -209,6 +258,16 @@ mod tests {
         test(&path)
     }
 
+    /// The latest record.
+    fn last_usage(path: &Path, whose: Whose) -> Option<Usage> {
+        let mut asked = 0;
+        let found = uncounted(path, whose, |_, _| {
+            asked += 1;
+            asked > 1
+        });
+        found.into_iter().next()
+    }
+
     fn found(contents: impl AsRef<[u8]>) -> Option<Usage> {
         in_file(contents, |path| last_usage(path, Whose::Main))
     }
@@ -230,6 +289,74 @@ mod tests {
         let after =
             line(&json!({"type": "user", "message": {"content": "\"usage\" \"assistant\""}}));
         assert_eq!(found(answer("m1", 10) + &answer("m2", 20) + &after), Some(usage));
+    }
+
+    /// The client writes late: two answers may lie there at once that were not there
+    /// when it was asked before.
+    #[test]
+    fn all_that_is_not_counted_is_told_oldest_first() {
+        let told = |contents: &str, counted: &[&str]| {
+            in_file(contents, |path| {
+                let known = |usage: &Usage, _: Option<Timestamp>| {
+                    usage.request.as_deref().is_some_and(|request| counted.contains(&request))
+                };
+                let found = uncounted(path, Whose::Main, known);
+                found
+                    .into_iter()
+                    .map(|usage| (usage.request.unwrap(), usage.input))
+                    .collect::<Vec<_>>()
+            })
+        };
+        let of = |id: &str, input| (id.to_owned(), input);
+        let three = answer("m1", 1) + &answer("m2", 2) + &answer("m3", 3);
+        let none: Vec<(String, u64)> = Vec::new();
+        assert_eq!(told(&three, &["m1"]), [of("m2", 2), of("m3", 3)]);
+        assert_eq!(told(&three, &["m1", "m2", "m3"]), none);
+        // What is below a counted one was counted before, or is another's.
+        assert_eq!(told(&three, &["m2"]), [of("m3", 3)]);
+        // Several lines of a message are one record.
+        let lines = answer("m1", 1) + &answer("m2", 2) + &answer("m2", 7);
+        assert_eq!(told(&lines, &["m1"]), [of("m2", 7)]);
+        let many: String = (0..99).map(|n| answer(&format!("n{n}"), n)).collect();
+        let last: Vec<_> = (83..99).map(|n| of(&format!("n{n}"), n)).collect();
+        assert_eq!(told(&many, &[]), last);
+    }
+
+    #[test]
+    fn messages_without_a_name_are_told_apart_by_their_numbers() {
+        let nameless = |input| {
+            let mut message = message("", input);
+            message["id"] = json!(null);
+            line(&json!({"type": "assistant", "message": message}))
+        };
+        let contents = nameless(1) + &nameless(2) + &nameless(2);
+        let inputs: Vec<u64> = in_file(contents, |path| {
+            let found = uncounted(path, Whose::Main, |_, _| false);
+            found.into_iter().map(|usage| usage.input).collect()
+        });
+        assert_eq!(inputs, [1, 2]);
+    }
+
+    #[test]
+    fn a_record_says_when_it_was_written_down() {
+        let at = |said: &Value| {
+            let line = line(&json!({"type": "assistant", "message": message("m", 1),
+                "timestamp": said}));
+            let mut seen = None;
+            in_file(line, |path| {
+                uncounted(path, Whose::Main, |_, said| {
+                    seen = said;
+                    true
+                })
+            });
+            seen
+        };
+        let said = at(&json!("2026-01-31T12:00:00.500Z"));
+        assert_eq!(said, Timestamp::parse("2026-01-31T12:00:00.500Z").ok());
+        assert!(said.is_some());
+        for odd in [json!(null), json!("yesterday"), json!(7)] {
+            assert_eq!(at(&odd), None, "{odd}");
+        }
     }
 
     #[test]

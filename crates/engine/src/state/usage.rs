@@ -6,8 +6,10 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Phase, State};
 use crate::event::EventKind;
 use crate::id::RequestId;
+use crate::time::Timestamp;
 
 /// How many of the latest requests can be replaced by a later report.
 const REPLACEABLE_MAX: usize = 64;
@@ -121,6 +123,16 @@ impl UsageTotals {
     }
 }
 
+impl State {
+    /// Whether counting a report would change nothing.
+    pub(crate) fn has_counted(&self, report: &EventKind, said: Option<Timestamp>) -> bool {
+        let is_over = matches!(self.phase, Phase::Stopped(_) | Phase::Ended(_));
+        let is_anothers = said.is_some_and(|said| said < self.clock.started());
+        let is_known = || Report::of(report).is_some_and(|report| self.usage.has(&report));
+        is_over || is_anothers || is_known()
+    }
+}
+
 impl Usage {
     /// Counts a report; a report on the same request replaces the earlier one.
     pub(crate) fn report(&mut self, request: Option<&RequestId>, used: UsageTotals, turn: u64) {
@@ -148,6 +160,20 @@ impl Usage {
         let request = super::short(request.as_str());
         self.requests.iter().any(|known| known.request == request)
             || self.counted.contains(&shorter(request))
+    }
+
+    /// Whether a report says nothing new: its request was counted with the same
+    /// tokens, or so long ago that nothing replaces it any more.
+    pub(crate) fn has(&self, report: &Report<'_>) -> bool {
+        let Some(request) = report.request.map(|request| super::short(request.as_str())) else {
+            return false;
+        };
+        let tokens =
+            |used: &UsageTotals| (used.input, used.output, used.cache_read, used.cache_creation);
+        let same = |known: &Reported| {
+            known.request == request && tokens(&known.used) == tokens(&report.used)
+        };
+        self.requests.iter().any(same) || self.counted.contains(&shorter(request))
     }
 
     /// Remembers a model without a price.
@@ -226,6 +252,27 @@ mod tests {
             }
         }
         assert_eq!(usage.session.total(), 2000);
+    }
+
+    #[test]
+    fn a_report_is_news_until_it_is_counted_as_it_is() {
+        let mut usage = Usage::default();
+        let has = |usage: &Usage, request: Option<&str>, used| {
+            let request = request.map(|request| RequestId::parse(request).unwrap());
+            let request = request.as_ref();
+            usage.has(&Report { request, model: None, used, window: None, cost_micros: None })
+        };
+        assert!(!has(&usage, Some("r1"), used(10, 1)));
+        let priced = UsageTotals { cost_micros: 7, ..used(10, 1) };
+        usage.report(Some(&RequestId::parse("r1").unwrap()), priced, 1);
+        assert!(has(&usage, Some("r1"), used(10, 1)));
+        assert!(!has(&usage, Some("r1"), used(10, 5)), "more of it was written");
+        assert!(!has(&usage, None, used(10, 1)), "nobody knows which one it is");
+        for n in 0..REPLACEABLE_MAX {
+            let request = RequestId::parse(alloc::format!("n{n}")).unwrap();
+            usage.report(Some(&request), used(1, 0), 1);
+        }
+        assert!(has(&usage, Some("r1"), used(10, 5)), "it is too late for that");
     }
 
     #[test]
