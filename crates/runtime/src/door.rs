@@ -62,7 +62,7 @@ impl Runtime {
             }
         };
         let (kind, remedy) = (fault.kind(), fault.remedy());
-        if let Fault::IdReused(_) = fault {
+        if let Fault::IdReused(_) | Fault::NoEvent(_) = fault {
             // The client's mistake, and no fault of the guard's.
             let reason = format!("{fault}; {remedy}");
             let fault = WireFault { kind: kind.to_owned(), reason, line: None };
@@ -155,6 +155,7 @@ impl Fault {
             Self::Definition(_) => "definition",
             Self::Workspace(_) => "workspace",
             Self::IdReused(_) => "id_reused",
+            Self::NoEvent(error) => error.kind(),
             Self::Panic(_) => "internal",
         }
     }
@@ -166,6 +167,7 @@ impl Fault {
             Self::Definition(_) => "mend the definition (`jackline check`), then send it again",
             Self::Workspace(_) => "work in a directory whose name is UTF-8",
             Self::IdReused(_) => "give every event an id of its own",
+            Self::NoEvent(_) => "nothing was written",
             Self::Panic(_) => "report this with the journal of the session",
         }
     }

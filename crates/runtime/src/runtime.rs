@@ -7,6 +7,7 @@ use jackline_engine::definition::Redact;
 use jackline_engine::{
     Digest, Event, EventKind, Facts, OffFact, Place, Record, ReportFile, Session, SessionId,
     Summary, Timestamp, Verdict, elide, observe,
+    wire::{self, WireError},
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -50,6 +51,9 @@ pub enum Fault {
     /// The id of the event belongs to another one.
     #[error("event id `{0}` was used before, for another event")]
     IdReused(String),
+    /// The event is none that could be read again.
+    #[error("the event is none: {0}")]
+    NoEvent(#[from] WireError),
     /// Records are text, and so are the paths in them.
     #[error("the workspace `{}` is not UTF-8", .0.display())]
     Workspace(PathBuf),
@@ -272,6 +276,8 @@ impl Runtime {
 
     /// Decides on an event and makes the record durable.
     pub(crate) fn handle(&mut self, mut event: Event) -> Result<Box<RawValue>, Fault> {
+        // Not every event comes as a line, and every one has to be read again.
+        wire::check(&event)?;
         let session = event.session.clone();
         let mut live = match self.live.iter().position(|(id, _)| *id == session) {
             Some(at) => self.live.remove(at).1,

@@ -1,7 +1,9 @@
 //! What the commands of a person share: who may open the guard, how long things
 //! last, and how a person's word gets into a session's journal.
 
-use jackline_engine::{Action, ActorId, Event, EventKind, SessionId, Verdict, Waiting};
+use jackline_engine::{
+    Action, ActorId, Event, EventKind, SessionId, Verdict, Waiting, wire::TEXT_BYTES_MAX,
+};
 use jackline_journal::FileStore;
 use jackline_runtime::{Definitions, Off, Outcome, Runtime, agent_above, person};
 
@@ -36,6 +38,23 @@ pub(super) fn parse_lasting(text: &str) -> Result<u64, String> {
     };
     let number: u64 = digits.parse().map_err(|_| wrong())?;
     number.checked_mul(seconds * 1000).filter(|ms| *ms > 0).ok_or_else(wrong)
+}
+
+/// Refuses words that no record takes, before anything is done.
+pub(super) fn may_say(word: &Word) -> Result<(), Exit> {
+    let given = [("--by", &word.by), ("--why", &word.why)];
+    given
+        .into_iter()
+        .try_for_each(|(option, text)| text.as_ref().map_or(Ok(()), |text| fits(option, text)))
+}
+
+/// Refuses a text that is too long for a record.
+pub(super) fn fits(option: &str, text: &str) -> Result<(), Exit> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Ok(());
+    }
+    let problem = format!("{option} takes at most {TEXT_BYTES_MAX} bytes, not {}", text.len());
+    Err(fail(Exit::Usage, problem))
 }
 
 /// One control, before it is sent.
@@ -77,8 +96,17 @@ impl<'a> Said<'a> {
             serde_json::from_str(&answer.json).map_err(|error| error.to_string())?;
         match answer.outcome {
             Outcome::Decided => Ok(verdict),
-            Outcome::Refused | Outcome::Broken | Outcome::Passed => Err(objections(&verdict)),
+            Outcome::Refused | Outcome::Broken | Outcome::Passed => Err(problem(&verdict)),
         }
+    }
+}
+
+/// Why a control was not decided on.
+fn problem(verdict: &Verdict) -> String {
+    let objections = objections(verdict);
+    match &verdict.error {
+        Some(error) if objections.is_empty() => error.reason.clone(),
+        _ => objections,
     }
 }
 
