@@ -230,16 +230,21 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             text: fields.payload("text")?,
             truncated: fields.flag("truncated")?,
         },
-        "usage_reported" => EventKind::UsageReported {
-            request: fields.id("request", crate::id::RequestId::parse)?,
-            model: fields.text("model")?,
-            input: fields.count("input")?.ok_or(WireError::Missing("input"))?,
-            cache_read: fields.count("cache_read")?.unwrap_or(0),
-            cache_creation: fields.count("cache_creation")?.unwrap_or(0),
-            output: fields.count("output")?.ok_or(WireError::Missing("output"))?,
-            window: fields.count("window")?,
-            cost_micros: fields.count("cost_micros")?,
-        },
+        "usage_reported" => {
+            let unknown = fields.flag("unknown")?;
+            let least = unknown.then_some(0);
+            EventKind::UsageReported {
+                request: fields.id("request", crate::id::RequestId::parse)?,
+                model: fields.text("model")?,
+                input: fields.count("input")?.or(least).ok_or(WireError::Missing("input"))?,
+                cache_read: fields.count("cache_read")?.unwrap_or(0),
+                cache_creation: fields.count("cache_creation")?.unwrap_or(0),
+                output: fields.count("output")?.or(least).ok_or(WireError::Missing("output"))?,
+                window: fields.count("window")?,
+                cost_micros: fields.count("cost_micros")?,
+                unknown,
+            }
+        }
         "compaction_finished" => EventKind::CompactionFinished {
             freed: fields.count("freed")?,
             summary: fields.payload("summary")?,
@@ -378,7 +383,7 @@ impl Fields {
             .map(|text| {
                 Timestamp::parse(&text).map_err(|_| WireError::Type {
                     field: field.to_owned(),
-                    expected: "an RFC 3339 time such as 2026-01-31T12:00:00Z".to_owned(),
+                    expected: crate::time::EXPECTED.to_owned(),
                     got: format!("`{}`", shorten(&text)),
                 })
             })

@@ -170,9 +170,9 @@ s1 running
             "elapsed_ms": 7000, "steps": 4, "epoch": 0,
             "turn": {"number": 1, "result": null, "blocks": 1, "steps": 4,
                 "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5,
-                    "cost_micros": 0, "unpriced": 1}},
+                    "cost_micros": 0, "unpriced": 1, "unknown": 0}},
             "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5,
-                    "cost_micros": 0, "unpriced": 1},
+                    "cost_micros": 0, "unpriced": 1, "unknown": 0},
             "invocations": {"proposed": 3, "invalid_arguments": 0, "denied": 1,
                 "unresolved": 0, "timed_out": 0, "crashed": 0, "failed": 0, "cancelled": 0,
                 "ok": 1},
@@ -306,7 +306,7 @@ facts
   }
 }
 
-decided by engine 0.1.0 (semantics 4)";
+decided by engine 0.1.0 (semantics 5)";
     check(&world, &["show", "s1", "3"], 0, third);
     check(&world, &["show", "3"], 0, third);
     // Without a number: the last objection.
