@@ -2,7 +2,7 @@
 //! last, and how a person's word gets into a session's journal.
 
 use jackline_engine::{
-    Action, ActorId, Event, EventKind, SessionId, Verdict, Waiting, wire::TEXT_BYTES_MAX,
+    Action, ActorId, Event, EventKind, Markers, SessionId, Verdict, Waiting, wire::TEXT_BYTES_MAX,
 };
 use jackline_journal::FileStore;
 use jackline_runtime::{Definitions, Off, Outcome, Runtime, agent_above, person};
@@ -74,6 +74,7 @@ impl<'a> Said<'a> {
 
     /// Has it written down in the session, and says what came of it.
     pub(super) fn send(self, store: FileStore) -> Result<Verdict, String> {
+        let action = self.action;
         let event = Event {
             session: self.session,
             id: None,
@@ -94,11 +95,27 @@ impl<'a> Said<'a> {
         let answer = Runtime::new(Box::new(store), definitions, here()).answer(event);
         let verdict: Verdict =
             serde_json::from_str(&answer.json).map_err(|error| error.to_string())?;
-        match answer.outcome {
-            Outcome::Decided => Ok(verdict),
-            Outcome::Refused | Outcome::Broken | Outcome::Passed => Err(problem(&verdict)),
+        match (answer.outcome, marker(action)) {
+            (Outcome::Decided, _) => Ok(verdict),
+            (Outcome::Broken | Outcome::Passed, Some(file)) => Err(instead(&verdict, file)),
+            (Outcome::Refused | Outcome::Broken | Outcome::Passed, _) => Err(problem(&verdict)),
         }
     }
+}
+
+/// The file that says the same without a journal.
+fn marker(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Stop => Some(Markers::STOP),
+        Action::Pause => Some(Markers::PAUSE),
+        _ => None,
+    }
+}
+
+/// Why a session could not be held, and how it can: not by opening the guard.
+fn instead(verdict: &Verdict, file: &str) -> String {
+    let said: Vec<_> = verdict.violations.iter().map(|it| it.message.as_str()).collect();
+    format!("{}; `touch {file}` in the workspace does it without a journal", said.join("; "))
 }
 
 /// Why a control was not decided on.
