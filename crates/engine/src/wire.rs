@@ -230,21 +230,7 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             text: fields.payload("text")?,
             truncated: fields.flag("truncated")?,
         },
-        "usage_reported" => {
-            let unknown = fields.flag("unknown")?;
-            let least = unknown.then_some(0);
-            EventKind::UsageReported {
-                request: fields.id("request", crate::id::RequestId::parse)?,
-                model: fields.text("model")?,
-                input: fields.count("input")?.or(least).ok_or(WireError::Missing("input"))?,
-                cache_read: fields.count("cache_read")?.unwrap_or(0),
-                cache_creation: fields.count("cache_creation")?.unwrap_or(0),
-                output: fields.count("output")?.or(least).ok_or(WireError::Missing("output"))?,
-                window: fields.count("window")?,
-                cost_micros: fields.count("cost_micros")?,
-                unknown,
-            }
-        }
+        "usage_reported" => parse_usage(fields)?,
         "compaction_finished" => EventKind::CompactionFinished {
             freed: fields.count("freed")?,
             summary: fields.payload("summary")?,
@@ -289,6 +275,23 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
                 nearest: nearest(event, EVENTS).map(ToOwned::to_owned),
             });
         }
+    })
+}
+
+fn parse_usage(fields: &mut Fields) -> Result<EventKind, WireError> {
+    let unknown = fields.flag("unknown")?;
+    // What is unknown need not be there.
+    let least = unknown.then_some(0);
+    Ok(EventKind::UsageReported {
+        request: fields.id("request", crate::id::RequestId::parse)?,
+        model: fields.text("model")?,
+        input: fields.count("input")?.or(least).ok_or(WireError::Missing("input"))?,
+        cache_read: fields.count("cache_read")?.unwrap_or(0),
+        cache_creation: fields.count("cache_creation")?.unwrap_or(0),
+        output: fields.count("output")?.or(least).ok_or(WireError::Missing("output"))?,
+        window: fields.count("window")?,
+        cost_micros: fields.count("cost_micros")?,
+        unknown,
     })
 }
 

@@ -272,9 +272,11 @@ fn notification(notices: &[Notice]) -> Option<String> {
 fn usage_event(session: &SessionId, actor: ActorId, used: Usage) -> Event {
     let model = used.short_model();
     let Usage { request, input, cache_read, cache_creation, output, unknown, .. } = used;
-    let numbers = || match unknown {
-        true => "unread".to_owned(),
-        false => format!("{input}-{cache_read}-{cache_creation}-{output}"),
+    let numbers = || {
+        if unknown {
+            return "unread".to_owned();
+        }
+        format!("{input}-{cache_read}-{cache_creation}-{output}")
     };
     let request = request.and_then(|id| RequestId::parse(id).ok());
     let kind = EventKind::UsageReported {
