@@ -6,7 +6,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jackline_engine::{
-    Class, Decision, Event, EventKind, SessionId, Verdict, Violation, WireFault, wire::WireError,
+    Class, Decision, Event, EventKind, SessionId, Verdict, Violation, WireFault,
+    wire::{self, WireError},
 };
 use jackline_journal::Note;
 use serde_json::value::{RawValue, to_raw_value};
@@ -52,7 +53,11 @@ impl Runtime {
             _ => None,
         };
         let named = named_workspace(&event).map(ToOwned::to_owned);
-        let handled = catch_unwind(AssertUnwindSafe(|| self.handle(event)));
+        // Not every event comes as a line, and every one has to be read again.
+        let handled = catch_unwind(AssertUnwindSafe(|| {
+            wire::check(&event)?;
+            self.handle(event)
+        }));
         let fault = match handled {
             Ok(Ok(json)) => return Answer { json: take(json), outcome: Outcome::Decided },
             Ok(Err(fault)) => fault,

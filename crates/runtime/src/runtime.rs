@@ -6,8 +6,7 @@ use std::sync::Arc;
 use jackline_engine::definition::Redact;
 use jackline_engine::{
     Digest, Event, EventKind, Facts, OffFact, Place, Record, ReportFile, Session, SessionId,
-    Summary, Timestamp, Verdict, elide, observe,
-    wire::{self, WireError},
+    Summary, Timestamp, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Store, StoreError,
@@ -276,8 +275,6 @@ impl Runtime {
 
     /// Decides on an event and makes the record durable.
     pub(crate) fn handle(&mut self, mut event: Event) -> Result<Box<RawValue>, Fault> {
-        // Not every event comes as a line, and every one has to be read again.
-        wire::check(&event)?;
         let session = event.session.clone();
         let mut live = match self.live.iter().position(|(id, _)| *id == session) {
             Some(at) => self.live.remove(at).1,

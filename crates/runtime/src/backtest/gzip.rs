@@ -265,7 +265,7 @@ mod tests {
             assert!(unpacked(&bytes).unwrap_err().contains("damaged"), "at {at}");
         }
         let behind = [&whole[..], b"more"].concat();
-        let said = unpacked(&behind).unwrap_err().to_string();
+        let said = unpacked(&behind).unwrap_err();
         assert_eq!(said, "it can't be unpacked: what follows is not gzip");
     }
 }
