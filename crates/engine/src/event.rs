@@ -150,6 +150,9 @@ pub enum EventKind {
         /// What it cost, in millionths of a dollar.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_micros: Option<u64>,
+        /// Whether the counts are there and nobody can read them: not the same as none.
+        #[serde(skip_serializing_if = "core::ops::Not::not")]
+        unknown: bool,
     },
     /// The agent's context was compacted.
     CompactionFinished {

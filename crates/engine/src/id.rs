@@ -45,7 +45,7 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(transparent)]
+        #[serde(try_from = "String")]
         pub struct $name(String);
 
         impl $name {
@@ -58,6 +58,14 @@ macro_rules! ids {
             /// The text of the id.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+
+            fn try_from(text: String) -> Result<Self, IdError> {
+                Self::parse(text)
             }
         }
 
@@ -99,7 +107,7 @@ impl ActorId {
 /// One agent run. Unlike other ids any non-empty text will do, since stores
 /// hash what can't be a file name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String")]
 pub struct SessionId(String);
 
 impl SessionId {
@@ -118,6 +126,14 @@ impl SessionId {
     /// The text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        Self::parse(text)
     }
 }
 
@@ -146,6 +162,7 @@ mod tests {
         assert_eq!(CallId::parse("a\0b").unwrap_err(), IdError::Control);
         assert_eq!(CallId::parse("x".repeat(129)).unwrap_err(), IdError::TooLong(129, 128));
         assert_eq!(CallId::parse("..").unwrap().as_str(), "..");
+        assert!(serde_json::from_str::<CallId>(r#""""#).is_err(), "however it is made");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::digest::Digest128;
 
 /// How deep values may nest. Records wrap what they keep, and must stay within
 /// what their reader takes, which is 128.
-const DEPTH_MAX: u8 = 100;
+pub(crate) const DEPTH_MAX: u8 = 100;
 
 /// Parses one document; refuses duplicate keys at every depth, and too much depth.
 pub fn parse_strict(bytes: &[u8]) -> Result<Value, serde_json::Error> {

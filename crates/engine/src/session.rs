@@ -128,7 +128,7 @@ impl Session {
 
     /// Whether counting a report on usage would change nothing: it is counted, the
     /// session is over, or had not begun when it was said.
-    pub fn has_counted(&self, report: &EventKind, said: Option<crate::Timestamp>) -> bool {
+    pub fn has_counted(&self, report: &Event, said: Option<crate::Timestamp>) -> bool {
         self.state.has_counted(report, said)
     }
 

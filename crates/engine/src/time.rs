@@ -14,9 +14,13 @@ pub struct Timestamp(i64);
 const FIRST_MS: i64 = -62_135_596_800_000;
 const LAST_MS: i64 = 253_402_128_000_000;
 
+/// What a time has to look like.
+pub(crate) const EXPECTED: &str =
+    "an RFC 3339 time such as 2026-01-31T12:00:00Z, from the year 1 to 9999-12-30T00:00:00Z";
+
 /// A text that is not an RFC 3339 time with an offset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an RFC 3339 time such as 2026-01-31T12:00:00Z")]
+#[error("`{0}` is not {EXPECTED}")]
 pub struct TimestampError(String);
 
 impl Timestamp {

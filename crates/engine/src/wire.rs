@@ -4,6 +4,8 @@
 //! errors that name the field, so that a slip of the pen in an adapter is
 //! found on its first run and not in production.
 
+mod bounds;
+
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -20,11 +22,13 @@ use crate::json::parse_strict;
 use crate::nearest::nearest;
 use crate::time::Timestamp;
 
+pub use bounds::check;
+
 /// The version of the wire.
 pub const VERSION: u64 = 1;
 
 /// The longest text of a field that is no payload.
-const TEXT_BYTES_MAX: usize = 16 * 1024;
+pub const TEXT_BYTES_MAX: usize = 16 * 1024;
 
 /// Why a line is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -226,16 +230,7 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             text: fields.payload("text")?,
             truncated: fields.flag("truncated")?,
         },
-        "usage_reported" => EventKind::UsageReported {
-            request: fields.id("request", crate::id::RequestId::parse)?,
-            model: fields.text("model")?,
-            input: fields.count("input")?.ok_or(WireError::Missing("input"))?,
-            cache_read: fields.count("cache_read")?.unwrap_or(0),
-            cache_creation: fields.count("cache_creation")?.unwrap_or(0),
-            output: fields.count("output")?.ok_or(WireError::Missing("output"))?,
-            window: fields.count("window")?,
-            cost_micros: fields.count("cost_micros")?,
-        },
+        "usage_reported" => parse_usage(fields)?,
         "compaction_finished" => EventKind::CompactionFinished {
             freed: fields.count("freed")?,
             summary: fields.payload("summary")?,
@@ -283,6 +278,23 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
     })
 }
 
+fn parse_usage(fields: &mut Fields) -> Result<EventKind, WireError> {
+    let unknown = fields.flag("unknown")?;
+    // What is unknown need not be there.
+    let least = unknown.then_some(0);
+    Ok(EventKind::UsageReported {
+        request: fields.id("request", crate::id::RequestId::parse)?,
+        model: fields.text("model")?,
+        input: fields.count("input")?.or(least).ok_or(WireError::Missing("input"))?,
+        cache_read: fields.count("cache_read")?.unwrap_or(0),
+        cache_creation: fields.count("cache_creation")?.unwrap_or(0),
+        output: fields.count("output")?.or(least).ok_or(WireError::Missing("output"))?,
+        window: fields.count("window")?,
+        cost_micros: fields.count("cost_micros")?,
+        unknown,
+    })
+}
+
 /// An object whose fields are taken out one by one; what is left is unknown.
 struct Fields {
     map: Map<String, Value>,
@@ -311,12 +323,13 @@ impl Fields {
     fn text(&mut self, field: &'static str) -> Result<Option<String>, WireError> {
         match self.any(field) {
             None => Ok(None),
-            Some(Value::String(text)) if text.len() > TEXT_BYTES_MAX => Err(WireError::Type {
-                field: field.to_owned(),
-                expected: format!("at most {TEXT_BYTES_MAX} bytes long"),
-                got: format!("{} bytes", text.len()),
-            }),
-            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Value::String(text)) => {
+                // What is in a journal was let in, and redaction may have added to it.
+                if self.source == Source::Adapter {
+                    bounds::text(field, &text)?;
+                }
+                Ok(Some(text))
+            }
             Some(other) => Err(wrong(field, "a string", &other)),
         }
     }
@@ -373,7 +386,7 @@ impl Fields {
             .map(|text| {
                 Timestamp::parse(&text).map_err(|_| WireError::Type {
                     field: field.to_owned(),
-                    expected: "an RFC 3339 time such as 2026-01-31T12:00:00Z".to_owned(),
+                    expected: crate::time::EXPECTED.to_owned(),
                     got: format!("`{}`", shorten(&text)),
                 })
             })

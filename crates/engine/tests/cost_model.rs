@@ -93,6 +93,7 @@ fn plainly(report: &Report) -> (UsageTotals, Option<&'static str>) {
         cache_creation,
         cost_micros: cost.unwrap_or(0),
         unpriced: u64::from(unpriced),
+        unknown: 0,
     };
     (used, unpriced.then(|| MODELS[report.model].unwrap_or("a model without a name")))
 }
@@ -100,7 +101,7 @@ fn plainly(report: &Report) -> (UsageTotals, Option<&'static str>) {
 /// Every report that counts: the turn it was first made in, and what it says now.
 #[derive(Default)]
 struct Plain {
-    named: BTreeMap<u8, (u64, UsageTotals)>,
+    named: BTreeMap<(bool, u8), (u64, UsageTotals)>,
     nameless: Vec<(u64, UsageTotals)>,
     unpriced: BTreeSet<&'static str>,
     turn: u64,
@@ -122,7 +123,14 @@ impl Plain {
                 match report.request {
                     None => self.nameless.push((self.turn, used)),
                     Some(request) => {
-                        self.named.entry(request).or_insert((self.turn, used)).1 = used;
+                        let key = (report.sub_agent, request);
+                        let (_, known) = self.named.entry(key).or_insert((self.turn, used));
+                        known.input = known.input.max(used.input);
+                        known.output = known.output.max(used.output);
+                        known.cache_read = known.cache_read.max(used.cache_read);
+                        known.cache_creation = known.cache_creation.max(used.cache_creation);
+                        known.cost_micros = known.cost_micros.max(used.cost_micros);
+                        known.unpriced = known.unpriced.min(used.unpriced);
                     }
                 }
             }

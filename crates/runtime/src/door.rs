@@ -6,7 +6,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jackline_engine::{
-    Class, Decision, Event, EventKind, SessionId, Verdict, Violation, WireFault, wire::WireError,
+    Class, Decision, Event, EventKind, SessionId, Verdict, Violation, WireFault,
+    wire::{self, WireError},
 };
 use jackline_journal::Note;
 use serde_json::value::{RawValue, to_raw_value};
@@ -52,7 +53,11 @@ impl Runtime {
             _ => None,
         };
         let named = named_workspace(&event).map(ToOwned::to_owned);
-        let handled = catch_unwind(AssertUnwindSafe(|| self.handle(event)));
+        // Not every event comes as a line, and every one has to be read again.
+        let handled = catch_unwind(AssertUnwindSafe(|| {
+            wire::check(&event)?;
+            self.handle(event)
+        }));
         let fault = match handled {
             Ok(Ok(json)) => return Answer { json: take(json), outcome: Outcome::Decided },
             Ok(Err(fault)) => fault,
@@ -62,7 +67,7 @@ impl Runtime {
             }
         };
         let (kind, remedy) = (fault.kind(), fault.remedy());
-        if let Fault::IdReused(_) = fault {
+        if let Fault::IdReused(_) | Fault::NoEvent(_) = fault {
             // The client's mistake, and no fault of the guard's.
             let reason = format!("{fault}; {remedy}");
             let fault = WireFault { kind: kind.to_owned(), reason, line: None };
@@ -155,6 +160,7 @@ impl Fault {
             Self::Definition(_) => "definition",
             Self::Workspace(_) => "workspace",
             Self::IdReused(_) => "id_reused",
+            Self::NoEvent(error) => error.kind(),
             Self::Panic(_) => "internal",
         }
     }
@@ -166,6 +172,7 @@ impl Fault {
             Self::Definition(_) => "mend the definition (`jackline check`), then send it again",
             Self::Workspace(_) => "work in a directory whose name is UTF-8",
             Self::IdReused(_) => "give every event an id of its own",
+            Self::NoEvent(_) => "nothing was written",
             Self::Panic(_) => "report this with the journal of the session",
         }
     }

@@ -87,11 +87,15 @@ pub fn home() -> Option<PathBuf> {
     variable_path("HOME").filter(|path| path.is_absolute())
 }
 
+/// How much of a person's name is taken.
+const NAME_CHARS_MAX: usize = 200;
+
 /// What the person is called on this machine.
 pub fn person() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(variable_path);
     let number = || format!("user {}", rustix::process::getuid().as_raw());
-    named.map_or_else(number, |name| name.display().to_string())
+    let short = |name: PathBuf| name.display().to_string().chars().take(NAME_CHARS_MAX).collect();
+    named.map_or_else(number, short)
 }
 
 /// The directories in which programs are found by their name.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jackline_engine::definition::Redact;
 use jackline_engine::{
     Digest, Event, EventKind, Facts, OffFact, Place, Record, Session, SessionId, Timestamp,
-    Verdict, elide, observe,
+    Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
@@ -55,6 +55,9 @@ pub enum Fault {
     /// The id of the event belongs to another one.
     #[error("event id `{0}` was used before, for another event")]
     IdReused(String),
+    /// The event is none that could be read again.
+    #[error("the event is none: {0}")]
+    NoEvent(#[from] WireError),
     /// Records are text, and so are the paths in them.
     #[error("the workspace `{}` is not UTF-8", .0.display())]
     Workspace(PathBuf),

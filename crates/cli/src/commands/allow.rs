@@ -3,7 +3,7 @@
 use jackline_engine::Action;
 use jackline_runtime::{AskError, Asked, find_ask};
 
-use super::person::{Said, in_words, may_open, objections, parse_lasting};
+use super::person::{Said, in_words, may_open, may_say, objections, parse_lasting};
 use crate::args::{AllowArgs, Word};
 use crate::exit::Exit;
 use crate::terminal::{dim, duration, fail, say, store};
@@ -33,6 +33,7 @@ pub(super) fn answer(
 ) -> Result<(Asked, Option<u64>), Exit> {
     let lasting_ms =
         lasting.map(parse_lasting).transpose().map_err(|problem| fail(Exit::Usage, problem))?;
+    may_say(word)?;
     let store = store()?;
     let asked = find_ask(&store, code).map_err(|error| match error {
         AskError::Store(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),

@@ -7,7 +7,7 @@ use jackline_engine::{Action, SessionId};
 use jackline_journal::FileStore;
 use serde_json::json;
 
-use super::person::{Said, may_open, objections};
+use super::person::{Said, fits, may_open, may_say, objections};
 use super::select;
 use crate::args::{ClearArgs, ControlArgs, ExpireArgs, ReloadArgs, SkipTestsArgs};
 use crate::exit::Exit;
@@ -54,6 +54,9 @@ pub(crate) fn expire(args: &ExpireArgs) -> Exit {
     if let Err(exit) = may_open(command(action)) {
         return exit;
     }
+    if let Err(exit) = fits("the id of a constraint", &args.id) {
+        return exit;
+    }
     match find(&args.control) {
         Ok((store, session)) => {
             let said = Said::new(session, action, &args.control.word);
@@ -91,8 +94,9 @@ pub(crate) fn skip_tests(args: &SkipTestsArgs) -> Exit {
     send(store, Said::new(session, action, &args.control.word), args.control.json)
 }
 
-/// The session that is meant.
+/// The session that is meant, where something can be said to it.
 fn find(args: &ControlArgs) -> Result<(FileStore, SessionId), Exit> {
+    may_say(&args.word)?;
     let (store, all) = sessions()?;
     let found = select(&all, args.session.as_deref())?;
     match found.opened() {

@@ -11,7 +11,7 @@ use jackline_runtime::{
     OFF_MS_MAX, Off, Sessions, boot_number, find_file, person, state_home, switch_off,
 };
 
-use super::person::{Said, may_open, objections, off_in_words, parse_lasting};
+use super::person::{Said, may_open, may_say, objections, off_in_words, parse_lasting};
 use crate::args::{OffArgs, Word};
 use crate::exit::Exit;
 use crate::terminal::{dim, duration, fail, here, say, warn};
@@ -31,11 +31,15 @@ pub(crate) fn run(args: &OffArgs) -> Exit {
     if args.why.trim().is_empty() {
         return fail(Exit::Usage, "--why takes a reason; whoever reads the journal will want one");
     }
+    let by = args.by.clone().unwrap_or_else(person);
+    let word = Word { by: Some(by.clone()), why: Some(args.why.clone()) };
+    if let Err(exit) = may_say(&word) {
+        return exit;
+    }
     let workspace = match scope(args) {
         Ok(workspace) => workspace,
         Err(exit) => return exit,
     };
-    let by = args.by.clone().unwrap_or_else(person);
     let off = Off::lasting(lasting_ms, &by, &args.why, workspace.as_deref());
     let kept = match switch_off(&off) {
         Ok(kept) => kept,
@@ -44,7 +48,6 @@ pub(crate) fn run(args: &OffArgs) -> Exit {
     say(format!("the guard is off {}", off_in_words(&off)));
     say(dim(format!("kept as `{}`", kept.display())));
     say(dim("objections are still written down, and none holds; `jackline on` ends it"));
-    let word = Word { by: Some(by), why: Some(args.why.clone()) };
     if let Err(problem) = journal(&word, lasting_ms) {
         warn(format!("that could not be written into the journal: {problem}"));
     }

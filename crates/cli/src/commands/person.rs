@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use jackline_engine::{Action, ActorId, Event, EventKind, SessionId, Verdict, Waiting};
+use jackline_engine::{
+    Action, ActorId, Event, EventKind, Markers, SessionId, Verdict, Waiting, wire::TEXT_BYTES_MAX,
+};
 use jackline_journal::FileStore;
 use jackline_runtime::{Definitions, Off, Outcome, Runtime, agent_above, person};
 
@@ -40,6 +42,23 @@ pub(super) fn parse_lasting(text: &str) -> Result<u64, String> {
     number.checked_mul(seconds * 1000).filter(|ms| *ms > 0).ok_or_else(wrong)
 }
 
+/// Refuses words that no record takes, before anything is done.
+pub(super) fn may_say(word: &Word) -> Result<(), Exit> {
+    let given = [("--by", &word.by), ("--why", &word.why)];
+    given
+        .into_iter()
+        .try_for_each(|(option, text)| text.as_ref().map_or(Ok(()), |text| fits(option, text)))
+}
+
+/// Refuses a text that is too long for a record.
+pub(super) fn fits(option: &str, text: &str) -> Result<(), Exit> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Ok(());
+    }
+    let problem = format!("{option} takes at most {TEXT_BYTES_MAX} bytes, not {}", text.len());
+    Err(fail(Exit::Usage, problem))
+}
+
 /// One control, before it is sent.
 pub(super) struct Said<'a> {
     pub(super) session: SessionId,
@@ -60,6 +79,7 @@ impl<'a> Said<'a> {
 
     /// Has it written down in the session, and says what came of it.
     pub(super) fn send(self, store: FileStore) -> Result<Verdict, String> {
+        let action = self.action;
         let event = Event {
             session: self.session,
             id: None,
@@ -80,10 +100,35 @@ impl<'a> Said<'a> {
         let answer = Runtime::new(Box::new(store), definitions, here()).answer(event);
         let verdict: Verdict =
             serde_json::from_str(&answer.json).map_err(|error| error.to_string())?;
-        match answer.outcome {
-            Outcome::Decided => Ok(verdict),
-            Outcome::Refused | Outcome::Broken | Outcome::Passed => Err(objections(&verdict)),
+        match (answer.outcome, marker(action)) {
+            (Outcome::Decided, _) => Ok(verdict),
+            (Outcome::Broken | Outcome::Passed, Some(file)) => Err(instead(&verdict, file)),
+            (Outcome::Refused | Outcome::Broken | Outcome::Passed, _) => Err(problem(&verdict)),
         }
+    }
+}
+
+/// The file that says the same without a journal.
+fn marker(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Stop => Some(Markers::STOP),
+        Action::Pause => Some(Markers::PAUSE),
+        _ => None,
+    }
+}
+
+/// Why a session could not be held, and how it can: not by opening the guard.
+fn instead(verdict: &Verdict, file: &str) -> String {
+    let said: Vec<_> = verdict.violations.iter().map(|it| it.message.as_str()).collect();
+    format!("{}; `touch {file}` in the workspace does it without a journal", said.join("; "))
+}
+
+/// Why a control was not decided on.
+fn problem(verdict: &Verdict) -> String {
+    let objections = objections(verdict);
+    match &verdict.error {
+        Some(error) if objections.is_empty() => error.reason.clone(),
+        _ => objections,
     }
 }
 

@@ -190,10 +190,13 @@ fn show(opened: &Opened, session: &Session, trial: &Trial) {
     row("steps", of(summary.steps, turn.steps, definition.limits.steps));
     let usage = &summary.usage;
     let tokens = usage.total();
-    if tokens > 0 || definition.limits.total_tokens.is_some() {
+    if tokens > 0 || usage.unknown > 0 || definition.limits.total_tokens.is_some() {
         let split = dim(format!("({} in, {} out)", usage.input, usage.output));
         let used = of(tokens, turn.usage.total(), definition.limits.total_tokens);
         row("tokens", format!("{used} {split}"));
+    }
+    if usage.unknown > 0 {
+        row("not counted", uncounted(usage.unknown));
     }
     for budget in summary.budgets.iter().filter(|it| !ABOVE.contains(&it.dimension.as_str())) {
         row("limit", spent(budget));
@@ -356,6 +359,12 @@ fn spent(budget: &BudgetSummary) -> String {
     }
     let names: Vec<String> = unpriced.iter().map(|name| plain(name, 64)).collect();
     format!("at least {amount} {}", dim(format!("(no price for {})", names.join(", "))))
+}
+
+/// That answers of the model used what nobody could read.
+fn uncounted(unknown: u64) -> String {
+    let answers = if unknown == 1 { "1 answer".to_owned() } else { format!("{unknown} answers") };
+    format!("{answers} of the model, whose usage can't be read; more was used than is shown")
 }
 
 /// How full a context is.

@@ -394,3 +394,36 @@ fn an_agent_cannot_cut_itself_loose_while_it_is_at_work() {
     }
     assert_eq!(propose(&world, "s", "c1", "rm a"), "deny", "nothing is off");
 }
+
+/// What is written down has to be read again, so what is too long never is.
+#[test]
+fn words_that_no_record_takes_are_refused_and_the_journal_stays_readable() {
+    let world = World::new(ASKS);
+    propose(&world, "s", "c1", "ship a");
+    let code = codes(&world)[0].clone();
+    let records = world.records("s").len();
+    let long = "x".repeat(20_000);
+    for (words, option) in [
+        (vec!["pause", "s", "--why", &long], "--why"),
+        (vec!["stop", "s", "--by", &long], "--by"),
+        (vec!["reset", "s", "--why", &long], "--why"),
+        (vec!["skip-tests", "s", "--yes", "--why", &long], "--why"),
+        (vec!["constraint", "expire", &long, "s"], "the id of a constraint"),
+        (vec!["off", "--why", &long], "--why"),
+        (vec!["off", "--why", "x", "--by", &long], "--by"),
+        (vec!["allow", &code, "--why", &long], "--why"),
+        (vec!["refuse", &code, "--why", &long], "--why"),
+    ] {
+        let said = format!("{option} takes at most 16384 bytes, not 20000");
+        ends(&world.jackline(&words), 2, &said);
+    }
+    assert_eq!(world.records("s").len(), records);
+    assert_eq!(propose(&world, "s", "c2", "rm a"), "deny", "it is not off");
+    let longest = "x".repeat(16_384);
+    ends(&world.jackline(&["pause", "s", "--why", &longest]), 0, "is paused");
+    for command in ["log", "show", "replay", "verify"] {
+        let run = world.jackline(&[command, "s"]);
+        assert_eq!(run.code, Some(0), "{run:#?}");
+    }
+    world.prove("s");
+}

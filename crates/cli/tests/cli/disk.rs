@@ -82,6 +82,22 @@ fn the_first_record_with_room_again_says_that_there_was_none() {
 
 /// The tables beside the journal are caches: where they can't grow, that is no
 /// reason to deny what the journal has already recorded as allowed.
+/// Who wants to hold an agent is not told to open the guard.
+#[test]
+fn a_session_is_held_by_a_file_where_the_disk_is_full() {
+    let world = World::new("");
+    let lines: Vec<String> = (0..40).map(|n| event(n, false, 2000)).collect();
+    limited(&world, 64, &lines);
+    for (command, file) in [("stop", ".jackline/STOP"), ("pause", ".jackline/PAUSE")] {
+        let why = "x".repeat(9000);
+        let script = format!("trap '' XFSZ; ulimit -f 32; exec {JACKLINE} {command} s --why {why}");
+        let run = feed(world.command("sh").args(["-c", &script]), b"");
+        let advice = format!("; `touch {file}` in the workspace does it without a journal");
+        assert_eq!(run.code, Some(3), "{run:?}");
+        assert!(run.stderr.contains(&advice) && !run.stderr.contains("jackline off"), "{run:?}");
+    }
+}
+
 #[test]
 fn a_denial_for_a_full_disk_means_that_nothing_was_recorded() {
     let world = World::new("");

@@ -150,3 +150,29 @@ fn what_was_used_before_a_session_began_is_not_its_own() {
     told(&world, "PostToolBatch", None);
     assert_eq!(usage(&world).0, json!(20));
 }
+
+/// A limit on tokens never acts on what nobody can read. So it is said: to the agent, and in
+/// `status`.
+#[test]
+fn usage_that_nobody_can_read_is_told_once_and_shown() {
+    let world = World::new("limits: { total_tokens: 100 }\n");
+    let main = world.root().join(format!("{SESSION}.jsonl"));
+    assert_eq!(hear(&world, &bash(&world, "c0", "ls")), Value::Null);
+    for (id, input) in [("m1", json!(-5)), ("m2", json!("9"))] {
+        let message = json!({"id": id, "usage": {"input_tokens": input, "output_tokens": 1}});
+        let before = fs::read_to_string(&main).unwrap_or_default();
+        let line = json!({"type": "assistant", "message": message});
+        fs::write(&main, format!("{before}{line}\n")).unwrap();
+        for _ in 0..2 {
+            told(&world, "PostToolBatch", None);
+        }
+    }
+    let said = hear(&world, &bash(&world, "c1", "ls")).to_string();
+    assert!(said.contains("Nobody can read what some answers of the model used"), "{said}");
+    let again = hear(&world, &bash(&world, "c2", "ls")).to_string();
+    assert!(!again.contains("Nobody can read what some answers of the model used"), "{again}");
+    assert_eq!(status(&world)["usage"]["unknown"], json!(2));
+    let shown = world.jackline(&["status", SESSION]).stdout;
+    assert!(shown.contains("2 answers of the model, whose usage can't be read"), "{shown}");
+    world.prove(SESSION);
+}

@@ -270,8 +270,14 @@ fn notification(notices: &[Notice]) -> Option<String> {
 /// What an answer of the model cost. Told twice it counts once, by its message; where
 /// the client gives none, by its numbers.
 fn usage_event(session: &SessionId, actor: ActorId, used: Usage) -> Event {
-    let Usage { request, model, input, cache_read, cache_creation, output } = used;
-    let numbers = || format!("{input}-{cache_read}-{cache_creation}-{output}");
+    let model = used.short_model();
+    let Usage { request, input, cache_read, cache_creation, output, unknown, .. } = used;
+    let numbers = || {
+        if unknown {
+            return "unread".to_owned();
+        }
+        format!("{input}-{cache_read}-{cache_creation}-{output}")
+    };
     let request = request.and_then(|id| RequestId::parse(id).ok());
     let kind = EventKind::UsageReported {
         request: request.or_else(|| RequestId::parse(numbers()).ok()),
@@ -282,6 +288,7 @@ fn usage_event(session: &SessionId, actor: ActorId, used: Usage) -> Event {
         output,
         window: None,
         cost_micros: None,
+        unknown,
     };
     Event { session: session.clone(), id: None, at: None, actor, kind, meta: None }
 }

@@ -360,13 +360,14 @@ fn actor(line: &Line<'_>) -> ActorId {
 fn report(usage: &Usage) -> EventKind {
     EventKind::UsageReported {
         request: usage.request.as_ref().and_then(|id| RequestId::parse(id.clone()).ok()),
-        model: usage.model.clone(),
+        model: usage.short_model(),
         input: usage.input,
         cache_read: usage.cache_read,
         cache_creation: usage.cache_creation,
         output: usage.output,
         window: None,
         cost_micros: None,
+        unknown: usage.unknown,
     }
 }
 

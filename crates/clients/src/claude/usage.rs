@@ -25,6 +25,9 @@ use super::lines::{Raw, flag, open_file, read, text};
 /// the last nobody looks.
 const WINDOWS: [u64; 3] = [64 << 10, 512 << 10, 4 << 20];
 
+/// How much of a model's name is told.
+const MODEL_CHARS_MAX: usize = 200;
+
 /// How many records are told at once.
 const RECORDS_MAX: usize = 16;
 
@@ -46,6 +49,8 @@ pub struct Usage {
     pub cache_creation: u64,
     /// Tokens written.
     pub output: u64,
+    /// Whether there are counts that can't be read; those above are then none.
+    pub unknown: bool,
 }
 
 /// Whose answers count.
@@ -59,15 +64,17 @@ pub enum Whose {
 
 /// The usage records at the end of a transcript that are not counted yet, oldest
 /// first; `is_counted` is asked about the latest first, with the time it was written
-/// down. Only the last 4 MiB are looked at. A file that is missing, unreadable or
-/// no file has none.
+/// down. Only the last 4 MiB are looked at; where no answer is in them, there is one of
+/// unknown usage. A file that is missing, unreadable or no file has none.
 pub fn uncounted(
     path: &Path,
     whose: Whose,
     mut is_counted: impl FnMut(&Usage, Option<Timestamp>) -> bool,
 ) -> Vec<Usage> {
     let mut found: Vec<Usage> = Vec::new();
-    backwards(path, whose, &mut |usage, said| {
+    let mut met = false;
+    let ended = backwards(path, whose, &mut |usage, said| {
+        met = true;
         // A message has several lines, and the last says what all of it took.
         let is_of = |later: &Usage| match &usage.request {
             Some(request) => later.request.as_ref() == Some(request),
@@ -82,8 +89,20 @@ pub fn uncounted(
         found.push(usage);
         if found.len() < RECORDS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    if ended == Ended::Beyond && !met && !is_counted(&Usage::unread(), None) {
+        found.push(Usage::unread());
+    }
     found.reverse();
     found
+}
+
+/// Where the looking backwards ended.
+#[derive(PartialEq)]
+enum Ended {
+    /// Where enough was seen, or at the beginning.
+    Seen,
+    /// Where nobody looks any further, and something lies beyond.
+    Beyond,
 }
 
 /// Shows the usage records of a transcript, the latest first, until `see` has seen
@@ -92,9 +111,9 @@ fn backwards(
     path: &Path,
     whose: Whose,
     see: &mut dyn FnMut(Usage, Option<Timestamp>) -> ControlFlow<()>,
-) {
-    let Ok(file) = open_file(path) else { return };
-    let Ok(length) = file.metadata().map(|metadata| metadata.len()) else { return };
+) -> Ended {
+    let Ok(file) = open_file(path) else { return Ended::Seen };
+    let Ok(length) = file.metadata().map(|metadata| metadata.len()) else { return Ended::Seen };
     // What lies beyond was looked at.
     let mut end = length;
     for size in WINDOWS {
@@ -114,13 +133,14 @@ fn backwards(
             if let Some((usage, said)) = usage_of(line, whose)
                 && see(usage, said).is_break()
             {
-                return;
+                return Ended::Seen;
             }
-            let Some(before) = before else { return };
+            let Some(before) = before else { return Ended::Seen };
             open = before;
         }
         end = start + open.len() as u64;
     }
+    Ended::Beyond
 }
 
 /// The bytes from `start` to `end`, or as many of them as are still there.
@@ -209,21 +229,57 @@ fn usage_of(line: &[u8], whose: Whose) -> Option<(Usage, Option<Timestamp>)> {
 }
 
 /// The usage that a message reports. What the client wrote itself counts
-/// nothing, and a record without both directions is none.
+/// nothing; counts that are there and can't be read are unknown.
 pub(super) fn reported(message: &Message<'_>) -> Option<Usage> {
-    let counts: Counts = read(message.usage)?;
-    let usage = Usage {
-        request: text(message.id),
-        model: text(message.model),
-        input: read(counts.input)?,
-        cache_read: read(counts.cache_read).unwrap_or(0),
-        cache_creation: read(counts.cache_creation).unwrap_or(0),
-        output: read(counts.output)?,
-    };
-    let nothing =
-        (usage.input, usage.cache_read, usage.cache_creation, usage.output) == (0, 0, 0, 0);
-    let synthetic = usage.model.as_deref() == Some(SYNTHETIC);
-    (!nothing && !synthetic).then_some(usage)
+    message.usage?;
+    let model = text(message.model);
+    if model.as_deref() == Some(SYNTHETIC) {
+        return None;
+    }
+    let unread = Usage { request: text(message.id), model, ..Usage::unread() };
+    let usage = read(message.usage).and_then(|counts| unread.clone().counted(&counts));
+    match usage {
+        Some(usage) if usage.is_nothing() => None,
+        Some(usage) => Some(usage),
+        None => Some(unread),
+    }
+}
+
+impl Usage {
+    /// What an answer used that can't be read.
+    fn unread() -> Self {
+        Self {
+            request: None,
+            model: None,
+            input: 0,
+            cache_read: 0,
+            cache_creation: 0,
+            output: 0,
+            unknown: true,
+        }
+    }
+
+    /// The same with its counts: both directions, and of the cache what is there.
+    fn counted(self, counts: &Counts<'_>) -> Option<Self> {
+        let cached = |raw: Raw<'_>| raw.map_or(Some(0), |_| read(raw));
+        Some(Self {
+            input: read(counts.input)?,
+            cache_read: cached(counts.cache_read)?,
+            cache_creation: cached(counts.cache_creation)?,
+            output: read(counts.output)?,
+            unknown: false,
+            ..self
+        })
+    }
+
+    /// The model by a name that an event takes. A transcript may hold anything.
+    pub(super) fn short_model(&self) -> Option<String> {
+        self.model.as_ref().map(|model| model.chars().take(MODEL_CHARS_MAX).collect())
+    }
+
+    fn is_nothing(&self) -> bool {
+        (self.input, self.cache_read, self.cache_creation, self.output) == (0, 0, 0, 0)
+    }
 }
 
 #[cfg(test)]
@@ -285,6 +341,7 @@ mod tests {
             cache_read: 3,
             cache_creation: 2,
             output: 4,
+            unknown: false,
         };
         let after =
             line(&json!({"type": "user", "message": {"content": "\"usage\" \"assistant\""}}));
@@ -418,37 +475,54 @@ mod tests {
         odd.push(json!({"type": "assistant", "message": "usage"}));
         odd.push(json!({"type": ["assistant"], "message": message("t", 9)}));
         odd.push(json!({"type": "user", "role": "assistant", "message": message("u", 9)}));
-        for usage in [
-            json!(null),
-            json!("10"),
-            json!(10),
-            json!([1]),
-            json!({}),
-            json!({"input_tokens": 1}),
-            json!({"input_tokens": -1, "output_tokens": 1}),
-            json!({"input_tokens": "1", "output_tokens": 1}),
-            json!({"input_tokens": 1.5, "output_tokens": 1}),
-            json!({"input_tokens": [1], "output_tokens": {}}),
-            json!({"input_tokens": 0, "output_tokens": 0}),
-        ] {
+        for usage in [json!(null), json!({"input_tokens": 0, "output_tokens": 0})] {
             odd.push(json!({"type": "assistant", "message": {"id": "odd", "usage": usage}}));
         }
         let mut synthetic = message("synthetic", 9);
         synthetic["model"] = json!("<synthetic>");
         odd.push(json!({"type": "assistant", "message": synthetic}));
         let odd: String = odd.iter().map(line).collect();
-        let huge = format!(
-            "{{\"type\":\"assistant\",\"message\":{{\"usage\":{{\"input_tokens\":{}}}}}}}\n",
-            "9".repeat(99)
-        );
         let deep = format!("{{\"type\":\"assistant\",\"usage\":{}\n", "[".repeat(99_999));
-        assert_eq!(request(answer("m1", 1) + &odd + &huge + &deep), Some("m1".to_owned()));
+        assert_eq!(request(answer("m1", 1) + &odd + &deep), Some("m1".to_owned()));
         // What is only beside the counts does not matter.
         let mut odd = message("m2", 2);
         odd["id"] = json!(7);
-        odd["usage"]["cache_read_input_tokens"] = json!("many");
         let usage = found(line(&json!({"type": "assistant", "message": odd}))).unwrap();
-        assert_eq!((usage.request, usage.input, usage.cache_read), (None, 2, 0));
+        assert_eq!((usage.request, usage.input, usage.cache_read), (None, 2, 3));
+    }
+
+    #[test]
+    fn counts_that_nobody_can_read_are_unknown_and_not_none() {
+        let mut odd =
+            vec![json!("10"), json!(10), json!([1]), json!({}), json!({"input_tokens": 1})];
+        let huge = serde_json::from_str("1180591620717411303424").unwrap();
+        for count in [json!(-5), json!("9"), json!(1.5), json!(1e308), json!({}), huge] {
+            odd.push(json!({"input_tokens": count, "output_tokens": 1}));
+            odd.push(json!({"input_tokens": 1, "output_tokens": count}));
+            odd.push(
+                json!({"input_tokens": 1, "output_tokens": 1, "cache_read_input_tokens": count}),
+            );
+        }
+        for usage in odd {
+            let message = json!({"id": "odd", "usage": usage});
+            let contents =
+                answer("m1", 1) + &line(&json!({"type": "assistant", "message": message}));
+            let expected = Usage { request: Some("odd".to_owned()), ..Usage::unread() };
+            assert_eq!(found(contents), Some(expected), "{usage}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_nobody_looks_for_is_unknown_once() {
+        let enormous = line(&json!({"type": "user", "result": "x".repeat(5 << 20)}));
+        in_file(answer("m1", 1) + &enormous, |path| {
+            let told = |counted: bool| uncounted(path, Whose::Main, |_, _| counted);
+            assert_eq!(told(false), [Usage::unread()]);
+            assert_eq!(told(true), []);
+        });
+        in_file(answer("m1", 1) + &enormous + &answer("m2", 2), |path| {
+            assert_eq!(uncounted(path, Whose::Main, |_, _| true), []);
+        });
     }
 
     #[test]
@@ -507,23 +581,37 @@ mod tests {
                 continue;
             };
             let (message, usage) = (&line["message"], &line["message"]["usage"]);
-            let count = |name: &str| usage[name].as_u64();
             let mine = whose == Whose::SubAgent || line["isSidechain"] != json!(true);
-            let (Some(input), Some(output)) = (count("input_tokens"), count("output_tokens"))
-            else {
+            let synthetic = message["model"] == json!("<synthetic>");
+            if line["type"] != json!("assistant") || !mine || synthetic || usage.is_null() {
                 continue;
-            };
-            let cache_read = count("cache_read_input_tokens").unwrap_or(0);
-            let cache_creation = count("cache_creation_input_tokens").unwrap_or(0);
-            if line["type"] == json!("assistant")
-                && mine
-                && input + output + cache_read + cache_creation > 0
-                && message["model"] != json!("<synthetic>")
-            {
-                let word = |name: &str| message[name].as_str().map(ToOwned::to_owned);
-                let (request, model) = (word("id"), word("model"));
-                last = Some(Usage { request, model, input, cache_read, cache_creation, output });
             }
+            let word = |name: &str| message[name].as_str().map(ToOwned::to_owned);
+            let unread = Usage { request: word("id"), model: word("model"), ..Usage::unread() };
+            let cached = |name: &str| match &usage[name] {
+                Value::Null => Some(0),
+                count => count.as_u64(),
+            };
+            let counts = (
+                usage["input_tokens"].as_u64(),
+                usage["output_tokens"].as_u64(),
+                cached("cache_read_input_tokens"),
+                cached("cache_creation_input_tokens"),
+            );
+            last = match counts {
+                (Some(0), Some(0), Some(0), Some(0)) => last,
+                (Some(input), Some(output), Some(cache_read), Some(cache_creation)) => {
+                    Some(Usage {
+                        input,
+                        output,
+                        cache_read,
+                        cache_creation,
+                        unknown: false,
+                        ..unread
+                    })
+                }
+                _ => Some(unread),
+            };
         }
         last
     }

@@ -187,13 +187,13 @@ impl Host {
 
 /// What an event says about its actor's context.
 fn seen<'a>(state: &State, definition: &Definition, event: &'a Event) -> Seen<'a> {
-    if let Some(report) = Report::of(&event.kind) {
+    if let Some(report) = Report::of(event) {
         let used = report.used.in_context();
         // A record without a token says nothing about the context.
         if used == 0 {
             return Seen::Nothing;
         }
-        let known = report.request.is_some_and(|request| state.usage.knows(request));
+        let known = state.usage.knows(&report);
         let of_main = state.host.model.as_deref().filter(|_| event.actor.is_main());
         let told = report.window.filter(|window| *window > 0);
         let window = told.or_else(|| definition.models.window_of(report.model, of_main, used));

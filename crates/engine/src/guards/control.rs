@@ -9,6 +9,8 @@ use alloc::string::{String, ToString};
 
 use serde_json::Value;
 
+use super::completion::Checker;
+use super::dirty::{DirtySummary, clean};
 use super::limits::iterations;
 use super::{Answers, Guard, Look, Objection};
 use crate::event::{Action, EventKind};
@@ -133,10 +135,14 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
     let Markers { stop, pause, .. } = look.facts.markers;
     match action {
         Action::Reset if stop && !off => Some(held_by_file(Markers::STOP)),
+        Action::ResetFailures if failures(look) == 0 => Some(Futile::now(
+            "no iteration has failed since the last one that did not".to_string(),
+            "nothing to do",
+        )),
+        Action::SkipDirtyBits => tests_wanted_not(look),
         Action::Stop
         | Action::Reset
         | Action::ResetFailures
-        | Action::SkipDirtyBits
         | Action::Grant
         | Action::Refuse
         | Action::ExpireConstraint => None,
@@ -168,6 +174,31 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         )),
         Action::Reload => reload::futile(look),
     }
+}
+
+/// How many iterations failed one after the other.
+fn failures(look: Look<'_>) -> u32 {
+    look.state.progress.summary(look.definition).consecutive_failures
+}
+
+/// Why there are no tests to skip.
+fn tests_wanted_not(look: Look<'_>) -> Option<Futile> {
+    if !look.definition.completion.as_ref().is_some_and(Checker::wants_clean) {
+        return Some(Futile::now(
+            "nothing in the definition demands tests".to_string(),
+            "nothing to do; `completion: { clean: {} }` would",
+        ));
+    }
+    if clean::check(look).is_some() {
+        return None;
+    }
+    let bits = look.state.dirty.summary();
+    let message = match bits {
+        DirtySummary { skipped: true, .. } => "the tests of the code as it is are skipped already",
+        DirtySummary { code_modified: true, .. } => "the code as it is was tested, and passes",
+        _ => "no code was changed, so no tests are missing",
+    };
+    Some(Futile::now(message.to_string(), "nothing to do"))
 }
 
 /// What nobody can lift by a word, because a file says otherwise.

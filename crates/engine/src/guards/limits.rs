@@ -277,6 +277,7 @@ impl Guard for LimitGuard {
             return;
         }
         cost::warn_unpriced(look, answers);
+        cost::warn_unknown(look, answers);
         for reached in exhausted(look) {
             let limit = reached.measured.limit;
             match (limit.soft, limit.per) {

@@ -1,14 +1,15 @@
 //! Tokens and what they cost, counted once however often they are reported.
 
 use alloc::collections::VecDeque;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, State};
-use crate::event::EventKind;
-use crate::id::RequestId;
+use crate::event::{Event, EventKind};
+use crate::id::{ActorId, RequestId};
 use crate::time::Timestamp;
 
 /// How many of the latest requests can be replaced by a later report.
@@ -60,10 +61,13 @@ pub struct UsageTotals {
     pub cost_micros: u64,
     /// How many requests have a cost that nobody knows.
     pub unpriced: u64,
+    /// How many requests used what nobody could read: at least the counts above were used.
+    pub unknown: u64,
 }
 
 /// What one report says.
 pub(crate) struct Report<'a> {
+    pub(crate) actor: &'a ActorId,
     pub(crate) request: Option<&'a RequestId>,
     pub(crate) model: Option<&'a str>,
     pub(crate) used: UsageTotals,
@@ -74,7 +78,7 @@ pub(crate) struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// The report that an event is.
-    pub(crate) fn of(kind: &'a EventKind) -> Option<Self> {
+    pub(crate) fn of(event: &'a Event) -> Option<Self> {
         let EventKind::UsageReported {
             request,
             model,
@@ -84,7 +88,8 @@ impl<'a> Report<'a> {
             output,
             window,
             cost_micros,
-        } = kind
+            unknown,
+        } = &event.kind
         else {
             return None;
         };
@@ -93,10 +98,21 @@ impl<'a> Report<'a> {
             output: *output,
             cache_read: *cache_read,
             cache_creation: *cache_creation,
+            unknown: u64::from(*unknown),
             ..UsageTotals::default()
         };
-        let (request, model) = (request.as_ref(), model.as_deref());
-        Some(Self { request, model, used, window: *window, cost_micros: *cost_micros })
+        let (actor, request, model) = (&event.actor, request.as_ref(), model.as_deref());
+        Some(Self { actor, request, model, used, window: *window, cost_micros: *cost_micros })
+    }
+
+    /// The request in short. Two actors may call theirs the same.
+    fn key(&self) -> Option<u64> {
+        let request = self.request?.as_str();
+        Some(if self.actor.is_main() {
+            super::short(request)
+        } else {
+            super::short(&format!("{}\0{request}", self.actor))
+        })
     }
 }
 
@@ -119,13 +135,24 @@ impl UsageTotals {
             cache_creation: f(self.cache_creation, other.cache_creation),
             cost_micros: f(self.cost_micros, other.cost_micros),
             unpriced: f(self.unpriced, other.unpriced),
+            unknown: f(self.unknown, other.unknown),
+        }
+    }
+
+    /// What two reports on one request come to. Allowances only go down, so the
+    /// larger counts stand; what one of them knows is known.
+    fn joined(self, other: Self) -> Self {
+        Self {
+            unpriced: self.unpriced.min(other.unpriced),
+            unknown: self.unknown.min(other.unknown),
+            ..self.combine(other, u64::max)
         }
     }
 }
 
 impl State {
     /// Whether counting a report would change nothing.
-    pub(crate) fn has_counted(&self, report: &EventKind, said: Option<Timestamp>) -> bool {
+    pub(crate) fn has_counted(&self, report: &Event, said: Option<Timestamp>) -> bool {
         let is_over = matches!(self.phase, Phase::Stopped(_) | Phase::Ended(_));
         let is_anothers = said.is_some_and(|said| said < self.clock.started());
         let is_known = || Report::of(report).is_some_and(|report| self.usage.has(&report));
@@ -134,15 +161,18 @@ impl State {
 }
 
 impl Usage {
-    /// Counts a report; a report on the same request replaces the earlier one.
-    pub(crate) fn report(&mut self, request: Option<&RequestId>, used: UsageTotals, turn: u64) {
-        let known = request.map(|request| super::short(request.as_str()));
+    /// Counts a report, with its cost; a later one on the same request adds what it
+    /// says beyond the earlier one.
+    pub(crate) fn report(&mut self, report: &Report<'_>, used: UsageTotals, turn: u64) {
+        let known = report.key();
         if known.is_some_and(|request| self.counted.contains(&shorter(request))) {
             return;
         }
         let earlier = known.and_then(|request| self.replace(Reported { request, turn, used }));
-        let (before, reported_in) =
-            earlier.map_or((UsageTotals::default(), turn), |earlier| (earlier.used, earlier.turn));
+        let (before, used, reported_in) = match earlier {
+            Some(earlier) => (earlier.used, earlier.used.joined(used), earlier.turn),
+            None => (UsageTotals::default(), used, turn),
+        };
         let counts = |totals: &mut UsageTotals| {
             let without = totals.combine(before, u64::saturating_sub);
             *totals = without.combine(used, u64::saturating_add);
@@ -156,24 +186,23 @@ impl Usage {
     }
 
     /// Whether a request was reported before.
-    pub(crate) fn knows(&self, request: &RequestId) -> bool {
-        let request = super::short(request.as_str());
+    pub(crate) fn knows(&self, report: &Report<'_>) -> bool {
+        let Some(request) = report.key() else { return false };
         self.requests.iter().any(|known| known.request == request)
             || self.counted.contains(&shorter(request))
     }
 
-    /// Whether a report says nothing new: its request was counted with the same
+    /// Whether a report says nothing new: its request was counted with no fewer
     /// tokens, or so long ago that nothing replaces it any more.
     pub(crate) fn has(&self, report: &Report<'_>) -> bool {
-        let Some(request) = report.request.map(|request| super::short(request.as_str())) else {
-            return false;
+        let Some(request) = report.key() else { return false };
+        let tokens = |used: UsageTotals| {
+            [used.input, used.output, used.cache_read, used.cache_creation, used.unknown]
         };
-        let tokens =
-            |used: &UsageTotals| (used.input, used.output, used.cache_read, used.cache_creation);
-        let same = |known: &Reported| {
-            known.request == request && tokens(&known.used) == tokens(&report.used)
+        let covers = |known: &Reported| {
+            known.request == request && tokens(known.used) == tokens(known.used.joined(report.used))
         };
-        self.requests.iter().any(same) || self.counted.contains(&shorter(request))
+        self.requests.iter().any(covers) || self.counted.contains(&shorter(request))
     }
 
     /// Remembers a model without a price.
@@ -202,7 +231,7 @@ impl Usage {
         let known = self.requests.iter_mut().rev().find(|known| known.request == report.request);
         if let Some(known) = known {
             let earlier = known.clone();
-            known.used = report.used;
+            known.used = known.used.joined(report.used);
             return Some(earlier);
         }
         if self.requests.len() >= REPLACEABLE_MAX
@@ -231,14 +260,66 @@ mod tests {
         UsageTotals { input, output, ..UsageTotals::default() }
     }
 
+    fn said<'a>(
+        actor: &'a ActorId,
+        request: Option<&'a RequestId>,
+        used: UsageTotals,
+    ) -> Report<'a> {
+        Report { actor, request, model: None, used, window: None, cost_micros: None }
+    }
+
+    impl Usage {
+        /// A report of the main agent.
+        fn hears(&mut self, request: Option<&RequestId>, used: UsageTotals, turn: u64) {
+            self.report(&said(&ActorId::main(), request, used), used, turn);
+        }
+    }
+
+    #[test]
+    fn requests_of_two_actors_that_share_a_name_both_count() {
+        let mut usage = Usage::default();
+        let request = RequestId::parse("r1").unwrap();
+        for actor in ["main", "a", "b", "a"] {
+            let actor = ActorId::parse(actor).unwrap();
+            usage.report(&said(&actor, Some(&request), used(600, 0)), used(600, 0), 1);
+        }
+        assert_eq!(usage.session.total(), 1800);
+    }
+
+    #[test]
+    fn what_was_counted_is_not_taken_back() {
+        let mut usage = Usage::default();
+        let request = RequestId::parse("r1").unwrap();
+        usage.hears(Some(&request), used(900, 0), 1);
+        usage.hears(Some(&request), used(1, 5), 1);
+        assert_eq!((usage.session, usage.turn), (used(900, 5), used(900, 5)));
+    }
+
+    #[test]
+    fn what_is_unknown_is_counted_until_it_is_known() {
+        let mut usage = Usage::default();
+        let (request, unknown) =
+            (RequestId::parse("r1").unwrap(), UsageTotals { unknown: 1, ..used(0, 0) });
+        let main = ActorId::main();
+        assert!(!usage.has(&said(&main, Some(&request), unknown)));
+        usage.hears(Some(&request), unknown, 1);
+        assert!(usage.has(&said(&main, Some(&request), unknown)));
+        assert_eq!(usage.session.unknown, 1);
+        assert!(!usage.has(&said(&main, Some(&request), used(7, 0))));
+        usage.hears(Some(&request), used(7, 0), 1);
+        assert_eq!(usage.session, used(7, 0));
+        usage.hears(Some(&request), unknown, 1);
+        assert_eq!(usage.session, used(7, 0));
+    }
+
     #[test]
     fn reading_a_transcript_twice_counts_once() {
         let mut usage = Usage::default();
         let request = RequestId::parse("r1").unwrap();
-        usage.report(Some(&request), used(10, 1), 1);
-        usage.report(Some(&request), used(10, 5), 1);
-        usage.report(None, used(1, 1), 1);
-        usage.report(None, used(1, 1), 1);
+        usage.hears(Some(&request), used(10, 1), 1);
+        usage.hears(Some(&request), used(10, 5), 1);
+        usage.hears(None, used(1, 1), 1);
+        usage.hears(None, used(1, 1), 1);
         assert_eq!(usage.session.total(), 19);
     }
 
@@ -248,7 +329,7 @@ mod tests {
         for _ in 0..2 {
             for n in 0..2000 {
                 let request = RequestId::parse(alloc::format!("r{n}")).unwrap();
-                usage.report(Some(&request), used(1, 0), 1);
+                usage.hears(Some(&request), used(1, 0), 1);
             }
         }
         assert_eq!(usage.session.total(), 2000);
@@ -259,18 +340,17 @@ mod tests {
         let mut usage = Usage::default();
         let has = |usage: &Usage, request: Option<&str>, used| {
             let request = request.map(|request| RequestId::parse(request).unwrap());
-            let request = request.as_ref();
-            usage.has(&Report { request, model: None, used, window: None, cost_micros: None })
+            usage.has(&said(&ActorId::main(), request.as_ref(), used))
         };
         assert!(!has(&usage, Some("r1"), used(10, 1)));
         let priced = UsageTotals { cost_micros: 7, ..used(10, 1) };
-        usage.report(Some(&RequestId::parse("r1").unwrap()), priced, 1);
+        usage.hears(Some(&RequestId::parse("r1").unwrap()), priced, 1);
         assert!(has(&usage, Some("r1"), used(10, 1)));
         assert!(!has(&usage, Some("r1"), used(10, 5)), "more of it was written");
         assert!(!has(&usage, None, used(10, 1)), "nobody knows which one it is");
         for n in 0..REPLACEABLE_MAX {
             let request = RequestId::parse(alloc::format!("n{n}")).unwrap();
-            usage.report(Some(&request), used(1, 0), 1);
+            usage.hears(Some(&request), used(1, 0), 1);
         }
         assert!(has(&usage, Some("r1"), used(10, 5)), "it is too late for that");
     }
@@ -279,21 +359,21 @@ mod tests {
     fn a_request_counts_in_its_own_turn_only() {
         let mut usage = Usage::default();
         let request = RequestId::parse("r1").unwrap();
-        usage.report(Some(&request), used(90, 0), 1);
+        usage.hears(Some(&request), used(90, 0), 1);
         usage.turn = UsageTotals::default();
-        usage.report(None, used(5, 0), 2);
-        usage.report(Some(&request), used(95, 0), 2);
+        usage.hears(None, used(5, 0), 2);
+        usage.hears(Some(&request), used(95, 0), 2);
         assert_eq!((usage.session.total(), usage.turn.total()), (100, 5));
         usage.reset(3);
-        usage.report(Some(&request), used(99, 0), 3);
+        usage.hears(Some(&request), used(99, 0), 3);
         assert_eq!((usage.session.total(), usage.turn.total()), (0, 0));
     }
 
     #[test]
     fn huge_counts_saturate() {
         let mut usage = Usage::default();
-        usage.report(None, used(u64::MAX, u64::MAX), 1);
-        usage.report(None, used(1, 1), 1);
+        usage.hears(None, used(u64::MAX, u64::MAX), 1);
+        usage.hears(None, used(1, 1), 1);
         assert_eq!(usage.session.total(), u64::MAX);
     }
 }

@@ -178,6 +178,7 @@ impl Move {
             output: self.count() / 3,
             window: self.flag().then_some(200_000),
             cost_micros: self.flag().then(|| self.count()),
+            unknown: self.what % 32 == 31,
         }
     }
 

@@ -52,6 +52,10 @@ impl<R: BufRead> Gunzip<R> {
                 return Ok(false);
             }
         }
+        let begins = self.source.fill_buf()?;
+        if !MAGIC.starts_with(begins.get(..MAGIC.len()).unwrap_or(begins)) {
+            return Err(broken("what follows is not gzip"));
+        }
         let [one, two, method, flags, ..] = self.take::<10>()?;
         if [one, two] != MAGIC || method != 8 {
             return Err(broken("what follows is not gzip"));
@@ -261,6 +265,7 @@ mod tests {
             assert!(unpacked(&bytes).unwrap_err().contains("damaged"), "at {at}");
         }
         let behind = [&whole[..], b"more"].concat();
-        assert!(unpacked(&behind).is_err());
+        let said = unpacked(&behind).unwrap_err();
+        assert_eq!(said, "it can't be unpacked: what follows is not gzip");
     }
 }

@@ -29,9 +29,19 @@ pub fn open_lines(path: &Path, read: Arc<AtomicU64>) -> io::Result<Source> {
     }
     let mut file = BufReader::with_capacity(BUFFER_BYTES, Counted { file, read });
     if !file.fill_buf()?.starts_with(&MAGIC) {
-        return Ok(Box::new(file));
+        return Ok(Box::new(unmarked(file)?));
     }
-    Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, Gunzip::new(file))))
+    let unpacked = BufReader::with_capacity(BUFFER_BYTES, Gunzip::new(file));
+    Ok(Box::new(unmarked(unpacked)?))
+}
+
+/// Some editors begin a file with a mark that is no part of its text.
+fn unmarked<S: BufRead>(mut source: S) -> io::Result<S> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    if source.fill_buf()?.starts_with(MARK) {
+        source.consume(MARK.len());
+    }
+    Ok(source)
 }
 
 struct Counted {
@@ -93,6 +103,18 @@ mod tests {
         }
         assert_eq!(ends, [(LineEnd::Whole, 1), (LineEnd::Whole, 1), (LineEnd::Torn, 2)]);
         assert_eq!(lines, b"ab");
+    }
+
+    #[test]
+    fn a_mark_at_the_beginning_is_no_part_of_the_first_line() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("runs.jsonl");
+        for (held, expected) in [("\u{feff}{}\n", "{}"), ("a\u{feff}\n", "a\u{feff}"), ("", "")] {
+            std::fs::write(&path, held).unwrap();
+            let mut line = Vec::new();
+            read_line(&mut open_lines(&path, Arc::default()).unwrap(), &mut line).unwrap();
+            assert_eq!(line, expected.as_bytes());
+        }
     }
 
     #[test]

@@ -63,7 +63,12 @@ struct Step<'a> {
 impl<'a> Trajectory<'a> {
     /// Reads a line; `name` is for a run that has none.
     pub fn parse(line: &'a [u8], name: impl FnOnce() -> String) -> Result<Self, String> {
-        let run: Run<'_> = serde_json::from_slice(line).map_err(|error| brief(&error))?;
+        let run: Run<'_> = serde_json::from_slice(line).map_err(|error| {
+            if error.is_data() && line.trim_ascii_start().first() != Some(&b'{') {
+                return "a run is an object with `steps`".to_owned();
+            }
+            brief(&error)
+        })?;
         let named = run.id.map(said).filter(|id| !id.is_empty());
         let id = SessionId::parse(named.unwrap_or_else(name))
             .map_err(|error| format!("`id` {error}"))?;

@@ -27,9 +27,10 @@ const EVENTS_MAX: usize = 1000;
 const BYTES_MAX: u64 = 4 << 20;
 
 /// How often, and how long each time, another session of the workspace is waited
-/// for. Anybody can hold the lock, so it is not waited for without end.
-const TRIES: u32 = 20;
-const TRY: Duration = Duration::from_millis(5);
+/// for: long enough for dozens of them, since what is not added is not in the log.
+/// Anybody can hold the lock, so it is not waited for without end.
+const TRIES: u32 = 1000;
+const TRY: Duration = Duration::from_millis(2);
 
 /// An event and where it is written down.
 pub(crate) struct Entry<'a> {
@@ -180,6 +181,19 @@ mod tests {
         drop(people);
         put(root.path(), &[event(1)]).unwrap();
         assert_eq!(there(root.path())["events"].as_array().unwrap().len(), 2);
+    }
+
+    /// Each holds a lock for as long as a file takes to be written, and whoever is
+    /// unlucky waits for all the others, again and again.
+    #[test]
+    fn sessions_that_write_at_once_lose_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..16).for_each(|n| put(root.path(), &[event(n)]).unwrap()));
+            }
+        });
+        assert_eq!(there(root.path())["events"].as_array().unwrap().len(), 128);
     }
 
     #[test]

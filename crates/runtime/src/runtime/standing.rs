@@ -54,7 +54,7 @@ impl Runtime {
             self.keep(id.clone(), live);
         }
         let found = self.live.iter().find(|(open, _)| open == id);
-        found.is_some_and(|(_, live)| !live.session.has_counted(&report.kind, said))
+        found.is_some_and(|(_, live)| !live.session.has_counted(report, said))
     }
 
     /// A session as its journal tells it, where it has one.

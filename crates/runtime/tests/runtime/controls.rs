@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use jackline_engine::wire::parse_recorded;
 use jackline_journal::Note;
-use jackline_runtime::{AskError, Off, Switch, ask_code, find_ask, pending};
+use jackline_runtime::{AskError, Off, Outcome, Switch, ask_code, find_ask, pending};
 use serde_json::{Value, json};
 
 use crate::meddling::{How, Meddler, Meddling};
@@ -135,4 +136,29 @@ fn a_session_that_cannot_be_read_does_not_hide_the_others() {
     std::fs::write(world.journal("t"), "no journal\n").unwrap();
     let asking = pending(&world.store).unwrap();
     assert_eq!((asking.asked.len(), asking.unreadable.len()), (1, 1));
+}
+
+/// A program that embeds the runtime makes its events itself.
+#[test]
+fn an_event_that_no_line_could_be_is_refused_and_nothing_is_written() {
+    let world = World::new("");
+    let mut runtime = world.runtime();
+    let said = |why: &str| {
+        let event = json!({"session": "s", "event": "control", "action": "pause", "why": why});
+        parse_recorded(event).unwrap()
+    };
+    let answer = runtime.answer(said(&"x".repeat(16_385)));
+    assert_eq!(answer.outcome, Outcome::Refused);
+    let verdict: Value = serde_json::from_str(&answer.json).unwrap();
+    assert_eq!(
+        verdict["error"]["reason"],
+        "the event is none: `why` must be at most 16384 bytes long, not 16385 bytes; nothing was written"
+    );
+    assert!(!world.directory("s").exists());
+    // Redaction makes it longer than a line may say, and it is read all the same.
+    let secrets = "password=abc1def2 ".repeat(900);
+    let answer = runtime.answer(said(&secrets));
+    assert_eq!(answer.outcome, Outcome::Decided);
+    assert_eq!(world.records("s").len(), 1);
+    world.prove("s");
 }

@@ -14,13 +14,16 @@ use crate::verdict::{Feedback, Observed, Severity};
 /// Under which name the agent was told of models without a price.
 const UNPRICED: &str = "unpriced";
 
+/// Under which name the agent was told of usage that can't be read.
+const UNKNOWN: &str = "unknown_usage";
+
 /// What a report without a model is called.
 const NAMELESS: &str = "a model without a name";
 
 /// Counts a report.
 pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     let record = fold.record;
-    let Some(report) = Report::of(&record.event.kind) else { return };
+    let Some(report) = Report::of(record.event) else { return };
     // The main agent's model is known from its start.
     let of_main = state.host.model.as_deref().filter(|_| record.event.actor.is_main());
     let model = report.model.or(of_main);
@@ -28,7 +31,7 @@ pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     if let Some(model) = unpriced {
         state.usage.remember_unpriced(&model);
     }
-    state.usage.report(report.request, used, state.turn.number);
+    state.usage.report(&report, used, state.turn.number);
 }
 
 /// A report with its cost, or the name of a model that has no price.
@@ -54,6 +57,33 @@ fn priced(
 /// Whether this is what the agent was told of models without a price, in short.
 pub(super) fn is_unpriced(told: u64) -> bool {
     told == short(UNPRICED)
+}
+
+/// Says once that the limits on tokens and cost do not see everything.
+pub(super) fn warn_unknown(look: Look<'_>, answers: &mut Answers) {
+    let told = look.state.spent.told.iter().any(|(told, _)| *told == short(UNKNOWN));
+    if look.state.usage.session.unknown == 0 || told {
+        return;
+    }
+    answers.feedback.push(Feedback {
+        provider: PROVIDER.to_string(),
+        severity: Severity::Caution,
+        summary:
+            "Nobody can read what some answers of the model used, so the counts of tokens and \
+                  cost are less than was spent."
+                .to_string(),
+        observations: Vec::from([Observed {
+            category: UNKNOWN.to_string(),
+            description: "usage that nobody can read".to_string(),
+            evidence: None,
+        }]),
+        suggestions: Vec::from([
+            "Tell the person: limits on tokens and cost may come too late, or never.".to_string(),
+        ]),
+        timestamp: look.clock.now(),
+        call_index: look.state.invocations.proposed,
+        definition: look.definition.name.clone(),
+    });
 }
 
 /// Says once that a limit on cost does not see everything.

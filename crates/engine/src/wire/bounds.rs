@@ -1,0 +1,241 @@
+//! Whether an event keeps the bounds of the wire, however it was made.
+//!
+//! Adapters parse their lines. Commands, clients' translations and programs that
+//! embed the runtime make events themselves; these pass here, so that whatever
+//! gets a record can be read again.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
+use serde_json::Value;
+
+use super::{TEXT_BYTES_MAX, WireError, wrong};
+use crate::event::{Arguments, Event, EventKind, Seen};
+use crate::json::DEPTH_MAX;
+
+/// Checks what the types of an event leave open: how long its texts are, how deep
+/// its values nest, and which fields exclude each other.
+pub fn check(event: &Event) -> Result<(), WireError> {
+    // Ids and times keep their bounds by themselves.
+    let Event { session: _, id: _, at: _, actor: _, kind, meta } = event;
+    flat("meta", meta.as_ref())?;
+    match kind {
+        EventKind::SessionStarted {
+            workspace,
+            client,
+            model,
+            prompt_hash,
+            deadline: _,
+            parent: _,
+            role,
+        } => texts([
+            ("workspace", workspace),
+            ("client", client),
+            ("model", model),
+            ("prompt_hash", prompt_hash),
+            ("role", role),
+        ]),
+        EventKind::ToolProposed { call: _, tool: _, args, cwd } => {
+            match args {
+                Arguments::Parsed(args @ Value::Object(_)) => flat("args", Some(args))?,
+                Arguments::Parsed(other) => return Err(wrong("args", "an object", other)),
+                Arguments::Text(_) => {}
+            }
+            texts([("cwd", cwd)])
+        }
+        EventKind::ToolFinished {
+            call: _,
+            of: _,
+            status: _,
+            result: _,
+            exit_code: _,
+            seen,
+            background: _,
+        } => seen.iter().try_for_each(|Seen { path, .. }| text("path", path)),
+        EventKind::PlanProposed { plan, plan_text } => {
+            if plan.is_some() && plan_text.is_some() {
+                return Err(WireError::Both("plan", "plan_text"));
+            }
+            flat("plan", plan.as_ref())
+        }
+        EventKind::OutputProposed { name, text: _, truncated: _ } => texts([("name", name)]),
+        EventKind::UsageReported { model, .. } => texts([("model", model)]),
+        EventKind::IterationEnded { phase, task, tests: _, build, files_changed: _, error: _ } => {
+            texts([("phase", phase), ("task", task), ("build", build)])
+        }
+        EventKind::StopProposed { reason, output: _, background: _ } => texts([("reason", reason)]),
+        EventKind::AttemptStage { attempt: _, stage } => text("stage", stage),
+        EventKind::Control { action: _, by, why, call: _, ask: _, seconds: _, constraint } => {
+            texts([("by", by), ("why", why), ("constraint", constraint)])
+        }
+        EventKind::PromptSubmitted { source: _, text: _ }
+        | EventKind::CompactionFinished { freed: _, summary: _ }
+        | EventKind::AttemptStarted { attempt: _ }
+        | EventKind::AttemptEnded { attempt: _, result: _ }
+        | EventKind::SessionEnded {} => Ok(()),
+    }
+}
+
+fn texts<const N: usize>(fields: [(&str, &Option<String>); N]) -> Result<(), WireError> {
+    fields.into_iter().try_for_each(|(field, held)| held.iter().try_for_each(|it| text(field, it)))
+}
+
+/// A text that is no payload is short.
+pub(super) fn text(field: &str, text: &str) -> Result<(), WireError> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Ok(());
+    }
+    Err(WireError::Type {
+        field: field.to_owned(),
+        expected: format!("at most {TEXT_BYTES_MAX} bytes long"),
+        got: format!("{} bytes", text.len()),
+    })
+}
+
+fn flat(field: &str, value: Option<&Value>) -> Result<(), WireError> {
+    // The event around it is a level, too.
+    let deepest = DEPTH_MAX - 1;
+    if value.is_none_or(|value| nests_within(value, deepest)) {
+        return Ok(());
+    }
+    Err(WireError::Type {
+        field: field.to_owned(),
+        expected: format!("nested at most {deepest} deep"),
+        got: "deeper".to_owned(),
+    })
+}
+
+fn nests_within(value: &Value, levels: u8) -> bool {
+    match value {
+        Value::Array(items) => levels
+            .checked_sub(1)
+            .is_some_and(|levels| items.iter().all(|item| nests_within(item, levels))),
+        Value::Object(map) => levels
+            .checked_sub(1)
+            .is_some_and(|levels| map.values().all(|item| nests_within(item, levels))),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::wire::{parse_event, parse_line, parse_recorded};
+
+    /// Every event with every field that may hold a text.
+    fn full() -> Vec<Value> {
+        let lines = [
+            r#"{"event":"session_started","workspace":"","client":"","model":"","prompt_hash":"","role":""}"#,
+            r#"{"event":"prompt_submitted","text":""}"#,
+            r#"{"event":"tool_proposed","call":"c","tool":"t","args":{},"cwd":""}"#,
+            r#"{"event":"tool_proposed","call":"c","tool":"t","args_text":""}"#,
+            r#"{"event":"tool_finished","call":"c","status":"ok","result":"","seen":[{"path":"","from":1,"to":2}]}"#,
+            r#"{"event":"plan_proposed","plan":{}}"#,
+            r#"{"event":"plan_proposed","plan_text":""}"#,
+            r#"{"event":"output_proposed","name":"","text":""}"#,
+            r#"{"event":"usage_reported","request":"r","model":"","input":1,"output":1}"#,
+            r#"{"event":"compaction_finished","summary":""}"#,
+            r#"{"event":"iteration_ended","phase":"","task":"","build":"","error":""}"#,
+            r#"{"event":"stop_proposed","reason":"","output":""}"#,
+            r#"{"event":"attempt_started","attempt":"a"}"#,
+            r#"{"event":"attempt_stage","attempt":"a","stage":""}"#,
+            r#"{"event":"attempt_ended","attempt":"a","result":"commit"}"#,
+            r#"{"event":"control","action":"pause","by":"","why":"","call":"c","constraint":""}"#,
+            r#"{"event":"session_ended"}"#,
+        ];
+        let mut made: Vec<Value> =
+            lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for event in &mut made {
+            event["session"] = json!("s");
+            event["meta"] = json!({});
+        }
+        made
+    }
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(json!(1), |inner, level| match level % 2 {
+            0 => json!([inner]),
+            _ => json!({"k": inner}),
+        })
+    }
+
+    /// Puts a text into every place that is empty, and a value into every open one.
+    fn fill(value: &mut Value, texts: &mut dyn FnMut() -> String, levels: usize) {
+        match value {
+            Value::String(text) if text.is_empty() => *text = texts(),
+            Value::Object(map) if map.is_empty() => {
+                map.insert("k".to_owned(), nested(levels));
+            }
+            Value::Object(map) => map.values_mut().for_each(|it| fill(it, texts, levels)),
+            Value::Array(items) => items.iter_mut().for_each(|it| fill(it, texts, levels)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn the_first_text_that_is_too_long_is_named_as_the_wire_names_it() {
+        for event in full() {
+            for long in 0..6 {
+                let (mut value, mut number) = (event.clone(), 0);
+                let mut text = || {
+                    number += 1;
+                    "x".repeat(if number == long + 1 { TEXT_BYTES_MAX + 1 } else { 1 })
+                };
+                fill(&mut value, &mut text, 1);
+                let made = parse_recorded(value.clone()).unwrap();
+                assert_eq!(check(&made), parse_event(value.clone()).map(|_| ()), "{event}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        /// What is accepted can be read again, and the wire accepts the same.
+        #[test]
+        fn whatever_is_accepted_reads_back(
+            kind in 0..17_usize,
+            lengths in prop::collection::vec(
+                prop_oneof![0..99_usize, TEXT_BYTES_MAX - 1..TEXT_BYTES_MAX + 2], 6),
+            levels in prop_oneof![0..9_usize, 95..130_usize],
+            letter in prop::sample::select(&["x", "\"", "\u{0}", "\n"][..]),
+        ) {
+            let mut value = full().swap_remove(kind);
+            let mut lengths = lengths.into_iter();
+            fill(&mut value, &mut || letter.repeat(lengths.next().unwrap_or(1)), levels);
+            let event = parse_recorded(value.clone()).unwrap();
+            let line = value.to_string();
+            let accepted = check(&event);
+            prop_assert_eq!(accepted.is_ok(), parse_line(line.as_bytes(), None).is_ok());
+            if accepted.is_ok() {
+                let kept = serde_json::to_string(&event).unwrap();
+                let read = parse_recorded(serde_json::from_str(&kept).unwrap());
+                prop_assert_eq!(read, Ok(event));
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_line_can_say_is_refused() {
+        let made = |line: &str| parse_recorded(serde_json::from_str(line).unwrap()).unwrap();
+        let mut event =
+            made(r#"{"session":"s","event":"tool_proposed","call":"c","tool":"t","args":{}}"#);
+        if let EventKind::ToolProposed { args, .. } = &mut event.kind {
+            *args = Arguments::Parsed(json!([1]));
+        }
+        let said = check(&event).unwrap_err().to_string();
+        assert_eq!(said, "`args` must be an object, not an array");
+        let mut event = made(r#"{"session":"s","event":"plan_proposed","plan_text":"a"}"#);
+        if let EventKind::PlanProposed { plan, .. } = &mut event.kind {
+            *plan = Some(json!({}));
+        }
+        assert_eq!(check(&event).unwrap_err().to_string(), "give `plan` or `plan_text`, not both");
+    }
+}
