@@ -436,7 +436,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (5, "67474edd78d63cc1e522f1049843d63dc5a074930c474c0900d9a8cc45f8305b")
+            (5, "fea8d1fa772f85cc28a781f87ae65d783ce4d2d16c792493de7ce7c1f1af171f")
         );
     }
 
