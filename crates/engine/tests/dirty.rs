@@ -241,7 +241,10 @@ proptest! {
                 }
                 Op::Skip => {
                     engine.send(json!({"event": "control", "action": "skip_dirty_bits"}));
-                    model.skipped = Some(model.code);
+                    // Where nothing is missing, there is nothing to skip.
+                    if model.objection().is_some() {
+                        model.skipped = Some(model.code);
+                    }
                 }
                 Op::Stop => {
                     let verdict = engine.send(json!({"event": "stop_proposed"}));
