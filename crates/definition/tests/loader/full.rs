@@ -275,6 +275,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "484f7cbed8b903c431efb7f6ec284f30a0814da0bfc7d9ee11d81278d58434e7"
+        "460cb4b2fdfcfb844792c36776276bd2eb9e608946d343b300428b867c36cf0b"
     );
 }
