@@ -26,7 +26,7 @@ pub use crate::guards::loops::{
 pub use crate::guards::progress::Progress;
 pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
-pub use crate::models::{Models, Price};
+pub use crate::models::{LongPrice, Models, Price};
 
 /// The guardrails of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

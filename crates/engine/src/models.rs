@@ -24,6 +24,17 @@ const LONG: &str = "[1m]";
 /// The long window.
 const LONG_WINDOW: u64 = 1_000_000;
 
+/// Who may stand before the name of a model, with a slash between.
+const SERVERS: [&str; 8] =
+    ["anthropic", "openai", "google", "gemini", "models", "qwen", "alibaba", "dashscope"];
+
+/// What stands before a name where a region is given, too: `us.anthropic.`.
+const REGIONAL: &str = "anthropic.";
+
+/// How many digits a date or a version has at least: `claude-opus-5-5` is not a
+/// version of `claude-opus-5`.
+const VERSION_DIGITS: usize = 3;
+
 /// The tables of one date; empty where nothing asks for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Models {
@@ -31,8 +42,20 @@ pub struct Models {
     pub dated: String,
     /// What models cost.
     pub prices: Vec<Price>,
+    /// What some of them cost where the prompt is long.
+    #[serde(default)]
+    pub long: Vec<LongPrice>,
     /// How much models hold, by the beginning of their names.
     pub windows: Vec<(String, u64)>,
+}
+
+/// What a model costs, all of a request, once its prompt is long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LongPrice {
+    /// A prompt with more tokens than this is.
+    pub above: u64,
+    /// What it costs then.
+    pub price: Price,
 }
 
 /// What a model costs, in millionths of a dollar for a million tokens.
@@ -51,10 +74,25 @@ pub struct Price {
 }
 
 impl Models {
-    /// The price of a model: of all names that fit, the longest.
+    /// The price of a model: the one under exactly its name, else of all names
+    /// that fit, the longest. Who serves it is passed over.
     pub fn price(&self, model: &str) -> Option<&Price> {
-        let fits = self.prices.iter().filter(|price| is_of(model, &price.model));
-        fits.max_by_key(|price| price.model.len())
+        let longest = |model: &str| {
+            let fits = self.prices.iter().filter(|price| is_of(model, &price.model));
+            fits.max_by_key(|price| price.model.len())
+        };
+        let exact = self.prices.iter().find(|price| price.model == model);
+        exact.or_else(|| longest(plain(model))).or_else(|| longest(model))
+    }
+
+    /// What a request costs; none where the model has no price.
+    pub(crate) fn cost(&self, model: &str, used: &UsageTotals) -> Option<u64> {
+        let price = self.price(model)?;
+        let prompt = used.in_context().saturating_sub(used.output);
+        let long = self.long.iter().filter(|long| prompt > long.above);
+        let long = long.map(|long| &long.price).filter(|long| is_of(plain(model), &long.model));
+        // No name that is added beside the table makes a long prompt cheaper.
+        long.chain([price]).map(|price| price.of(used)).max()
     }
 
     /// How much the model of a request holds. A client that marks the main
@@ -81,6 +119,7 @@ impl Models {
         if model.ends_with(LONG) {
             return Some(LONG_WINDOW);
         }
+        let model = plain(model);
         let fits = self.windows.iter().filter(|(name, _)| model.starts_with(name.as_str()));
         fits.max_by_key(|(name, _)| name.len()).map(|(_, window)| *window)
     }
@@ -110,6 +149,17 @@ impl Price {
     }
 }
 
+/// A model without who serves it: `anthropic/`, `models/`, `us.anthropic.`.
+fn plain(model: &str) -> &str {
+    let served = model.rsplit_once('/').filter(|(path, _)| {
+        path.rsplit('/').next().is_some_and(|server| SERVERS.contains(&server))
+    });
+    let name = served.map_or(model, |(_, name)| name);
+    let regional = name.split_once(REGIONAL);
+    let regional = regional.filter(|(region, _)| region.is_empty() || region.ends_with('.'));
+    regional.map_or(name, |(_, name)| name)
+}
+
 /// Whether a model goes by a name: the rest is a date, a version or a mark.
 /// `gpt-4o-mini` is not a `gpt-4o`.
 fn is_of(model: &str, name: &str) -> bool {
@@ -117,12 +167,18 @@ fn is_of(model: &str, name: &str) -> bool {
     let mut letters = rest.chars();
     match letters.next() {
         None | Some('[') => true,
-        Some('-' | '@' | ':') => {
-            let rest = letters.as_str();
-            rest.starts_with(|c: char| c.is_ascii_digit()) || rest.starts_with("latest")
-        }
+        Some('-' | '@' | ':') => is_version(letters.as_str()),
         Some(_) => false,
     }
+}
+
+/// Whether a text begins with a date or a version: `20250929`, `001`, `v1:0`, `latest`.
+fn is_version(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    digits(text) >= VERSION_DIGITS
+        || text.strip_prefix('v').is_some_and(|rest| digits(rest) > 0)
+        || text.starts_with("latest")
+        || text.starts_with("default")
 }
 
 /// "2.50", for people: dollars with at least two decimals.
@@ -157,12 +213,72 @@ mod tests {
             ("gpt-4o-mini", None),
             ("gpt-4o-realtime-preview", None),
             ("gpt-4", None),
+            ("gpt-4o-2", None),
+            ("gpt-4o-001", Some(1)),
+            ("gpt-4o-v1:0", Some(1)),
+            ("gpt-4o@default", Some(1)),
+            ("gpt-4o-very", None),
             ("o3-pro", None),
             ("o3.5", None),
             ("", None),
         ] {
             assert_eq!(models.price(model).map(|price| price.input), input, "{model}");
         }
+    }
+
+    #[test]
+    fn who_serves_a_model_is_passed_over() {
+        let prices = Vec::from([price("opus-5", 1), price("azure/opus-5", 2), price("mine/x", 3)]);
+        let windows = Vec::from([("opus-".to_string(), 7)]);
+        let models = Models { prices, windows, ..Models::default() };
+        for (model, input) in [
+            ("anthropic/opus-5", Some(1)),
+            ("openrouter/anthropic/opus-5-20260724", Some(1)),
+            ("publishers/anthropic/models/opus-5@20260724", Some(1)),
+            ("anthropic.opus-5-v1:0", Some(1)),
+            ("us.anthropic.opus-5-20260724-v1:0", Some(1)),
+            ("arn:aws:bedrock:us-east-1:1:inference-profile/eu.anthropic.opus-5", Some(1)),
+            ("azure/opus-5", Some(2)),
+            ("azure/opus-5-20260724", Some(2)),
+            ("mine/x-20260724", Some(3)),
+            ("proxy/opus-5", None),
+            ("notanthropic.opus-5", None),
+            ("anthropic/opus-5-5", None),
+        ] {
+            assert_eq!(models.price(model).map(|price| price.input), input, "{model}");
+        }
+        assert_eq!(models.window("us.anthropic.opus-5-v1:0"), Some(7));
+        assert_eq!(models.window("google/opus-6"), Some(7));
+        assert_eq!(models.window("proxy/opus-5"), None);
+    }
+
+    #[test]
+    fn a_long_prompt_costs_what_long_prompts_do() {
+        let long = |model, above, input| LongPrice { above, price: price(model, input) };
+        let models = Models {
+            prices: Vec::from([
+                price("m", 1_000_000),
+                price("openai/m-001", 1_000_000),
+                price("dear", 9_000_000),
+            ]),
+            long: Vec::from([
+                long("m", 100, 2_000_000),
+                long("m", 200, 6_000_000),
+                long("dear", 100, 2_000_000),
+            ]),
+            ..Models::default()
+        };
+        let cost = |model, input, cache_read, output| {
+            models.cost(model, &UsageTotals { input, cache_read, output, ..UsageTotals::default() })
+        };
+        assert_eq!(cost("m", 100, 0, 900), Some(100));
+        assert_eq!(cost("m", 101, 0, 0), Some(202));
+        // What came from a cache is part of the prompt.
+        assert_eq!(cost("m-2026-01-01", 1, 100, 0), Some(2));
+        assert_eq!(cost("m", 201, 0, 0), Some(1206));
+        assert_eq!(cost("dear", 101, 0, 0), Some(909));
+        assert_eq!(cost("openai/m-001", 101, 0, 0), Some(202));
+        assert_eq!(cost("mystery", 1, 0, 0), None);
     }
 
     #[test]

@@ -57,8 +57,10 @@ pub(crate) static COST_LIMIT: Keys = Keys {
 pub(crate) static PRICE: Keys = Keys {
     id: "price",
     of: "a price",
-    doc: "In dollars for a million tokens. A name fits a model if nothing but a date, a version, `latest` or a mark such as \
-          `[1m]` follows it; of several that fit, the longest counts.",
+    doc: "In dollars for a million tokens. A name fits a model if nothing but a date, a version of three digits or with a `v`, \
+          `latest`, `default` or a mark such as `[1m]` follows it; of several that fit, the longest counts. Who serves it, as in \
+          `anthropic/…` or `us.anthropic.…`, may stand before it. A price of your own holds for prompts of any length; some of \
+          the built-in ones are higher for long prompts.",
     known: &[
         key("input", Usd, "required", "Tokens read."),
         key("output", Usd, "required", "Tokens written."),

@@ -50,7 +50,12 @@ fn definition(parts: Parts) -> Definition {
                 .collect(),
         },
         context: parts.context.map(|context| context.what),
-        models: Models { dated: parts.dated, prices: plain(parts.prices), windows: parts.windows },
+        models: Models {
+            dated: parts.dated,
+            prices: plain(parts.prices),
+            long: parts.long,
+            windows: parts.windows,
+        },
         name: parts.name.what.unwrap_or(default.name),
         mode: parts.mode.what,
         tools: plain(parts.tools),

@@ -145,8 +145,10 @@ impl Joining {
             tool_calls: self.join_tool_calls(high.tool_calls, low.tool_calls, how),
             context: self.join_context(high.context, low.context, how),
             prices: self.join_prices(high.prices, low.prices, how),
+            // Who has a table has all of it.
+            long: if high.dated.is_empty() { low.long } else { high.long },
+            windows: if high.dated.is_empty() { low.windows } else { high.windows },
             dated: if high.dated.is_empty() { low.dated } else { high.dated },
-            windows: if high.windows.is_empty() { low.windows } else { high.windows },
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,

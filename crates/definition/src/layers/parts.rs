@@ -2,8 +2,8 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Cap, Checker, Context, Definition, FeedbackProvider, Journal, Limit, Loops, Models, Notifier,
-    Opaque, Policy, Price, Progress, Redact, Rule, Shell, Tool, UnknownTools,
+    Cap, Checker, Context, Definition, FeedbackProvider, Journal, Limit, LongPrice, Loops, Models,
+    Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -51,6 +51,7 @@ pub(super) struct Parts {
     pub(super) prices: Vec<Said<Price>>,
     /// The built-in tables; what is the same in all layers that have them.
     pub(super) dated: String,
+    pub(super) long: Vec<LongPrice>,
     pub(super) windows: Vec<(String, u64)>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
@@ -82,7 +83,7 @@ impl Parts {
             progress,
             dirty_bits,
             context,
-            models: Models { dated, prices, windows },
+            models: Models { dated, prices, long, windows },
             feedback,
             feedback_bytes_max,
             notify,
@@ -118,6 +119,7 @@ impl Parts {
             context: context.map(|what| Said { what, by }),
             prices: all(prices, by),
             dated,
+            long,
             windows,
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },

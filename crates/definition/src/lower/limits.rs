@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use jackline_engine::definition::{Limit, Limits, Models, Per, Price};
+use jackline_engine::definition::{Limit, Limits, LongPrice, Models, Per, Price};
 
 use super::Tools;
 use super::tools::check_name;
@@ -29,6 +29,7 @@ static BUILT_IN: LazyLock<Models> = LazyLock::new(|| {
     for (key, node) in entries {
         match key.text.as_str() {
             "prices" => models.prices = prices(node, reader),
+            "long" => models.long = long_prices(node, reader),
             "windows" => {
                 for (name, node) in reader.map(node, "`windows`") {
                     let window = reader.count(node, "a window");
@@ -47,7 +48,9 @@ static BUILT_IN: LazyLock<Models> = LazyLock::new(|| {
 /// The built-in table with a file's own prices over it.
 pub(super) fn models(own: Vec<Price>) -> Models {
     let mut models = BUILT_IN.clone();
-    models.prices.retain(|price| !own.iter().any(|own| own.model == price.model));
+    let is_own = |price: &Price| own.iter().any(|own| own.model == price.model);
+    models.prices.retain(|price| !is_own(price));
+    models.long.retain(|long| !is_own(&long.price));
     models.prices.extend(own);
     models
 }
@@ -189,6 +192,23 @@ pub(super) fn prices(node: &Node, reader: &mut Reader<'_>) -> Vec<Price> {
     prices
 }
 
+/// Prices of long prompts: by model, then by how long a prompt is not yet.
+fn long_prices(node: &Node, reader: &mut Reader<'_>) -> Vec<LongPrice> {
+    let mut long = Vec::new();
+    for (model, node) in reader.map(node, "`long`") {
+        for price in prices(node, reader) {
+            match price.model.parse() {
+                Ok(above) => {
+                    let model = model.text.clone();
+                    long.push(LongPrice { above, price: Price { model, ..price } });
+                }
+                Err(_) => reader.complain(node.at, format!("`{}` is no number", price.model)),
+            }
+        }
+    }
+    long
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,16 +216,82 @@ mod tests {
     #[test]
     fn the_built_in_table_is_whole() {
         let models = models(Vec::new());
-        assert_eq!((models.dated.as_str(), models.windows.len()), ("2026-01-31", 9));
-        assert_eq!(models.prices.len(), 31);
-        let price = |model: &str| models.price(model).map(|price| (price.input, price.cache_read));
-        assert_eq!(price("claude-sonnet-4-5-20250929"), Some((3_000_000, 300_000)));
-        assert_eq!(price("claude-sonnet-4-5[1m]"), Some((3_000_000, 300_000)));
-        assert_eq!(price("claude-opus-4-20250514"), Some((15_000_000, 1_500_000)));
-        assert_eq!(price("gpt-4o-2024-05-13"), Some((5_000_000, 5_000_000)));
-        assert_eq!(price("gpt-5-nano"), Some((50_000, 5_000)));
-        for unknown in ["claude-opus-9", "claude-sonnet-4-50", "gpt-4o-realtime", "o3-pro"] {
+        let sizes = (models.prices.len(), models.long.len(), models.windows.len());
+        assert_eq!((models.dated.as_str(), sizes), ("2026-10-27", (86, 30, 33)));
+        for long in &models.long {
+            let short = models.prices.iter().find(|price| price.model == long.price.model);
+            assert!(short.is_some_and(|short| long.price.is_at_least(short)), "{long:?}");
+        }
+    }
+
+    #[test]
+    fn models_cost_what_their_makers_say() {
+        let models = models(Vec::new());
+        let price = |model: &str| {
+            let price = models.price(model)?;
+            Some([price.input, price.output, price.cache_read, price.cache_creation])
+        };
+        for (model, thousandths) in [
+            ("claude-opus-5-5", [4000, 20000, 200, 5000]),
+            ("claude-opus-5", [5000, 25000, 500, 6250]),
+            ("us.anthropic.claude-opus-4-6-v1:0", [5000, 25000, 500, 6250]),
+            ("claude-opus-4-20250514", [15000, 75000, 1500, 18750]),
+            ("claude-sonnet-5-5", [2000, 10000, 100, 2500]),
+            ("claude-sonnet-4-5-20250929", [3000, 15000, 300, 3750]),
+            ("claude-sonnet-4-5[1m]", [3000, 15000, 300, 3750]),
+            ("claude-sonnet-4-5@20250929", [3000, 15000, 300, 3750]),
+            ("claude-haiku-5-5", [100, 500, 10, 125]),
+            ("claude-haiku-4-5-20251001", [1000, 5000, 100, 1250]),
+            ("gpt-6.1-sol-2026-09-29", [2000, 10000, 100, 2500]),
+            ("openai/gpt-5.4", [2500, 15000, 250, 2500]),
+            ("gpt-5-nano", [50, 400, 5, 50]),
+            ("gpt-4o-2024-05-13", [5000, 15000, 5000, 5000]),
+            ("models/gemini-3.1-pro-preview", [2000, 12000, 200, 2000]),
+            ("gemini-3.8-flash", [1500, 7500, 150, 1500]),
+            ("qwen3-coder-plus", [1000, 5000, 100, 1000]),
+        ] {
+            assert_eq!(price(model), Some(thousandths.map(|price| price * 1000)), "{model}");
+        }
+        for unknown in [
+            "claude-opus-9",
+            "claude-opus-5-7",
+            "claude-sonnet-4-50",
+            "gpt-4o-realtime",
+            "gpt-5.3-codex-spark",
+            "gpt-7",
+            "qwen3-coder",
+            "opus",
+        ] {
             assert_eq!(price(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn an_own_price_has_no_surcharge_but_its_own() {
+        let own = |model: &str| {
+            let model = model.to_owned();
+            Price { model, input: 1, output: 1, cache_read: 1, cache_creation: 1 }
+        };
+        let surcharges = |models: Models| {
+            models.long.iter().filter(|long| long.price.model == "qwen3-coder-plus").count()
+        };
+        assert_eq!(surcharges(models(vec![own("qwen3-coder-plus")])), 0);
+        assert_eq!(surcharges(models(vec![own("qwen3-coder")])), 3);
+    }
+
+    #[test]
+    fn models_hold_what_their_makers_say() {
+        let models = models(Vec::new());
+        for (model, window) in [
+            ("claude-opus-4-8", 200_000),
+            ("claude-opus-5-5", 1_000_000),
+            ("claude-haiku-4-5-20251001", 200_000),
+            ("gpt-6.1-terra", 1_050_000),
+            ("gpt-5.4-mini", 400_000),
+            ("gpt-5-chat-latest", 128_000),
+            ("models/gemini-3-flash-preview", 1_048_576),
+        ] {
+            assert_eq!(models.window(model), Some(window), "{model}");
         }
         assert_eq!(models.window("claude-opus-9"), Some(200_000));
         assert_eq!(models.window("claude-opus-4-5[1m]"), Some(1_000_000));

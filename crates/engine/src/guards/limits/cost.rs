@@ -41,9 +41,7 @@ fn priced(
     used: UsageTotals,
     given: Option<u64>,
 ) -> (UsageTotals, Option<String>) {
-    let known = given.or_else(|| {
-        model.and_then(|model| definition.models.price(model)).map(|price| price.of(&used))
-    });
+    let known = given.or_else(|| definition.models.cost(model?, &used));
     match known {
         Some(cost_micros) => (UsageTotals { cost_micros, ..used }, None),
         None if used.in_context() == 0 => (used, None),
