@@ -269,7 +269,7 @@ mod tests {
             ..Models::default()
         };
         let cost = |model, input, cache_read, output| {
-            models.cost(model, &UsageTotals { input, cache_read, output, ..UsageTotals::default() })
+            models.cost(model, &UsageTotals { input, output, cache_read, ..UsageTotals::default() })
         };
         assert_eq!(cost("m", 100, 0, 900), Some(100));
         assert_eq!(cost("m", 101, 0, 0), Some(202));

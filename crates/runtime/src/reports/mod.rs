@@ -97,16 +97,18 @@ fn remove(store: &dyn Store, path: &Path) -> io::Result<()> {
 /// out of a repository.
 fn directory(workspace: &Path) -> io::Result<PathBuf> {
     let path = workspace.join(PEOPLE);
-    match fs::symlink_metadata(&path) {
-        Ok(found) if found.is_dir() => Ok(path),
-        Ok(_) => {
-            let text = format!("`{PEOPLE}` is no directory");
-            Err(io::Error::new(io::ErrorKind::NotADirectory, text))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            DirBuilder::new().create(&path)?;
+    match DirBuilder::new().create(&path) {
+        Ok(()) => {
             fs::write(path.join(".gitignore"), "*\n")?;
             Ok(path)
+        }
+        // Another session may have made it just now.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if fs::symlink_metadata(&path)?.is_dir() {
+                return Ok(path);
+            }
+            let text = format!("`{PEOPLE}` is no directory");
+            Err(io::Error::new(io::ErrorKind::NotADirectory, text))
         }
         Err(error) => Err(error),
     }
