@@ -54,10 +54,12 @@ fn a_report_that_the_agent_removes_in_secret_is_given_back() {
     let background = json!({ "command": "python3 tool.py", "description": "a step of the script",
         "run_in_background": true });
     let steps = [
+        // Nobody sees what it changes, so this one does not fail.
         Step::call("Bash", background),
         bash("echo 1"),
         bash("echo 2"),
-        and_bash(bash("echo 3"), "touch after"),
+        bash("echo 3"),
+        and_bash(bash("echo 4"), "touch after"),
     ];
     // At the last gate the report is there, and the script is at work.
     let meanwhile = "touch now; until [ -e removed ]; do sleep 0.02; done";
