@@ -90,18 +90,14 @@ impl Fill {
                 self.lines = 0;
             }
             Seen::Compaction { freed } => {
-                let needed = self.standing(settings, true).level >= ContextLevel::Warn;
                 self.lines = 0;
                 self.request = None;
-                // Whoever compacts a context with room in it need not free much.
                 match (self.used, freed) {
                     (Some(before), Some(freed)) => {
-                        if needed {
-                            self.judge(before, freed, settings);
-                        }
+                        self.judge(before, freed, settings);
                         self.used = Some(before.saturating_sub(freed));
                     }
-                    (Some(before), None) if needed => self.before = Some(before),
+                    (Some(before), None) => self.before = Some(before),
                     _ => {}
                 }
             }
@@ -115,11 +111,21 @@ impl Fill {
         self
     }
 
-    /// Counts a compaction by what it freed.
+    /// Counts a compaction by what it freed. Whoever compacts a context with room
+    /// in it need not free much; who does has broken a row of useless ones.
     fn judge(&mut self, before: u64, freed: u64, settings: Context) {
         let least = u128::from(settings.min_freed_pct) * u128::from(before);
-        self.ineffective =
-            if u128::from(freed) * 100 < least { self.ineffective.saturating_add(1) } else { 0 };
+        if u128::from(freed) * 100 >= least {
+            self.ineffective = 0;
+        } else if self.fills(before, settings).is_some_and(|pct| pct >= settings.warn.into()) {
+            self.ineffective = self.ineffective.saturating_add(1);
+        }
+    }
+
+    /// How much of the window so much is, in percent.
+    fn fills(&self, used: u64, settings: Context) -> Option<u64> {
+        let window = settings.window.or(self.window).filter(|window| *window > 0);
+        window.map(|window| percent(used, window))
     }
 
     /// Where it stands. Nothing is blocked where nobody could compact, nor
@@ -127,7 +133,7 @@ impl Fill {
     pub(crate) fn standing(&self, settings: Context, compacts: bool) -> Standing {
         let Some(used) = self.used else { return self.estimate(settings) };
         let window = settings.window.or(self.window);
-        let pct = window.filter(|window| *window > 0).map(|window| percent(used, window));
+        let pct = self.fills(used, settings);
         let at = |threshold: u8| pct.is_some_and(|pct| pct >= u64::from(threshold));
         let holds = compacts && self.before.is_none();
         let level = match pct {
@@ -251,10 +257,13 @@ mod tests {
             }
             assert_eq!(fill.ineffective, ineffective, "{freed:?} {next:?}");
         }
-        // One that nobody needed is not judged.
-        let roomy = Fill::default().after(usage(30_000), settings);
-        let roomy = roomy.after(Seen::Compaction { freed: Some(1) }, settings);
-        assert_eq!(roomy.ineffective, 0);
+        // One that nobody needed may free little; one that frees much breaks the row.
+        let useless = full.after(Seen::Compaction { freed: Some(1) }, settings);
+        let roomy = useless.after(usage(30_000), settings);
+        for (freed, ineffective) in [(Some(1), 1), (Some(6_000), 0), (None, 0)] {
+            let after = roomy.clone().after(Seen::Compaction { freed }, settings);
+            assert_eq!(after.after(usage(24_000), settings).ineffective, ineffective, "{freed:?}");
+        }
     }
 
     #[test]
