@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use jackline_engine::Kind;
 use jackline_engine::definition::{
-    Dependency, Need, PolicyRule, Rule, RuleScope, SequentialDependency, Tool, UnknownTools,
+    Dependency, Need, Opaque, Policy, PolicyRule, Rule, RuleScope, SequentialDependency, Tool,
+    UnknownTools,
 };
 use jackline_engine::expr::{Expr, Variable};
 
@@ -74,6 +75,12 @@ impl Joining {
             self.ignore_tool(&first, by, to, why);
             tool = seen(tool, &first, high);
         }
+        if !tool.commands.is_empty()
+            && let Some((to, why)) = doubts(high)
+        {
+            self.ignore_tool(&first, by, to, why);
+            tool.doubted = true;
+        }
         let top = high.mode.by;
         tool.name = first;
         if let Some(kind) = Kind::well_known(&tool.name)
@@ -123,6 +130,20 @@ fn hides(tool: &Tool, name: &str, high: &Parts) -> Option<(usize, &'static str)>
     }
     let rule = high.rules.iter().find(|rule| tells_kinds(&rule.what))?;
     differs.then_some((rule.by, "has rules on kinds of tools"))
+}
+
+/// Why the higher layer looks at commands itself, and whose word that is: one
+/// that is taken for a tool hides nothing, and changes nothing.
+fn doubts(high: &Parts) -> Option<(usize, &'static str)> {
+    let fresh = |policy: &&Said<Policy>| match &policy.what.rule {
+        PolicyRule::SequentialDependency(rule) => rule.has_fresh(),
+        PolicyRule::ReadBeforeWrite { .. } | PolicyRule::Custom { .. } => false,
+    };
+    let opaque = (high.opaque.what != Opaque::Allow).then_some(high.opaque.by);
+    let fresh = || high.policies.iter().find(fresh).map(|policy| policy.by);
+    let changes = rests_on_tests(high).or_else(fresh);
+    let hidden = opaque.map(|by| (by, "looks into its commands itself"));
+    hidden.or_else(|| changes.map(|by| (by, "rests on what is changed")))
 }
 
 /// What a tool does that nobody describes, as far as its name says.
@@ -211,6 +232,7 @@ fn as_known(tool: &Tool, name: &str) -> Tool {
         idempotent: tool.idempotent,
         sections: tool.sections.clone(),
         commands: if tool.name == name { tool.commands.clone() } else { Vec::new() },
+        doubted: tool.doubted && tool.name == name,
         ..Tool::named(name)
     }
 }

@@ -275,6 +275,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "460cb4b2fdfcfb844792c36776276bd2eb9e608946d343b300428b867c36cf0b"
+        "9611a3b7c2fdb4a316dae5e8507727fc8cb7a0d731d940bad069584e9a09dca6"
     );
 }

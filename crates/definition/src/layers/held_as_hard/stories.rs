@@ -22,6 +22,8 @@ fn told(story: &str) -> Vec<Move> {
         "a" | "b" => strange(word),
         "fails" => line("pytest", 1),
         "push" => line("git push", 0),
+        "sed" => line("sed -i s/a/b/ src/a.rs", 0),
+        "eval" => line("eval \"$WHAT\"", 0),
         "half-full" => Move::Usage { used: 50, model: "m", window: Some(100) },
         "stop" => Move::Stop,
         "prompt" => Move::Prompt,
@@ -32,7 +34,7 @@ fn told(story: &str) -> Vec<Move> {
 
 /// What the higher layer says, what the lower one says, and a story in which the
 /// agent would go further with both if these were joined as they look.
-const STORIES: [(&str, &str, &str, usize); 13] = [
+const STORIES: [(&str, &str, &str, usize); 15] = [
     // Longer iterations, and shorter ones: what is changed in one is tested in the next.
     (
         "limits: { iterations: 1 }",
@@ -94,6 +96,19 @@ const STORIES: [(&str, &str, &str, usize); 13] = [
         "edit true stop",
         1,
     ),
+    // Commands that only the lower layer takes for tools.
+    (
+        "completion: { clean: {} }",
+        "tools: { x: { commands: [sed] } }\nunknown_tools: allow",
+        "sed stop",
+        1,
+    ),
+    (
+        "shell: { opaque: deny }",
+        "tools: { x: { commands: [eval] } }\nunknown_tools: allow",
+        "eval",
+        1,
+    ),
 ];
 
 const PUSH: &str = "loops: {}\nrules: [ { name: r, command: git push, deny: No., examples: { deny: [git push] } } ]";
@@ -110,7 +125,7 @@ fn nobody_goes_further_with_what_only_looks_stricter() {
         let mut session = Session::new(Arc::new(alone), Arc::default());
         let spoke = events.iter().any(|event| {
             let verdict = decide(&mut session, event);
-            holds(&verdict) > Decision::Deny
+            holds(&verdict) > Decision::Allow
                 || verdict.feedback.iter().any(|said| said.provider == "Budget")
                 || matches!(verdict.completion, Some(Completion::Incomplete { .. }))
         });

@@ -154,3 +154,30 @@ fn a_repository_cannot_say_what_a_test_is_that_another_layer_names() {
         assert_eq!(trusted(&high, &low).definition.tools, low.tools);
     }
 }
+
+#[test]
+fn a_repositorys_commands_are_looked_at_by_who_looks_into_them() {
+    let low = of_file(
+        "tools: { ci: { commands: [make ci] }, mcp: {} }\nunknown_tools: allow\n\
+         policies: [ sequential_dependency: { mcp: [ci] } ]",
+    );
+    let fresh = "unknown_tools: allow\n\
+         tools: { a: {}, b: {} }\npolicies: [ sequential_dependency: { a: [{ tool: b, fresh: true }] } ]";
+    for (high, doubted) in [
+        ("completion: { clean: {} }", true),
+        ("progress: {}", true),
+        ("shell: { opaque: ask }", true),
+        (fresh, true),
+        ("limits: { steps: 9 }", false),
+    ] {
+        let combined = untrusted(&of_file(high), &low);
+        let ci = combined.definition.tools.iter().find(|tool| tool.name == "ci").unwrap();
+        // They are still recognised, and a policy on them holds.
+        assert_eq!((&ci.commands, ci.doubted), (&low.tools[0].commands, doubted), "{high}");
+        let lines = ignored(&combined);
+        let said = lines.iter().filter(|line| line.contains("`ci`")).count();
+        assert_eq!(said, usize::from(doubted), "{high}");
+        let with_trust = trusted(&of_file(high), &low);
+        assert!(!with_trust.definition.tools.iter().any(|tool| tool.doubted), "{high}");
+    }
+}
