@@ -202,7 +202,7 @@ impl Stage {
 }
 
 /// Answers a question from what an example says is given.
-fn answer(query: &Query, given: &Given, facts: &mut Facts) {
+pub(crate) fn answer(query: &Query, given: &Given, facts: &mut Facts) {
     match query {
         Query::File { path, .. } => {
             facts.files.insert(path.clone(), FileFact::of(kind_at(path, given)));

@@ -5,7 +5,11 @@
 //! the person who trusts it: then it may loosen what *they* demand, never what
 //! the machine's owner does, and it may have commands run.
 
+#[cfg(test)]
+mod every_key;
 mod finish;
+#[cfg(test)]
+mod held_as_hard;
 mod join;
 mod loops;
 mod modes;

@@ -113,6 +113,7 @@ pub enum Mode {
 
 /// A tool that the definition knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own, or a layer's word")]
 pub struct Tool {
     /// Its name in the definition.
     pub name: String,
@@ -132,6 +133,10 @@ pub struct Tool {
     pub command: Option<String>,
     /// Commands by which it is recognised in a command line, such as `make deploy`.
     pub commands: Vec<String>,
+    /// Whether its commands are looked at as if nobody knew them: who declares it
+    /// has no say in what they hide and change.
+    #[serde(default)]
+    pub doubted: bool,
     /// The sections it is in, by number.
     pub sections: Vec<u16>,
     /// Whether the loop guard passes it over.
@@ -155,6 +160,7 @@ impl Tool {
             limit: None,
             command: None,
             commands: Vec::new(),
+            doubted: false,
             sections: Vec::new(),
             transparent: false,
             read_only: false,

@@ -28,8 +28,10 @@ const LONG_WINDOW: u64 = 1_000_000;
 const SERVERS: [&str; 8] =
     ["anthropic", "openai", "google", "gemini", "models", "qwen", "alibaba", "dashscope"];
 
-/// What stands before a name where a region is given, too: `us.anthropic.`.
-const REGIONAL: &str = "anthropic.";
+/// What stands before a name in one of their clouds, perhaps behind a region:
+/// `us.anthropic.`.
+const IN_CLOUD: &str = "anthropic.";
+const REGIONS: [&str; 8] = ["", "global.", "us.", "us-gov.", "eu.", "apac.", "au.", "jp."];
 
 /// How many digits a date or a version has at least: `claude-opus-5-5` is not a
 /// version of `claude-opus-5`.
@@ -74,15 +76,20 @@ pub struct Price {
 }
 
 impl Models {
-    /// The price of a model: the one under exactly its name, else of all names
-    /// that fit, the longest. Who serves it is passed over.
+    /// The price of a model. Where it has several, because of who serves it, the
+    /// one that says so.
     pub fn price(&self, model: &str) -> Option<&Price> {
-        let longest = |model: &str| {
-            let fits = self.prices.iter().filter(|price| is_of(model, &price.model));
-            fits.max_by_key(|price| price.model.len())
-        };
-        let exact = self.prices.iter().find(|price| price.model == model);
-        exact.or_else(|| longest(plain(model))).or_else(|| longest(model))
+        let served = self.prices_of(model).find(|price| is_of(model, &price.model));
+        served.or_else(|| self.prices_of(model).next())
+    }
+
+    /// What stands under the longest name that fits a model, whoever serves it.
+    pub fn prices_of(&self, model: &str) -> impl Iterator<Item = &Price> {
+        let model = plain(model);
+        let fits = move |price: &&Price| is_of(model, plain(&price.model));
+        let length = |price: &Price| plain(&price.model).len();
+        let longest = self.prices.iter().filter(fits).map(length).max();
+        self.prices.iter().filter(fits).filter(move |price| Some(length(price)) == longest)
     }
 
     /// What a request costs; none where the model has no price.
@@ -90,7 +97,8 @@ impl Models {
         let price = self.price(model)?;
         let prompt = used.in_context().saturating_sub(used.output);
         let long = self.long.iter().filter(|long| prompt > long.above);
-        let long = long.map(|long| &long.price).filter(|long| is_of(plain(model), &long.model));
+        let long = long.map(|long| &long.price);
+        let long = long.filter(|long| is_of(plain(model), plain(&long.model)));
         // No name that is added beside the table makes a long prompt cheaper.
         long.chain([price]).map(|price| price.of(used)).max()
     }
@@ -151,13 +159,14 @@ impl Price {
 
 /// A model without who serves it: `anthropic/`, `models/`, `us.anthropic.`.
 fn plain(model: &str) -> &str {
-    let served = model.rsplit_once('/').filter(|(path, _)| {
-        path.rsplit('/').next().is_some_and(|server| SERVERS.contains(&server))
-    });
-    let name = served.map_or(model, |(_, name)| name);
-    let regional = name.split_once(REGIONAL);
-    let regional = regional.filter(|(region, _)| region.is_empty() || region.ends_with('.'));
-    regional.map_or(name, |(_, name)| name)
+    let (path, name) = model.rsplit_once('/').unwrap_or(("", model));
+    if let Some((region, name)) = name.split_once(IN_CLOUD)
+        && REGIONS.contains(&region)
+    {
+        return name;
+    }
+    let server = path.rsplit('/').next().unwrap_or_default();
+    if SERVERS.contains(&server) { name } else { model }
 }
 
 /// Whether a model goes by a name: the rest is a date, a version or a mark.
@@ -228,7 +237,13 @@ mod tests {
 
     #[test]
     fn who_serves_a_model_is_passed_over() {
-        let prices = Vec::from([price("opus-5", 1), price("azure/opus-5", 2), price("mine/x", 3)]);
+        let prices = Vec::from([
+            price("opus-5", 1),
+            price("azure/opus-5", 2),
+            price("mine/x", 3),
+            price("openai/o", 4),
+            price("o", 5),
+        ]);
         let windows = Vec::from([("opus-".to_string(), 7)]);
         let models = Models { prices, windows, ..Models::default() };
         for (model, input) in [
@@ -241,6 +256,9 @@ mod tests {
             ("azure/opus-5", Some(2)),
             ("azure/opus-5-20260724", Some(2)),
             ("mine/x-20260724", Some(3)),
+            ("openai/o-2026-01-01", Some(4)),
+            ("o-2026-01-01", Some(5)),
+            ("google/o", Some(4)),
             ("proxy/opus-5", None),
             ("notanthropic.opus-5", None),
             ("anthropic/opus-5-5", None),

@@ -194,11 +194,13 @@ impl<'a> Proposal<'a> {
         command.and_then(|number| self.commands().get(number as usize)).map_or("", Command::program)
     }
 
-    /// Whether a simple command, or one that runs it, is a tool of its own.
+    /// Whether a simple command, or one that runs it, is a tool of its own that is
+    /// taken at its word.
     pub(crate) fn is_recognised(&self, command: Option<u32>) -> bool {
         let mut at = command;
         while let Some(number) = at {
-            if self.recognised.iter().any(|known| known.command == number) {
+            let known = |it: &Recognised<'_>| it.command == number && !it.tool.doubted;
+            if self.recognised.iter().any(known) {
                 return true;
             }
             // INVARIANT: a parent comes before what it runs, so this ends.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jackline_engine::definition::{
-    Checker, Journal, Limit, Limits, Models, Policy, PolicyRule, Rules, Shell,
+    Checker, Journal, Limits, Models, Policy, PolicyRule, Rules, Shell,
 };
 use jackline_engine::{CUSTOM_POLICIES_MAX, Definition};
 
@@ -29,19 +29,20 @@ pub(super) fn finish(mut parts: Parts, joining: Joining) -> Combined {
 
 fn definition(parts: Parts) -> Definition {
     let default = Definition::default();
-    let limit = |key: &str| -> Option<Limit> {
-        let found = parts.limits.iter().find(|(known, _)| *known == key);
-        found.and_then(|(_, limit)| limit.as_ref()).map(|limit| limit.what)
-    };
+    let limit = |key: &str| parts.limit(key).map(|limit| limit.what);
+    let [steps, wall_seconds, cost_usd, iterations] =
+        ["steps", "wall_seconds", "cost_usd", "iterations"].map(limit);
+    let [input_tokens, output_tokens, total_tokens] =
+        ["input_tokens", "output_tokens", "total_tokens"].map(limit);
     Definition {
         limits: Limits {
-            steps: limit("steps"),
-            wall_seconds: limit("wall_seconds"),
-            input_tokens: limit("input_tokens"),
-            output_tokens: limit("output_tokens"),
-            total_tokens: limit("total_tokens"),
-            cost_usd: limit("cost_usd"),
-            iterations: limit("iterations"),
+            steps,
+            wall_seconds,
+            input_tokens,
+            output_tokens,
+            total_tokens,
+            cost_usd,
+            iterations,
             iterations_extension: parts.iterations_extension.what,
             tool_calls: parts
                 .tool_calls

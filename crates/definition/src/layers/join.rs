@@ -7,6 +7,7 @@ use jackline_engine::definition::{
 
 use super::modes;
 use super::parts::{Parts, Said, with_trust};
+use super::progress::rests_on_tests;
 use super::{EffectiveLine, Layer, Layered, Standing, Subject};
 use crate::words;
 
@@ -77,9 +78,10 @@ impl Joining {
         let tools = self.join_tools(&high, &mut low, how);
         let loops = self.join_loops(&high, &low, how);
         let sections = high.sections.saturating_add(low.sections);
-        let mut clean = high.completion.iter().filter(|check| check.what.wants_clean());
-        let rests = clean.next().map(|check| check.by);
-        let rests = rests.or_else(|| high.progress.as_ref().map(|progress| progress.by));
+        let progress = self.join_progress(&high, &low, how);
+        let context = self.join_context(&high, &low, how);
+        let rests = rests_on_tests(&high);
+        let speaks = !high.feedback.is_empty();
         Parts {
             name: if low.name.what.is_some() { low.name.clone() } else { high.name.clone() },
             mode: self.join_mode(&high, &low, how),
@@ -133,7 +135,7 @@ impl Joining {
                 .collect(),
             loops,
             dirty_bits: self.join_bits(high.dirty_bits, low.dirty_bits, rests, how),
-            progress: self.join_progress(high.progress, low.progress, how),
+            progress,
             iterations_extension: self.join_setting(
                 high.iterations_extension,
                 low.iterations_extension,
@@ -143,7 +145,7 @@ impl Joining {
                 "has the smaller one",
             ),
             tool_calls: self.join_tool_calls(high.tool_calls, low.tool_calls, how),
-            context: self.join_context(high.context, low.context, how),
+            context,
             prices: self.join_prices(high.prices, low.prices, how),
             // Who has a table has all of it.
             long: if high.dated.is_empty() { low.long } else { high.long },
@@ -154,9 +156,10 @@ impl Joining {
                 high.feedback_bytes_max,
                 low.feedback_bytes_max,
                 how,
-                |high, low| high <= low,
+                // A smaller one cuts short what the higher layer has to say.
+                |high, low| speaks || high <= low,
                 |value| format!("feedback_bytes_max: {value}"),
-                "has the smaller one",
+                if speaks { "has feedback of its own" } else { "has the smaller one" },
             ),
             notify: join_notifiers(high.notify, low.notify),
             redact: self.join_setting(
@@ -263,28 +266,33 @@ impl Joining {
         high
     }
 
-    /// The lower layer's where it is at least as strict in everything.
-    fn join_context(
-        &mut self,
-        high: Option<Said<Context>>,
-        low: Option<Said<Context>>,
-        how: How,
-    ) -> Option<Said<Context>> {
-        let (high, low) = match (high, low) {
-            (Some(high), Some(low)) if high.what != low.what => (high, low),
-            (high, low) => return high.or(low),
-        };
+    /// The lower layer's where it is at least as strict in everything. Where a
+    /// client compacts itself, a full context lets a stop pass unchecked: so a
+    /// layer that has checks says itself when a context is full.
+    fn join_context(&mut self, high: &Parts, low: &Parts, how: How) -> Option<Said<Context>> {
         let text = |said: &Said<Context>| format!("`context`: {}", words::context(said.what));
+        let checks = high.completion.first().filter(|_| how == How::Tighten);
+        let (own, below) = match (high.context.clone(), low.context.clone()) {
+            (Some(own), Some(below)) if own.what != below.what => (own, below),
+            (None, Some(below)) => {
+                let Some(check) = checks else { return Some(below) };
+                let why = "has checks that a full context would skip";
+                self.ignore(Subject::Setting, text(&below), below.by, check.by, why);
+                return None;
+            }
+            (own, below) => return own.or(below),
+        };
         if how == How::Override {
-            self.replaced(Subject::Setting, text(&high), high.by, low.by);
-            return Some(low);
+            self.replaced(Subject::Setting, text(&own), own.by, below.by);
+            return Some(below);
         }
-        if is_as_strict(low.what, high.what) {
-            return Some(low);
+        let same = (own.what.window, own.what.block) == (below.what.window, below.what.block);
+        if is_as_strict(below.what, own.what) && (checks.is_none() || same) {
+            return Some(below);
         }
         let why = "has one that this does not tighten";
-        self.ignore(Subject::Setting, text(&low), low.by, high.by, why);
-        Some(high)
+        self.ignore(Subject::Setting, text(&below), below.by, own.by, why);
+        Some(own)
     }
 
     /// A lower layer can price what has no price, and let things cost more.
@@ -294,16 +302,18 @@ impl Joining {
         low: Vec<Said<Price>>,
         how: How,
     ) -> Vec<Said<Price>> {
-        let table: Vec<Price> = high.iter().map(|said| said.what.clone()).collect();
-        let table = Models { prices: table, ..Models::default() };
+        let before = high.clone();
+        let prices = before.iter().map(|said| said.what.clone()).collect();
+        let table = Models { prices, ..Models::default() };
         for price in low {
             let named = high.iter().position(|known| known.what.model == price.what.model);
-            let known = table.price(&price.what.model);
-            let cheaper = known.is_some_and(|known| !price.what.is_at_least(known));
-            if cheaper && how == How::Tighten {
-                let to = named.and_then(|at| high.get(at)).map_or(0, |known| known.by);
+            let dearer = table
+                .prices_of(&price.what.model)
+                .find(|known| !price.what.is_at_least(known))
+                .and_then(|known| before.iter().find(|said| said.what == *known));
+            if let (Some(dearer), How::Tighten) = (dearer, how) {
                 let text = words::price(&price.what);
-                self.ignore(Subject::Setting, text, price.by, to, "has a higher price");
+                self.ignore(Subject::Setting, text, price.by, dearer.by, "has a higher price");
                 continue;
             }
             match named.and_then(|at| high.get_mut(at)) {
@@ -350,9 +360,9 @@ impl Joining {
 
 /// Whether a session that keeps within `one` keeps within `other`, and is held to it as hard.
 fn implies(one: Limit, other: Limit) -> bool {
-    one.max <= other.max
-        && (!one.soft || other.soft)
-        && (one.per == other.per || one.per == Per::Session)
+    // A soft one warns once, and once a turn is more often than once a session.
+    let as_often = one.per == Per::Session && !one.soft;
+    one.max <= other.max && (!one.soft || other.soft) && (one.per == other.per || as_often)
 }
 
 /// Whether one demands at least as much of a context as the other.

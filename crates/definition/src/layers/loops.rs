@@ -1,7 +1,7 @@
 //! The loop guards of two layers.
 
 use jackline_engine::Mode;
-use jackline_engine::definition::{Cycle, Errors, Graded, Loops, Profile, Strict};
+use jackline_engine::definition::{Cycle, Errors, Graded, Loops, Profile};
 
 use super::Subject;
 use super::join::{How, Joining};
@@ -43,39 +43,31 @@ impl Joining {
     }
 }
 
-/// What neither is stricter than.
-fn stricter(one: &Loops, other: &Loops) -> Loops {
-    let is = |is: bool| if is { one } else { other };
-    let more = |of: fn(&Loops) -> u16| of(one).max(of(other));
-    let less = |of: fn(&Loops) -> u16| of(one).min(of(other));
-    let masked = other.volatile.iter().filter(|pointer| !one.volatile.contains(pointer));
+/// What neither is stricter than. Numbers say which of two is; what counts as
+/// the same call, which calls are passed over and how the answers rise do not,
+/// so these are the word of the layer that is above.
+fn stricter(above: &Loops, below: &Loops) -> Loops {
+    // Who only observes holds nothing that could be taken.
+    let holds =
+        if above.mode == Mode::Observe && below.mode == Mode::Enforce { below } else { above };
+    if holds.profile == Profile::Strict {
+        // An override holds one call, and keeps silent about what comes while it
+        // does: one that is put earlier can let a later loop go on for longer.
+        return holds.clone();
+    }
+    let less = |of: fn(&Loops) -> u16| of(above).min(of(below));
     Loops {
-        mode: is(one.mode == Mode::Enforce).mode,
-        profile: is(one.profile == Profile::Strict).profile,
-        history: more(|loops| loops.history),
-        strict: Strict {
-            window: more(|loops| loops.strict.window),
-            threshold: less(|loops| loops.strict.threshold),
-            override_retries: less(|loops| loops.strict.override_retries),
-        },
+        history: above.history.max(below.history),
         graded: Graded {
             soft: less(|loops| loops.graded.soft),
             hard: less(|loops| loops.graded.hard),
             infinite: less(|loops| loops.graded.infinite),
         },
-        cycle: Cycle {
-            period_max: more(|loops| loops.cycle.period_max),
-            repeats: less(|loops| loops.cycle.repeats),
-        },
+        cycle: Cycle { repeats: less(|loops| loops.cycle.repeats), ..holds.cycle },
         errors: Errors {
             soft: less(|loops| loops.errors.soft),
             hard: less(|loops| loops.errors.hard),
         },
-        // What is masked makes calls alike, and what is passed over goes unseen.
-        volatile: one.volatile.iter().chain(masked).cloned().collect(),
-        transparent: {
-            let both = one.transparent.iter().filter(|kind| other.transparent.contains(kind));
-            both.copied().collect()
-        },
+        ..holds.clone()
     }
 }

@@ -129,6 +129,12 @@ impl Parts {
             retain_bytes: Said { what: retain_bytes, by },
         }
     }
+
+    /// The limit of a dimension.
+    pub(super) fn limit(&self, key: &str) -> Option<&Said<Limit>> {
+        let found = self.limits.iter().find(|(known, _)| *known == key);
+        found.and_then(|(_, limit)| limit.as_ref())
+    }
 }
 
 fn all<T>(list: impl IntoIterator<Item = T>, by: usize) -> Vec<Said<T>> {

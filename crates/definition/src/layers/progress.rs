@@ -4,7 +4,7 @@ use jackline_engine::definition::{DirtyBits, Progress};
 
 use super::Subject;
 use super::join::{How, Joining, union};
-use super::parts::Said;
+use super::parts::{Parts, Said};
 use crate::words;
 
 /// A pattern of `dirty_bits` and the key it is under.
@@ -50,32 +50,71 @@ impl Joining {
         high
     }
 
+    /// When a session is stuck, as both say. What an iteration is, is the word of
+    /// the layer that is above: in shorter ones a change and the test of it lie
+    /// apart, and neither of them fails.
     pub(super) fn join_progress(
         &mut self,
-        high: Option<Said<Progress>>,
-        low: Option<Said<Progress>>,
+        high: &Parts,
+        low: &Parts,
         how: How,
     ) -> Option<Said<Progress>> {
-        let (high, low) = match (high, low) {
-            (Some(high), Some(low)) if high.what != low.what => (high, low),
-            (high, low) => return high.or(low),
+        let (own, below) = match (high.progress.clone(), low.progress.clone()) {
+            (Some(own), Some(below)) if own.what != below.what => (own, below),
+            (None, Some(below)) if how == How::Tighten => {
+                return Some(self.in_known_steps(below, high));
+            }
+            (own, below) => return own.or(below),
         };
         if how == How::Override {
-            self.replaced(Subject::Limit, words::progress(&high.what), high.by, low.by);
-            return Some(low);
+            self.replaced(Subject::Limit, words::progress(&own.what), own.by, below.by);
+            return Some(below);
         }
-        if implies(&low.what, &high.what) {
-            return Some(low);
+        let both = stricter(&own.what, &below.what);
+        if both == below.what {
+            return Some(below);
         }
-        let text = words::progress(&low.what);
-        self.ignore(Subject::Limit, text, low.by, high.by, "has one that this does not tighten");
-        Some(high)
+        let why = if both == own.what {
+            "has one that this does not tighten"
+        } else {
+            "demands more in part"
+        };
+        self.ignore(Subject::Limit, words::progress(&below.what), below.by, own.by, why);
+        Some(Said { what: both, by: own.by })
+    }
+
+    /// A limit on iterations means what it did: they have no more steps than
+    /// where nobody says how many.
+    fn in_known_steps(&mut self, mut below: Said<Progress>, high: &Parts) -> Said<Progress> {
+        let steps = Progress::default().steps_per_iteration;
+        let given = below.what.steps_per_iteration;
+        if let Some(limit) = high.limit("iterations")
+            && given > steps
+        {
+            let text = format!("`progress.steps_per_iteration: {given}`");
+            let why = format!("counts iterations of {steps} steps");
+            self.ignore(Subject::Limit, text, below.by, limit.by, &why);
+            below.what.steps_per_iteration = steps;
+        }
+        below
     }
 }
 
-/// Whether a session that `other` would pause is paused by `one` as early.
-fn implies(one: &Progress, other: &Progress) -> bool {
-    one.max_consecutive_failures <= other.max_consecutive_failures
-        && one.steps_per_iteration <= other.steps_per_iteration
-        && one.exempt_phases.iter().all(|phase| other.exempt_phases.contains(phase))
+/// What neither pauses a session earlier than.
+fn stricter(above: &Progress, below: &Progress) -> Progress {
+    let both = above.exempt_phases.iter().filter(|phase| below.exempt_phases.contains(phase));
+    Progress {
+        max_consecutive_failures: above
+            .max_consecutive_failures
+            .min(below.max_consecutive_failures),
+        exempt_phases: both.cloned().collect(),
+        steps_per_iteration: above.steps_per_iteration,
+    }
+}
+
+/// Whose demand rests on what was changed and tested, if one does.
+pub(super) fn rests_on_tests(parts: &Parts) -> Option<usize> {
+    let clean = parts.completion.iter().find(|check| check.what.wants_clean());
+    let clean = clean.map(|check| check.by);
+    clean.or_else(|| parts.progress.as_ref().map(|progress| progress.by))
 }

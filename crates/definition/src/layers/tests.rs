@@ -1,5 +1,7 @@
 //! What layers may do to each other.
 
+mod tools;
+
 use jackline_engine::definition::{
     Checker, Dependency, Effect, Need, Opaque, Policy, PolicyRule, Rule, RuleScope, Rules,
     SequentialDependency, Shell, Tool, UnknownTools,
@@ -443,102 +445,6 @@ fn layers_that_cannot_be_obeyed_together_are_a_problem() {
     );
 }
 
-fn aliased(name: &str, kind: Kind, aliases: &[&str]) -> Tool {
-    let aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
-    Tool { kind, aliases, ..Tool::named(name) }
-}
-
-#[test]
-fn a_name_means_what_the_higher_layer_says() {
-    let high = tools(&[aliased("run", Kind::Exec, &["runner"])]);
-    let low = Definition {
-        tools: vec![aliased("runner", Kind::Think, &["go"])],
-        rules: Rules::new(vec![Rule {
-            scope: RuleScope::Tool("runner".to_owned()),
-            ..rule("a", Effect::Deny)
-        }]),
-        ..Definition::default()
-    };
-    let combined = untrusted(&high, &low);
-    assert_eq!(
-        combined.definition.tools,
-        [aliased("run", Kind::Exec, &["runner"]), aliased("go", Kind::Think, &[])]
-    );
-    let scopes: Vec<_> = combined.definition.rules.iter().map(|rule| rule.scope.clone()).collect();
-    assert_eq!(scopes, [RuleScope::Tool("run".to_owned())]);
-    assert_eq!(
-        ignored(&combined),
-        [
-            "the meaning of `runner` in `tools` ignored: the user layer says what it means; trust would let it"
-        ]
-    );
-    assert_eq!(
-        trusted(&high, &low).definition.tools,
-        [aliased("run", Kind::Think, &["runner", "go"])]
-    );
-}
-
-#[test]
-fn a_repository_cannot_hide_a_well_known_tool() {
-    let high = rules(Mode::Enforce, &[rule("a", Effect::Deny)]);
-    let nowhere = Some("/nowhere".to_owned());
-    let low = tools(&[
-        aliased("Bash", Kind::Think, &[]),
-        Tool { command: nowhere, ..aliased("my_shell", Kind::Exec, &["shell"]) },
-        aliased("notes", Kind::Think, &["Write", "plan"]),
-    ]);
-    let combined = untrusted(&high, &low);
-    let kinds: Vec<_> =
-        combined.definition.tools.iter().map(|tool| (tool.name.as_str(), tool.kind)).collect();
-    assert_eq!(
-        kinds,
-        [
-            ("Bash", Kind::Exec),
-            ("shell", Kind::Exec),
-            ("my_shell", Kind::Exec),
-            ("Write", Kind::Write),
-            ("notes", Kind::Think)
-        ]
-    );
-    assert_eq!(combined.definition.tools[1].command, None);
-    assert_eq!(combined.definition.tools[4].aliases, ["plan"]);
-    assert_eq!(ignored(&combined).len(), 3);
-    assert_eq!(trusted(&high, &low).definition.tools, low.tools);
-}
-
-#[test]
-fn a_repository_cannot_rename_what_a_rule_refers_to() {
-    let by_scope = Rule { scope: RuleScope::Tool("pay".to_owned()), ..rule("a", Effect::Deny) };
-    let by_condition = Rule {
-        scope: RuleScope::Any,
-        when: Some(condition("tool == 'pay'")),
-        ..rule("b", Effect::Deny)
-    };
-    let low = tools(&[aliased("other", Kind::Other, &["pay"])]);
-    for rule in [by_scope, by_condition] {
-        let combined = untrusted(&rules(Mode::Enforce, &[rule]), &low);
-        let apart = [Tool::named("pay"), aliased("other", Kind::Other, &[])];
-        assert_eq!(combined.definition.tools, apart);
-    }
-    let indifferent = rules(Mode::Enforce, &[rule("c", Effect::Deny)]);
-    assert_eq!(untrusted(&indifferent, &low).definition.tools, low.tools);
-}
-
-#[test]
-fn a_repository_cannot_make_an_unknown_tool_known() {
-    let high = Definition { unknown_tools: UnknownTools::Deny, ..tools(&[Tool::named("a")]) };
-    let low = tools(&[aliased("b", Kind::Other, &["a", "c"])]);
-    let combined = untrusted(&high, &low);
-    assert_eq!(combined.definition.tools, high.tools);
-    assert_eq!(
-        ignored(&combined)[..2],
-        [
-            "the meaning of `b` in `tools` ignored: the user layer denies unknown tools; trust would let it",
-            "the meaning of `c` in `tools` ignored: the user layer denies unknown tools; trust would let it"
-        ]
-    );
-}
-
 #[test]
 fn each_demand_says_whose_it_is() {
     let of_pack = Rule { origin: "pack git".to_owned(), ..rule("git/push", Effect::Ask) };
@@ -565,4 +471,80 @@ fn each_demand_says_whose_it_is() {
             "rule | `git/push` asks a person about `git push` | user.yaml pack git",
         ]
     );
+}
+
+#[test]
+fn a_limit_on_iterations_keeps_the_steps_it_counts() {
+    let high = of_file("limits: { iterations: 3 }");
+    let low = |steps: u32| {
+        of_file(&format!(
+            "progress: {{ max_consecutive_failures: 2, steps_per_iteration: {steps} }}"
+        ))
+    };
+    let steps =
+        |combined: &Combined| combined.definition.progress.as_ref().unwrap().steps_per_iteration;
+    let combined = untrusted(&high, &low(80));
+    assert_eq!(combined.definition.progress, low(50).progress);
+    assert_eq!(
+        ignored(&combined),
+        [
+            "`progress.steps_per_iteration: 80` ignored: the user layer counts iterations of 50 steps; trust would let it"
+        ]
+    );
+    assert_eq!(steps(&trusted(&high, &low(80))), 80);
+    let layers = vec![managed(high.clone()), user(low(80)), repository(low(90))];
+    assert_eq!(steps(&combine(layers, true)), 50);
+    // Shorter ones reach the limit sooner; and where nothing counts them, they are the repository's.
+    assert_eq!(steps(&untrusted(&high, &low(20))), 20);
+    assert_eq!(steps(&untrusted(&of_file("limits: { steps: 3 }"), &low(80))), 80);
+}
+
+#[test]
+fn what_an_iteration_is_says_the_higher_layer() {
+    let high = of_file("progress: { exempt_phases: [plan, review] }");
+    let low = of_file(
+        "progress: { max_consecutive_failures: 2, exempt_phases: [plan, build], steps_per_iteration: 20 }",
+    );
+    let combined = untrusted(&high, &low);
+    let both = of_file("progress: { max_consecutive_failures: 2, exempt_phases: [plan] }");
+    assert_eq!(combined.definition, both);
+    let lines = ignored(&combined);
+    assert_eq!(lines.len(), 1);
+    assert!(
+        lines[0].ends_with("ignored: the user layer demands more in part; trust would let it"),
+        "{lines:?}"
+    );
+    assert_eq!(trusted(&high, &low).definition, low);
+}
+
+#[test]
+fn a_repositorys_full_context_skips_no_check() {
+    let high = of_file("completion: { clean: {} }");
+    let low = of_file("context: { warn: 1, compact: 1, block: 1 }");
+    let combined = untrusted(&high, &low);
+    assert_eq!(combined.definition.context, None);
+    assert_eq!(
+        ignored(&combined),
+        [
+            "`context`: warn at 1 %, compact at 1 %, block at 1 % ignored: the user layer has checks that a full context would skip; trust would let it"
+        ]
+    );
+    assert_eq!(trusted(&high, &low).definition.context, low.context);
+    // Nobody is told later that the context fills up, and a check is skipped as before.
+    let high = of_file("completion: { clean: {} }\ncontext: {}");
+    let low = of_file("context: { warn: 50, compact: 60, ineffective_max: 1 }");
+    assert_eq!(untrusted(&high, &low).definition.context, low.context);
+}
+
+#[test]
+fn a_repository_cannot_cut_short_what_another_layer_says() {
+    let (high, low) = (of_file(GUIDANCE), of_file("feedback_bytes_max: 1"));
+    assert_eq!(untrusted(&high, &low).definition, high);
+    assert_eq!(
+        ignored(&untrusted(&high, &low)),
+        [
+            "`feedback_bytes_max: 1` ignored: the user layer has feedback of its own; trust would let it"
+        ]
+    );
+    assert_eq!(untrusted(&low, &high).definition.feedback_bytes_max, 1);
 }

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 
 use jackline_engine::Kind;
 use jackline_engine::definition::{
-    Dependency, Need, PolicyRule, Rule, RuleScope, SequentialDependency, Tool, UnknownTools,
+    Dependency, Need, Opaque, Policy, PolicyRule, Rule, RuleScope, SequentialDependency, Tool,
+    UnknownTools,
 };
 use jackline_engine::expr::{Expr, Variable};
 
 use super::Subject;
 use super::join::{How, Joining};
 use super::parts::{Parts, Said};
+use super::progress::rests_on_tests;
 
 impl Joining {
     /// The tools of both layers. What the lower one calls by another name, or
@@ -69,12 +71,15 @@ impl Joining {
             return;
         }
         let Some(first) = free.first().cloned() else { return };
-        if let Some(loops) = &high.loops
-            && (tool.transparent || tool.poll.is_some())
+        if let Some((to, why)) = hides(&tool, &first, high) {
+            self.ignore_tool(&first, by, to, why);
+            tool = seen(tool, &first, high);
+        }
+        if !tool.commands.is_empty()
+            && let Some((to, why)) = doubts(high)
         {
-            // Whoever repeats itself through this tool would go unseen.
-            self.ignore_tool(&first, by, loops.by, "has a loop guard of its own");
-            (tool.transparent, tool.poll) = (false, None);
+            self.ignore_tool(&first, by, to, why);
+            tool.doubted = true;
         }
         let top = high.mode.by;
         tool.name = first;
@@ -84,21 +89,74 @@ impl Joining {
             self.ignore_tool(&tool.name, by, top, "takes it for what it is known as");
             tool = as_known(&tool, &tool.name);
         }
-        let fits = |alias: &String| {
-            Kind::well_known(alias).is_none_or(|kind| kind == tool.kind && !has_pointers(&tool))
-        };
-        let (aliases, others): (Vec<_>, Vec<_>) = free.into_iter().skip(1).partition(fits);
-        for alias in &others {
-            self.ignore_tool(alias, by, top, "takes it for what it is known as");
-            tools.push(Said { what: as_known(&tool, alias), by });
+        tool.aliases = Vec::new();
+        for alias in free.into_iter().skip(1) {
+            let as_known_as = Kind::well_known(&alias)
+                .filter(|kind| *kind != tool.kind || has_pointers(&tool))
+                .map(|_| (top, "takes it for what it is known as"));
+            match as_known_as.or_else(|| hides(&tool, &alias, high)) {
+                None => tool.aliases.push(alias),
+                Some((to, why)) => {
+                    self.ignore_tool(&alias, by, to, why);
+                    tools.push(Said { what: as_known(&tool, &alias), by });
+                }
+            }
         }
-        tool.aliases = aliases;
         tools.push(Said { what: tool, by });
     }
 
     fn ignore_tool(&mut self, name: &str, by: usize, to: usize, why: &str) {
         self.ignore(Subject::Tool, format!("the meaning of `{name}` in `tools`"), by, to, why);
     }
+}
+
+/// Why the higher layer would see less of calls by a name that is understood
+/// like this than of one that nobody describes, and whose word that is.
+fn hides(tool: &Tool, name: &str, high: &Parts) -> Option<(usize, &'static str)> {
+    let differs = tool.kind != plain_kind(name);
+    let blind = matches!(tool.kind, Kind::Other | Kind::Effect | Kind::Spawn);
+    let harmless = differs && !blind && !tool.kind.mutates();
+    if let Some(loops) = &high.loops {
+        // Commands that are recognised as it are passed over with it.
+        let counts = differs || !tool.commands.is_empty();
+        let passed = counts && loops.what.transparent.contains(&tool.kind);
+        let excused = tool.transparent || tool.read_only || tool.poll.is_some();
+        if harmless || passed || excused {
+            return Some((loops.by, "has a loop guard of its own"));
+        }
+    }
+    if let Some(by) = rests_on_tests(high).filter(|_| harmless) {
+        return Some((by, "rests on what is changed"));
+    }
+    let rule = high.rules.iter().find(|rule| tells_kinds(&rule.what))?;
+    differs.then_some((rule.by, "has rules on kinds of tools"))
+}
+
+/// Why the higher layer looks at commands itself, and whose word that is: one
+/// that is taken for a tool hides nothing, and changes nothing.
+fn doubts(high: &Parts) -> Option<(usize, &'static str)> {
+    let fresh = |policy: &&Said<Policy>| match &policy.what.rule {
+        PolicyRule::SequentialDependency(rule) => rule.has_fresh(),
+        PolicyRule::ReadBeforeWrite { .. } | PolicyRule::Custom { .. } => false,
+    };
+    let opaque = (high.opaque.what != Opaque::Allow).then_some(high.opaque.by);
+    let fresh = || high.policies.iter().find(fresh).map(|policy| policy.by);
+    let changes = rests_on_tests(high).or_else(fresh);
+    let hidden = opaque.map(|by| (by, "looks into its commands itself"));
+    hidden.or_else(|| changes.map(|by| (by, "rests on what is changed")))
+}
+
+/// What a tool does that nobody describes, as far as its name says.
+fn plain_kind(name: &str) -> Kind {
+    Kind::well_known(name).unwrap_or(Kind::Other)
+}
+
+/// A tool of which the higher layer sees as much as if nobody described it.
+fn seen(tool: Tool, name: &str, high: &Parts) -> Tool {
+    let kind = plain_kind(name);
+    let passed = high.loops.as_ref().is_some_and(|loops| loops.what.transparent.contains(&kind));
+    let commands = if passed { Vec::new() } else { tool.commands };
+    Tool { kind, commands, transparent: false, read_only: false, poll: None, ..tool }
 }
 
 /// A trusted declaration replaces one of the same name; other names of the
@@ -174,21 +232,39 @@ fn as_known(tool: &Tool, name: &str) -> Tool {
         idempotent: tool.idempotent,
         sections: tool.sections.clone(),
         commands: if tool.name == name { tool.commands.clone() } else { Vec::new() },
+        doubted: tool.doubted && tool.name == name,
         ..Tool::named(name)
     }
 }
 
-/// Declares what the rules of the higher layer refer to, where the lower one
-/// would make it another name for something else.
+/// Declares what the higher layer refers to: in rules, where the lower one would
+/// make it another name for something else, and as a test or a build, where it
+/// would say what that is.
 fn declare_referred(high: &Parts, low: &Parts, tools: &mut Vec<Said<Tool>>) {
-    let aliases = low.tools.iter().flat_map(|tool| &tool.what.aliases);
-    for alias in aliases {
-        let known = tools.iter().any(|known| names(&known.what, alias));
-        let referring = high.rules.iter().find(|rule| refers_to(&rule.what, alias));
-        if let (false, Some(rule)) = (known, referring) {
-            tools.push(Said { what: Tool::named(alias), by: rule.by });
+    let rests = rests_on_tests(high).is_some();
+    let mut declare = |name: &String, by: Option<usize>| {
+        if let Some(by) = by
+            && !tools.iter().any(|known| names(&known.what, name))
+        {
+            tools.push(Said { what: Tool::named(name), by });
+        }
+    };
+    for Said { what: tool, .. } in &low.tools {
+        for name in std::iter::once(&tool.name).chain(&tool.aliases) {
+            let mut bits = high.dirty_bits.iter().filter(|_| rests);
+            declare(name, bits.find(|bit| bit.what.1 == *name).map(|bit| bit.by));
+        }
+        for alias in &tool.aliases {
+            let rule = high.rules.iter().find(|rule| refers_to(&rule.what, alias));
+            declare(alias, rule.map(|rule| rule.by));
         }
     }
+}
+
+/// Whether a rule may tell tools that nobody describes from others.
+fn tells_kinds(rule: &Rule) -> bool {
+    let looks = |when: &Expr| when.variables().any(|variable| variable == Variable::Kind);
+    rule.scope == RuleScope::Kind(Kind::Other) || rule.when.as_ref().is_some_and(looks)
 }
 
 /// Whether a rule may tell a tool by its name.

@@ -275,6 +275,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "6457fd04e5d2bb6c3516c6ae7b22c90649eb8fc2b9fa77efbf683bfab9e899f6"
+        "b0848cb41f0bcb8d540ee8bfa36a4e42b9b3bbeb358d9b70d371957779fb8b54"
     );
 }

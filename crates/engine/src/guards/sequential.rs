@@ -54,7 +54,7 @@ impl SequentialDependency {
     }
 
     /// Whether a prerequisite has to be fresh.
-    pub(crate) fn has_fresh(&self) -> bool {
+    pub fn has_fresh(&self) -> bool {
         self.dependencies.iter().flat_map(|dependency| &dependency.needs).any(|need| need.fresh)
     }
 

@@ -84,7 +84,7 @@ impl Fill {
                     return self;
                 }
                 if let Some(before) = self.before.take() {
-                    self.judge(before, used, settings);
+                    self.judge(before, before.saturating_sub(used), settings);
                 }
                 self.used = Some(used);
                 self.window = window.or(self.window);
@@ -92,18 +92,16 @@ impl Fill {
                 self.lines = 0;
             }
             Seen::Compaction { freed } => {
-                let needed = self.standing(settings, true).level >= ContextLevel::Warn;
                 self.lines = 0;
                 self.request = None;
                 let Some(before) = self.used else { return self };
-                // Who says that it freed little is believed. What else it says is
-                // a claim, which the next record bears out or not.
-                let admits = freed.is_some_and(|freed| !is_enough(before, freed, settings));
-                // Whoever compacts a context with room in it need not free much.
-                match needed {
-                    true if admits => self.ineffective = self.ineffective.saturating_add(1),
-                    true => self.before = Some(before),
-                    false => {}
+                match freed {
+                    // Who says that it freed little is believed. What else it says
+                    // is a claim, which the next record bears out or not.
+                    Some(freed) if !is_enough(before, freed, settings) => {
+                        self.judge(before, freed, settings);
+                    }
+                    _ => self.before = Some(before),
                 }
                 self.used = Some(before.saturating_sub(freed.unwrap_or(0)));
             }
@@ -117,10 +115,20 @@ impl Fill {
         self
     }
 
-    /// Counts a compaction by what it brought.
-    fn judge(&mut self, before: u64, used: u64, settings: Context) {
-        let enough = is_enough(before, before.saturating_sub(used), settings);
-        self.ineffective = if enough { 0 } else { self.ineffective.saturating_add(1) };
+    /// Counts a compaction by what it freed. Whoever compacts a context with room
+    /// in it need not free much; who does has broken a row of useless ones.
+    fn judge(&mut self, before: u64, freed: u64, settings: Context) {
+        if is_enough(before, freed, settings) {
+            self.ineffective = 0;
+        } else if self.fills(before, settings).is_some_and(|pct| pct >= settings.warn.into()) {
+            self.ineffective = self.ineffective.saturating_add(1);
+        }
+    }
+
+    /// How much of the window so much is, in percent.
+    fn fills(&self, used: u64, settings: Context) -> Option<u64> {
+        let window = settings.window.or(self.window).filter(|window| *window > 0);
+        window.map(|window| percent(used, window))
     }
 
     /// Where it stands. Nothing is blocked where nobody could compact, nor
@@ -128,7 +136,7 @@ impl Fill {
     pub(crate) fn standing(&self, settings: Context, compacts: bool) -> Standing {
         let Some(used) = self.used else { return self.estimate(settings) };
         let window = settings.window.or(self.window);
-        let pct = window.filter(|window| *window > 0).map(|window| percent(used, window));
+        let pct = self.fills(used, settings);
         let at = |threshold: u8| pct.is_some_and(|pct| pct >= u64::from(threshold));
         // A claim is better than a figure of which one knows that it is old.
         let outdated = self.before.is_some() && self.before == self.used;
@@ -264,10 +272,13 @@ mod tests {
             }
             assert_eq!(fill.ineffective, ineffective, "{freed:?} {next:?}");
         }
-        // One that nobody needed is not judged.
-        let roomy = Fill::default().after(usage(30_000), settings);
-        let roomy = roomy.after(Seen::Compaction { freed: Some(1) }, settings);
-        assert_eq!(roomy.ineffective, 0);
+        // One that nobody needed may free little; one that frees much breaks the row.
+        let useless = full.after(Seen::Compaction { freed: Some(1) }, settings);
+        let roomy = useless.after(usage(30_000), settings);
+        for (freed, ineffective) in [(Some(1), 1), (Some(6_000), 0), (None, 0)] {
+            let after = roomy.clone().after(Seen::Compaction { freed }, settings);
+            assert_eq!(after.after(usage(24_000), settings).ineffective, ineffective, "{freed:?}");
+        }
     }
 
     #[test]
