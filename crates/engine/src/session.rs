@@ -39,6 +39,14 @@ pub struct Record<'a> {
     pub verdict: &'a Verdict,
 }
 
+/// An event that a session has understood and not yet decided on.
+#[derive(Debug)]
+pub struct Considered<'a> {
+    session: &'a Session,
+    event: &'a Event,
+    proposal: Option<Proposal<'a>>,
+}
+
 /// Why a saved state can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
@@ -134,41 +142,19 @@ impl Session {
 
     /// The facts that a decision on `event` still lacks. Ask until it is empty.
     pub fn needs(&self, event: &Event, facts: &Facts) -> Queries {
-        let mut queries = Queries::default();
-        if self.terminal_for(event).is_some() {
-            return queries;
-        }
-        let asks = self.state.seq == 0
-            || matches!(
-                event.kind,
-                EventKind::SessionStarted { .. } | EventKind::PromptSubmitted { .. }
-            );
-        if asks && facts.definition.is_none() {
-            queries.ask(Query::Definition);
-        }
-        let clock = self.state.clock.after(event, facts);
-        let heard = Heard::of(&self.definition, event);
-        let proposal = heard.as_ref().map(|it| Proposal::of(&self.definition, &self.place, it));
-        let look = self.look(event, facts, &clock, proposal.as_ref());
-        GUARDS.iter().for_each(|guard| guard.needs(look, &mut queries));
-        queries
+        self.consider(event, |considered| considered.needs(facts))
     }
 
     /// Answers an event. Changes nothing.
     pub fn decide(&self, event: &Event, facts: &Facts) -> Verdict {
-        let seq = self.state.seq + 1;
-        let clock = self.state.clock.after(event, facts);
+        self.consider(event, |considered| considered.decide(facts))
+    }
+
+    /// Understands an event once, for whoever has more than one question about it.
+    pub fn consider<T>(&self, event: &Event, ask: impl FnOnce(&Considered<'_>) -> T) -> T {
         let heard = Heard::of(&self.definition, event);
         let proposal = heard.as_ref().map(|it| Proposal::of(&self.definition, &self.place, it));
-        let look = self.look(event, facts, &clock, proposal.as_ref());
-        let mut answers = Answers::new(self.definition.mode, facts, seq);
-        if let Some(stop) = self.terminal_for(event) {
-            self.decide_over(event, &stop, &mut answers);
-        } else {
-            GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));
-            lifecycle::decide(look, &mut answers);
-        }
-        self.verdict(seq, event, answers)
+        ask(&Considered { session: self, event, proposal })
     }
 
     /// Protected files that have to be given back because of this event, and
@@ -178,7 +164,7 @@ impl Session {
             return Vec::new();
         }
         let clock = self.state.clock.after(event, facts);
-        protected::to_give_back(self.look(event, facts, &clock, None))
+        protected::to_give_back(self.look(event, facts, &clock))
     }
 
     /// What has to be done about the reports for people once a record is folded,
@@ -238,15 +224,9 @@ impl Session {
         }
     }
 
-    fn look<'a>(
-        &'a self,
-        event: &'a Event,
-        facts: &'a Facts,
-        clock: &'a Clock,
-        proposal: Option<&'a Proposal<'a>>,
-    ) -> Look<'a> {
+    fn look<'a>(&'a self, event: &'a Event, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
         let (definition, state, place) = (&self.definition, &self.state, &self.place);
-        Look { definition, state, event, facts, clock, place, proposal }
+        Look { definition, state, event, facts, clock, place, proposal: None }
     }
 
     /// The stop that answers this event, where the session is over for it.
@@ -314,6 +294,50 @@ impl Session {
             safety: answers.safety,
             ..Verdict::allow()
         }
+    }
+}
+
+impl Considered<'_> {
+    /// The facts that a decision still lacks.
+    pub fn needs(&self, facts: &Facts) -> Queries {
+        let (session, event) = (self.session, self.event);
+        let mut queries = Queries::default();
+        if session.terminal_for(event).is_some() {
+            return queries;
+        }
+        let asks = session.state.seq == 0
+            || matches!(
+                event.kind,
+                EventKind::SessionStarted { .. } | EventKind::PromptSubmitted { .. }
+            );
+        if asks && facts.definition.is_none() {
+            queries.ask(Query::Definition);
+        }
+        let clock = session.state.clock.after(event, facts);
+        let look = self.look(facts, &clock);
+        GUARDS.iter().for_each(|guard| guard.needs(look, &mut queries));
+        queries
+    }
+
+    /// The answer.
+    pub fn decide(&self, facts: &Facts) -> Verdict {
+        let (session, event) = (self.session, self.event);
+        let seq = session.state.seq + 1;
+        let clock = session.state.clock.after(event, facts);
+        let mut answers = Answers::new(session.definition.mode, facts, seq);
+        if let Some(stop) = session.terminal_for(event) {
+            session.decide_over(event, &stop, &mut answers);
+        } else {
+            let look = self.look(facts, &clock);
+            GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));
+            lifecycle::decide(look, &mut answers);
+        }
+        session.verdict(seq, event, answers)
+    }
+
+    fn look<'a>(&'a self, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
+        let proposal = self.proposal.as_ref();
+        Look { proposal, ..self.session.look(self.event, facts, clock) }
     }
 }
 

@@ -32,7 +32,7 @@ pub use trajectory::Trajectory;
 use crate::door::panic_text;
 use crate::redact::redact;
 use crate::runtime::Fault;
-use judge::{Judge, Judged};
+use judge::{Judged, judge};
 use outcome::loops_in;
 
 /// Decides recorded runs under one definition, as if it were enforced.
@@ -125,7 +125,7 @@ impl BacktestRun {
         facts.observed = observed;
         let (definition, place) = (&self.definition, &self.place);
         let session = self.session.get_or_insert_with(|| begin(definition, place, &event));
-        let judged = Judge { session, event: &event, facts: &facts }.judge();
+        let judged = judge(session, &event, &facts);
         let seq = session.seq() + 1;
         let verdict = went_on(&event, seq);
         session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });

@@ -43,13 +43,15 @@ pub(crate) struct World<'a> {
 
 /// Asks until nothing is open, for a bounded number of rounds.
 pub(crate) fn gather(session: &Session, event: &Event, facts: &mut Facts, world: &World<'_>) {
-    for _ in 0..ROUNDS_MAX {
-        let queries = session.needs(event, facts);
-        if queries.is_empty() {
-            return;
+    session.consider(event, |considered| {
+        for _ in 0..ROUNDS_MAX {
+            let queries = considered.needs(facts);
+            if queries.is_empty() {
+                return;
+            }
+            world.answer_all(&queries, facts);
         }
-        world.answer_all(&queries, facts);
-    }
+    });
 }
 
 impl World<'_> {

@@ -14,11 +14,12 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
     let (Some(program), Some(first)) = (wanted.next(), words.first().and_then(Word::exact)) else {
         return false;
     };
+    let name = base_name(first);
     // Most commands are refused here, before anything is looked up.
-    if !wanted.clone().all(|target| words.iter().skip(1).any(|word| fits(&word.text, target))) {
+    let is_other = name != program && first != program && !name.starts_with("py");
+    if is_other || !wanted.clone().all(|target| is_among(words, target)) {
         return false;
     }
-    let name = base_name(first);
     if let Some(module) = module_of(name, words) {
         // `python -m pytest` is `pytest`.
         return matches(module, pattern);
@@ -52,6 +53,15 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
 /// Programs whose targets may stand in any order.
 const TARGETS: [&str; 10] =
     ["make", "gmake", "ninja", "just", "rake", "ant", "gradle", "gradlew", "mvn", "mvnw"];
+
+/// Whether a subcommand of a pattern is anywhere among words.
+fn is_among(words: &[Word<'_>], target: &str) -> bool {
+    let mut rest = words.iter().skip(1);
+    match target.strip_suffix('*') {
+        Some(prefix) => rest.any(|word| word.text.starts_with(prefix)),
+        None => rest.any(|word| word.text == target),
+    }
+}
 
 /// Whether a word is a subcommand of a pattern.
 fn fits(word: &str, target: &str) -> bool {

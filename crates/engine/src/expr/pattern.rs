@@ -93,6 +93,11 @@ impl Pattern {
         mut spend: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<bool, E> {
         spend(self.program.len() / 16)?;
+        // Mostly no match can begin anywhere, and nothing has to be followed.
+        if self.first.is_some() && self.hopeless(text, None) == text.len() {
+            spend(text.len() / 16)?;
+            return Ok(false);
+        }
         let mut threads = Threads::new(self.program.len());
         let mut rest = text;
         let mut before = None;

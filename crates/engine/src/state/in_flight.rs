@@ -181,6 +181,10 @@ impl InFlight {
 
     /// Closes calls of which nobody knows how they ended.
     pub(crate) fn take(&mut self, is_lost: impl Fn(&Call) -> bool) -> VecDeque<Call> {
+        // Mostly there are none, and nothing has to be moved.
+        if !self.0.iter().any(&is_lost) {
+            return VecDeque::new();
+        }
         let (lost, open) = core::mem::take(&mut self.0).into_iter().partition(is_lost);
         self.0 = open;
         lost

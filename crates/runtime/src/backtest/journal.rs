@@ -11,7 +11,7 @@ use jackline_engine::{
 };
 use jackline_journal::{EventRecord, Line, RecordError, Verifier, parse_record};
 
-use super::judge::Judge;
+use super::judge::judge;
 use super::{Backtest, BacktestRun, BacktestStep};
 use crate::door::panic_text;
 use crate::runtime::Fault;
@@ -81,7 +81,7 @@ impl Open {
         let session = run.session.as_mut()?;
         let facts = facts(&record, &self.recorded, &run.definition);
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            let judged = Judge { session, event: &record.event, facts: &facts }.judge();
+            let judged = judge(session, &record.event, &facts);
             session.apply(&record.as_record());
             judged
         }));

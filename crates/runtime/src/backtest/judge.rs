@@ -1,8 +1,8 @@
 //! What is sure about one event, and what hangs on a world that is gone.
 
 use jackline_engine::{
-    Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query, ROUNDS_MAX, SafetyEvent,
-    Session, Stop, Verdict, Violation,
+    Considered, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query, ROUNDS_MAX,
+    SafetyEvent, Session, Stop, Verdict, Violation,
 };
 
 use super::name_of;
@@ -50,10 +50,10 @@ impl Lack {
 
 /// One event and all that is known of its world.
 #[derive(Clone, Copy)]
-pub(super) struct Judge<'a> {
-    pub(super) session: &'a Session,
-    pub(super) event: &'a Event,
-    pub(super) facts: &'a Facts,
+struct Judge<'a> {
+    considered: &'a Considered<'a>,
+    is_proposed: bool,
+    facts: &'a Facts,
 }
 
 /// What can be said about it.
@@ -64,19 +64,25 @@ pub(super) struct Judged {
     pub(super) safety: Vec<SafetyEvent>,
 }
 
+/// Judges an event by what is known of its world.
+pub(super) fn judge(session: &Session, event: &Event, facts: &Facts) -> Judged {
+    let is_proposed = is_proposed(&event.kind);
+    session.consider(event, |considered| Judge { considered, is_proposed, facts }.judge())
+}
+
 impl Judge<'_> {
-    pub(super) fn judge(self) -> Judged {
-        let mut known = self.session.decide(self.event, self.facts);
+    fn judge(self) -> Judged {
+        let mut known = self.considered.decide(self.facts);
         // How the recording was made is nothing that the agent did, and what
         // can't be read as a call was none.
         known.violations.retain(|found| found.guard != PROTOCOL);
         let stop = known.stop.clone().filter(|_| known.is_enforced(Decision::Stop));
         let safety = std::mem::take(&mut known.safety);
         let is_sure = || {
-            let open = self.session.needs(self.event, self.facts);
+            let open = self.considered.needs(self.facts);
             !open.iter().any(is_about_it)
         };
-        if !is_proposed(&self.event.kind) || is_sure() {
+        if !self.is_proposed || is_sure() {
             let undecidable = Vec::new();
             return Judged { objections: known.violations, undecidable, stop, safety };
         }
@@ -117,7 +123,7 @@ impl Judge<'_> {
         let mut facts = self.facts.clone();
         for _ in 0..ROUNDS_MAX {
             let mut learned = false;
-            for query in &self.session.needs(self.event, &facts) {
+            for query in &self.considered.needs(&facts) {
                 match query {
                     Query::File { path, .. } => {
                         let fact = FileFact { bytes: 1, ..FileFact::of(kind) };
@@ -138,7 +144,7 @@ impl Judge<'_> {
                 break;
             }
         }
-        self.session.decide(self.event, &facts)
+        self.considered.decide(&facts)
     }
 }
 

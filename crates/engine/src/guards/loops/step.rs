@@ -145,7 +145,7 @@ pub(crate) fn outcome_signature(
 pub(crate) fn coarse_signature(proposal: &Proposal<'_>) -> Option<u64> {
     let mut text = match &proposal.run {
         Run::Line(line) => {
-            let mut text = String::new();
+            let mut text = String::with_capacity(PARTS_BYTES_MOSTLY);
             line.commands.iter().filter(|command| !command.words.is_empty()).for_each(|command| {
                 coarse_command(command, &mut text);
             });
@@ -153,13 +153,15 @@ pub(crate) fn coarse_signature(proposal: &Proposal<'_>) -> Option<u64> {
         }
         Run::Nothing | Run::Unseen => String::new(),
     };
-    let files = proposal.touches.iter().filter(|touch| text.is_empty() || touch.changes());
-    let files = files.filter_map(|touch| touch.target.path()).map(coarse_path);
-    let files: String = files.fold(String::new(), |files, file| files + " " + file);
-    if text.is_empty() && files.is_empty() {
+    let named = !text.is_empty();
+    let files = proposal.touches.iter().filter(|touch| !named || touch.changes());
+    for path in files.filter_map(|touch| touch.target.path()) {
+        text.push(' ');
+        text.push_str(coarse_path(path));
+    }
+    if text.is_empty() {
         return None;
     }
-    text.push_str(&files);
     text.push('\n');
     text.push_str(proposal.tool.name);
     Some(short(&text))
@@ -195,7 +197,10 @@ fn coarse_path(path: &str) -> &str {
 
 /// A call as people read it: `Bash(pytest tests/unit)`.
 pub(crate) fn shown(proposal: &Proposal<'_>) -> String {
-    format!("{}({})", proposal.tool.name, proposal.does())
+    let (name, does) = (proposal.tool.name, proposal.does());
+    let mut shown = String::with_capacity(name.len() + does.len() + 2);
+    shown.extend([name, "(", does, ")"]);
+    shown
 }
 
 #[cfg(test)]
