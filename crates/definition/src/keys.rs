@@ -8,12 +8,14 @@ mod budgets;
 mod loops;
 mod progress;
 mod rules;
+mod schemas;
 mod tables;
 
 pub(crate) use budgets::*;
 pub(crate) use loops::*;
 pub(crate) use progress::*;
 pub(crate) use rules::*;
+pub(crate) use schemas::*;
 pub(crate) use tables::*;
 
 /// The keys one mapping takes.
@@ -70,6 +72,8 @@ pub(crate) enum Takes {
     Path,
     /// The arguments of a call.
     Arguments,
+    /// A JSON Schema.
+    Schema,
     /// Explicitly nothing.
     Nothing,
 }

@@ -17,6 +17,7 @@ mod modes;
 mod never_looser;
 mod parts;
 mod progress;
+mod schemas;
 #[cfg(test)]
 mod tests;
 mod tools;

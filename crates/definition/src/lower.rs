@@ -9,6 +9,7 @@ pub(crate) mod modes;
 pub(crate) mod policies;
 mod progress;
 mod rules;
+mod schemas;
 mod tools;
 
 use jackline_engine::definition::{
@@ -81,6 +82,9 @@ pub(crate) fn lower(
             "completion_cap" => completion::lower_cap(node, &mut definition.completion_cap, reader),
             "progress" => definition.progress = Some(progress::lower(node, reader)),
             "dirty_bits" => definition.dirty_bits = progress::lower_bits(node, reader),
+            "schema" => schemas::lower(node, &mut definition.schemas.attempts, reader),
+            "plan" => definition.schemas.plan = schemas::plan(node, reader),
+            "outputs" => definition.schemas.outputs = schemas::outputs(node, reader),
             "limits" => waiting.limits = Some(node),
             "iterations_extension" => waiting.iterations_extension = Some(node),
             "prices" => waiting.prices = Some(node),

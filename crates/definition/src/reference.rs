@@ -101,6 +101,7 @@ fn words(takes: &Takes) -> String {
         Takes::Pointer => "a JSON pointer".to_owned(),
         Takes::Path => "a path".to_owned(),
         Takes::Arguments => "the arguments of the tool".to_owned(),
+        Takes::Schema => "a JSON Schema".to_owned(),
         Takes::Nothing => "nothing".to_owned(),
     }
 }

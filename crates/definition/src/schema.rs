@@ -77,6 +77,7 @@ fn value(takes: &Takes) -> Value {
             json!({ "anyOf": choices.iter().map(value).collect::<Vec<_>>() })
         }
         Takes::Arguments => json!({ "type": "object" }),
+        Takes::Schema => json!({ "type": ["object", "boolean"] }),
         Takes::Nothing => json!({ "type": "null" }),
     }
 }

@@ -25,6 +25,7 @@ pub use crate::guards::loops::{
 };
 pub use crate::guards::progress::Progress;
 pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
+pub use crate::guards::schema::{Attempts, Output, SchemaText, Schemas};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
 pub use crate::models::{LongPrice, Models, Price};
 
@@ -64,6 +65,8 @@ pub struct Definition {
     pub context: Option<Context>,
     /// What models cost and hold, where something asks for it.
     pub models: Models,
+    /// How structured what the agent writes has to be, and how often it may try.
+    pub schemas: Schemas,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -93,6 +96,7 @@ impl Default for Definition {
             dirty_bits: DirtyBits::default(),
             context: None,
             models: Models::default(),
+            schemas: Schemas::default(),
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),
@@ -137,6 +141,8 @@ pub struct Tool {
     /// has no say in what they hide and change.
     #[serde(default)]
     pub doubted: bool,
+    /// What its arguments have to look like.
+    pub schema: Option<SchemaText>,
     /// The sections it is in, by number.
     pub sections: Vec<u16>,
     /// Whether the loop guard passes it over.
@@ -161,6 +167,7 @@ impl Tool {
             command: None,
             commands: Vec::new(),
             doubted: false,
+            schema: None,
             sections: Vec::new(),
             transparent: false,
             read_only: false,

@@ -1,5 +1,6 @@
 //! What the runtime observed of the world for one decision.
 
+mod decoded;
 mod markers;
 mod reload;
 
@@ -15,6 +16,7 @@ use crate::observe::Observation;
 use crate::time::Timestamp;
 use crate::verdict::{Observed, Severity};
 
+pub use decoded::DecodedFact;
 pub use markers::Markers;
 pub use reload::{DefinitionFile, NewDefinition, ReloadFact};
 
@@ -49,6 +51,9 @@ pub struct Facts {
     /// What was seen of the event's payloads.
     #[serde(default, skip_serializing_if = "is_default")]
     pub observed: Observation,
+    /// What the decoding layer made of what a model wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decoded: Option<DecodedFact>,
     /// Files that were asked for, by canonical path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, FileFact>,
@@ -108,6 +113,7 @@ impl Facts {
             markers: Markers::default(),
             written: BTreeMap::new(),
             observed: Observation::default(),
+            decoded: None,
             files: BTreeMap::new(),
             policies: BTreeMap::new(),
             checkers: BTreeMap::new(),

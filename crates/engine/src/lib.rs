@@ -44,9 +44,10 @@ pub use event::{
     PromptSource, Seen, Status, Tests,
 };
 pub use facts::{
-    CallView, CheckFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact, FeedbackView,
-    FileFact, FileKind, GitFact, Markers, NewDefinition, Now, OffFact, PolicyFact, QUERIES_MAX,
-    Queries, Query, ROUNDS_MAX, ReloadFact, Tracked, VerificationFact, Wants, WatchedFact,
+    CallView, CheckFact, DecodedFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact,
+    FeedbackView, FileFact, FileKind, GitFact, Markers, NewDefinition, Now, OffFact, PolicyFact,
+    QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked, VerificationFact, Wants,
+    WatchedFact,
 };
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
@@ -77,8 +78,8 @@ pub use understanding::{
 };
 pub use verdict::{
     Bypass, Class, Completion, Constraint, ConstraintKind, ContextGate, ContextLevel, Decision,
-    Feedback, Observed, SafetyEvent, SafetyKind, Severity, Stop, StopCode, Verdict, Violation,
-    WireFault,
+    Feedback, Mismatch, Observed, Repair, SafetyEvent, SafetyKind, Severity, Stop, StopCode,
+    Verdict, Violation, WireFault,
 };
 
 /// The version written into every record.

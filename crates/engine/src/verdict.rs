@@ -77,6 +77,15 @@ pub struct Verdict {
     /// Overrides that this event put in force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
+    /// Arguments to use instead of those that were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Value>,
+    /// A plan or an output to use instead of what was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What the decoding layer had to do, or what has to be written again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Repair>,
     /// What became of the completion check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
@@ -109,6 +118,9 @@ impl Verdict {
             feedback: Vec::new(),
             context: None,
             constraints: Vec::new(),
+            args: None,
+            output: None,
+            repair: None,
             completion: None,
             context_gate: None,
             stop: None,
@@ -127,10 +139,45 @@ impl Verdict {
         self.decision == decision && self.enforced != Some(false)
     }
 
+    /// Whether a guard objects, and that holds.
+    pub(crate) fn is_refused_by(&self, guard: &str) -> bool {
+        self.violations.iter().any(|it| it.guard == guard && it.enforced)
+    }
+
     /// Whether a proposed call may run.
     pub fn lets_run(&self) -> bool {
         self.decision <= Decision::Rewrite || self.enforced == Some(false)
     }
+}
+
+/// What the decoding layer had to do with what a model wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repair {
+    /// How often it was wrong by now; 0 where it could be used.
+    pub attempt: u32,
+    /// How often it may still be wrong.
+    pub remaining: u32,
+    /// What is wrong with it.
+    pub errors: Vec<Mismatch>,
+    /// What was cleaned up, so that it could be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cleaned: Vec<String>,
+    /// Whether nothing but placeholders stands in it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub placeholders: bool,
+}
+
+/// A place at which something else was expected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mismatch {
+    /// Where: a JSON pointer; empty is the whole.
+    pub path: String,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub got: String,
 }
 
 /// Why a line got a denial instead of a decision.

@@ -1,12 +1,13 @@
 //! The tables themselves, in the order of the reference page.
 
 use super::Takes::{
-    Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Text, Word,
+    Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Schema, Text, Word,
 };
 use super::budgets::{CONTEXT, COST_LIMIT, LIMIT, LIMITS, PRICE};
 use super::loops::{LOOPS, LOOPS_CYCLE, LOOPS_ERRORS, LOOPS_GRADED, LOOPS_STRICT, POLL};
 use super::progress::{CLEAN, DIRTY_BITS, PROGRESS};
 use super::rules::{EXAMPLE_RUN, EXAMPLES, GIVEN, PACKS, RULE};
+use super::schemas::{OUTPUT, PLAN, SCHEMA};
 use super::{Key, Keys, Needs, Takes};
 
 /// The largest numbers that the types behind the keys hold.
@@ -138,6 +139,9 @@ pub(crate) static ROOT: Keys = Keys {
             "none: nobody looks; on in `autonomous` and `strict`",
             "What is done about a context that fills up.",
         ),
+        key("schema", Map(&SCHEMA), "", "How often the agent may write something again that is not valid."),
+        key("plan", Map(&PLAN), "", "What plans have to look like."),
+        key("outputs", Names(0, "output", &Map(&OUTPUT)), "none", "What the agent hands over (`output_proposed`), by name."),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
@@ -145,7 +149,7 @@ pub(crate) static ROOT: Keys = Keys {
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
     later: &[
-        "schema", "plan", "outputs", "io", "attempts", "health", "models", "advisor", "identity",
+        "io", "attempts", "health", "models", "advisor", "identity",
     ],
     needs: &[],
 };
@@ -202,9 +206,10 @@ pub(crate) static TOOL: Keys = Keys {
             "`true` for kind `read`, `search` and `fetch`",
             "Whether it changes nothing, so that the same result again is nothing new.",
         ),
+        key("schema", Schema, "none", "What its arguments have to look like."),
         key("poll", Map(&POLL), "none", "How long it may be asked whether something has happened."),
     ],
-    later: &["schema", "output_schema", "roles"],
+    later: &["output_schema", "roles"],
     needs: &[],
 };
 
@@ -481,6 +486,9 @@ pub(crate) static JOURNAL: Keys = Keys {
 pub(crate) static ALL: &[&Keys] = &[
     &ROOT,
     &TOOL,
+    &SCHEMA,
+    &PLAN,
+    &OUTPUT,
     &PATHS,
     &POLL,
     &SECTION,

@@ -70,6 +70,7 @@ fn definition(parts: Parts) -> Definition {
         loops: parts.loops.map_or(default.loops, |loops| loops.what),
         progress: parts.progress.map(|progress| progress.what),
         dirty_bits: super::progress::together(plain(parts.dirty_bits)),
+        schemas: parts.schemas.what,
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),

@@ -59,6 +59,7 @@ impl Joining {
             };
             known.what.sections = together(&known.what.sections, &tool.sections);
             known.what.idempotent &= tool.idempotent;
+            known.what.schema = known.what.schema.take().or_else(|| tool.schema.clone());
             let to = known.by;
             if says_something(&tool) && !same_meaning(&known.what, &tool) {
                 self.ignore_tool(&name, by, to, "says what it means");
@@ -214,6 +215,7 @@ fn same_meaning(one: &Tool, other: &Tool) -> bool {
         aliases: Vec::new(),
         sections: Vec::new(),
         idempotent: true,
+        schema: None,
         ..tool.clone()
     };
     plain(one) == plain(other)

@@ -174,6 +174,7 @@ fn tool(
                 tool.transparent = reader.flag(node, "`transparent`").unwrap_or(false);
             }
             "read_only" => tool.read_only = reader.flag(node, "`read_only`").unwrap_or(false),
+            "schema" => tool.schema = schemas::schema(node, "`schema`", reader),
             "poll" => tool.poll = Some(loops::poll(node, reader)),
             _ => tool.commands = recognised(node, commands, reader),
         }

@@ -23,6 +23,7 @@ pub(crate) mod protocol;
 pub(crate) mod reads;
 pub(crate) mod reports;
 pub(crate) mod rules;
+pub(crate) mod schema;
 pub(crate) mod sequential;
 pub(crate) mod unknown;
 
@@ -32,6 +33,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use jackline_shell::{Command, Line};
+use serde_json::Value;
 
 use crate::definition::{Definition, Mode};
 use crate::event::{Action, Event};
@@ -41,7 +43,8 @@ use crate::proposal::Proposal;
 use crate::session::Record;
 use crate::state::{Clock, State};
 use crate::verdict::{
-    Class, Completion, Constraint, ContextGate, Decision, Feedback, SafetyEvent, Stop, Violation,
+    Class, Completion, Constraint, ContextGate, Decision, Feedback, Repair, SafetyEvent, Stop,
+    Violation,
 };
 
 /// Everything a guard may look at.
@@ -84,8 +87,9 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 21] = [
+pub(crate) const GUARDS: [&dyn Guard; 22] = [
     &protocol::Protocol,
+    &schema::SchemaGuard,
     &markers::MarkerGuard,
     &pause::Pause,
     // Before the limits, which count the usage it looks at.
@@ -132,6 +136,9 @@ pub(crate) struct Answers {
     pub(crate) violations: Vec<Violation>,
     pub(crate) feedback: Vec<Feedback>,
     pub(crate) constraints: Vec<Constraint>,
+    pub(crate) args: Option<Value>,
+    pub(crate) output: Option<Value>,
+    pub(crate) repair: Option<Repair>,
     pub(crate) completion: Option<Completion>,
     pub(crate) context_gate: Option<ContextGate>,
     pub(crate) stop: Option<Stop>,
@@ -147,6 +154,9 @@ impl Answers {
             violations: Vec::new(),
             feedback: Vec::new(),
             constraints: Vec::new(),
+            args: None,
+            output: None,
+            repair: None,
             completion: None,
             context_gate: None,
             stop: None,

@@ -31,7 +31,7 @@ impl Guard for Protocol {
                     ));
                 }
             }
-            EventKind::ToolProposed { call, tool, args, .. } => {
+            EventKind::ToolProposed { call, .. } => {
                 if let Some(call) = call.as_ref().filter(|call| state.in_flight.is_open(call)) {
                     answers.object(objection(
                         "duplicate_call",
@@ -39,17 +39,6 @@ impl Guard for Protocol {
                         Some(call.to_string()),
                         "report its result first, or give the new call an id of its own",
                     ));
-                }
-                if let Err(reason) = parse_arguments(args) {
-                    answers.object(Objection {
-                        kind: "schema_violation",
-                        ..objection(
-                            "invalid_arguments",
-                            format!("the arguments of `{tool}` are not a JSON object: {reason}"),
-                            Some(tool.to_string()),
-                            "send the call again with its arguments as one JSON object",
-                        )
-                    });
                 }
             }
             EventKind::ToolFinished { status, .. } => {

@@ -4,11 +4,15 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::{Answers, Guard, Look, Objection, listed};
+use super::{Answers, Fold, Guard, Look, Objection, listed};
 use crate::definition::{Definition, UnknownTools};
+use crate::event::Event;
 use crate::nearest::nearest;
+use crate::state::{State, short};
 use crate::tool::Kind;
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, Stop, StopCode};
+
+const GUARD: &str = "tools";
 
 /// How many tools a message names.
 const TOOLS_SHOWN: usize = 8;
@@ -32,18 +36,40 @@ impl Guard for Unknown {
             format!("known are {}{more}", listed(known.iter().copied().take(TOOLS_SHOWN)))
         };
         let correction = nearest(tool.name, known.iter().copied())
-            .map_or_else(names, |meant| format!("did you mean `{meant}`?"));
+            .map_or_else(names, |meant| format!("did you mean `{meant}`? {}", names()));
+        // Who names a tool that is not there, told which there are, and does so
+        // again and again, knows of other tools than these.
+        let told = look.state.repairs.of(key(look.event));
+        let is_over = told >= definition.schemas.attempts.correction_max_attempts;
         answers.object(Objection {
-            guard: "tools",
+            guard: GUARD,
             kind: "unknown_tool",
             subtype: "unknown_tool",
-            class: Class::Recoverable,
-            decision: Decision::Deny,
+            class: if is_over { Class::Terminal } else { Class::Recoverable },
+            decision: if is_over { Decision::Stop } else { Decision::Deny },
             message: format!("there is no tool `{}`", tool.name),
             location: Some(tool.name.to_string()),
             correction: Some(correction),
         });
+        if is_over && answers.enforces() {
+            answers.stop.get_or_insert_with(|| Stop {
+                signature: Some(tool.name.to_string()),
+                ..Stop::of(StopCode::SystemError).because("schema")
+            });
+        }
     }
+
+    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+        if fold.proposal.is_none() {
+            return;
+        }
+        state.repairs.note(fold.record.verdict.is_refused_by(GUARD), || key(fold.record.event));
+    }
+}
+
+/// Whose mistakes are counted.
+fn key(event: &Event) -> u64 {
+    short(&format!("{}\nunknown_tool", event.actor))
 }
 
 /// Whether tools are recognised in command lines, so that there must be some.

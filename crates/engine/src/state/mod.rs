@@ -49,13 +49,14 @@ use crate::guards::limits::Spent;
 use crate::guards::loops::Findings;
 use crate::guards::markers::Marked;
 use crate::guards::progress::ProgressState;
+use crate::guards::schema::Repairs;
 use crate::guards::sequential::Earned;
 use crate::id::{AttemptId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 5;
+pub const STATE_FORMAT: u16 = 6;
 
 /// The most a serialised state may take.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
@@ -104,6 +105,7 @@ pub(crate) struct State {
     pub(crate) marked: Marked,
     pub(crate) reports: Reports,
     pub(crate) trail: Trail,
+    pub(crate) repairs: Repairs,
     /// The checksum of the definition in force, where a person has put another
     /// in the place of the one that the session was opened with.
     pub(crate) reloaded: Option<Digest>,
