@@ -1,0 +1,1 @@
+//! MCP: a proxy that stands before any server, and a server of bounded tools.
