@@ -2,3 +2,11 @@
 //!
 //! Strictly first, then cleaned up, then validated; what is still wrong becomes
 //! a request to write it again that says where and why.
+/// stub
+pub struct Schema;
+impl Schema {
+    /// stub
+    pub fn compile(_: &serde_json::Value) -> Result<Self, String> {
+        Ok(Self)
+    }
+}

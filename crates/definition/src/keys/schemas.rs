@@ -16,7 +16,12 @@ pub(crate) static SCHEMA: Keys = Keys {
             "2",
             "How often one payload may be written again; then the session ends with `SYSTEM_ERROR{schema}`.",
         ),
-        key("repairs_per_run", Count(0, U32), "20", "The same for all payloads of a session together."),
+        key(
+            "repairs_per_run",
+            Count(0, U32),
+            "20",
+            "The same for all payloads of a session together.",
+        ),
         key(
             "correction_max_attempts",
             Count(0, U32),
@@ -32,7 +37,12 @@ pub(crate) static PLAN: Keys = Keys {
     id: "plan",
     of: "`plan`",
     doc: "",
-    known: &[key("schema", Schema, "the built-in one", "What plans (`plan_proposed`) have to look like.")],
+    known: &[key(
+        "schema",
+        Schema,
+        "the built-in one",
+        "What plans (`plan_proposed`) have to look like.",
+    )],
     later: &[],
     needs: &[],
 };

@@ -139,18 +139,26 @@ pub(crate) static ROOT: Keys = Keys {
             "none: nobody looks; on in `autonomous` and `strict`",
             "What is done about a context that fills up.",
         ),
-        key("schema", Map(&SCHEMA), "", "How often the agent may write something again that is not valid."),
+        key(
+            "schema",
+            Map(&SCHEMA),
+            "",
+            "How often the agent may write something again that is not valid.",
+        ),
         key("plan", Map(&PLAN), "", "What plans have to look like."),
-        key("outputs", Names(0, "output", &Map(&OUTPUT)), "none", "What the agent hands over (`output_proposed`), by name."),
+        key(
+            "outputs",
+            Names(0, "output", &Map(&OUTPUT)),
+            "none",
+            "What the agent hands over (`output_proposed`), by name.",
+        ),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
         key("notify", Map(&NOTIFY), "", "How a person is told that they are needed."),
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
-    later: &[
-        "io", "attempts", "health", "models", "advisor", "identity",
-    ],
+    later: &["io", "attempts", "health", "models", "advisor", "identity"],
     needs: &[],
 };
 

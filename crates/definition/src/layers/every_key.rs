@@ -17,7 +17,7 @@ const fn looser(key: &'static str, high: &'static str, low: &'static str) -> Loo
 }
 
 /// The keys that are tried.
-const KEYS: [&Keys; 14] = [
+const KEYS: [&Keys; 17] = [
     &keys::LIMITS,
     &keys::LIMIT,
     &keys::COST_LIMIT,
@@ -31,6 +31,9 @@ const KEYS: [&Keys; 14] = [
     &keys::PROGRESS,
     &keys::DIRTY_BITS,
     &keys::CLEAN,
+    &keys::SCHEMA,
+    &keys::PLAN,
+    &keys::OUTPUT,
     &keys::RULE,
 ];
 
@@ -222,6 +225,30 @@ const BITS: [Looser; 4] = [
 ];
 
 /// A rule that denies `git push`, or what is put in its place.
+const SCHEMAS: [Looser; 5] = [
+    looser(
+        "schema.repair_max_attempts",
+        "schema: { repair_max_attempts: 1 }",
+        "schema: { repair_max_attempts: 3 }",
+    ),
+    looser(
+        "schema.repairs_per_run",
+        "schema: { repairs_per_run: 4 }",
+        "schema: { repairs_per_run: 5 }",
+    ),
+    looser(
+        "schema.correction_max_attempts",
+        "schema: { correction_max_attempts: 0 }",
+        "schema: { correction_max_attempts: 1 }",
+    ),
+    looser("plan.schema", "plan: { schema: { type: object } }", "plan: { schema: {} }"),
+    looser(
+        "output.schema",
+        "outputs: { report: { schema: { type: object } } }",
+        "outputs: { report: { schema: {} } }",
+    ),
+];
+
 macro_rules! push {
     ($($said:literal),*) => {
         concat!("rules: [ { name: r, ", $($said,)* " } ]")
@@ -268,7 +295,7 @@ const RULES: [Looser; 7] = [
 
 fn all() -> impl Iterator<Item = &'static Looser> {
     let limits = LIMITS.iter().chain(&PRICES).chain(&CONTEXTS);
-    limits.chain(&LOOPS).chain(&PROGRESS).chain(&BITS).chain(&RULES)
+    limits.chain(&LOOPS).chain(&PROGRESS).chain(&BITS).chain(&SCHEMAS).chain(&RULES)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use jackline_engine::Mode;
 use jackline_engine::definition::{
     Cap, Checker, Context, Definition, FeedbackProvider, Journal, Limit, LongPrice, Loops, Models,
-    Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Shell, Tool, UnknownTools,
+    Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Schemas, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};

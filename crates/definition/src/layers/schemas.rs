@@ -8,12 +8,21 @@ use super::parts::Said;
 
 impl Joining {
     /// The schemas of both layers.
-    pub(super) fn join_schemas(&mut self, high: Said<Schemas>, low: Said<Schemas>, how: How) -> Said<Schemas> {
+    pub(super) fn join_schemas(
+        &mut self,
+        high: Said<Schemas>,
+        low: Said<Schemas>,
+        how: How,
+    ) -> Said<Schemas> {
         let by = if low.what == Schemas::default() { high.by } else { low.by };
         let (above, below) = (high.what.clone(), low.what.clone());
         let mut kept = match how {
             How::Override => Schemas {
-                attempts: if below.attempts == Attempts::default() { above.attempts } else { below.attempts },
+                attempts: if below.attempts == Attempts::default() {
+                    above.attempts
+                } else {
+                    below.attempts
+                },
                 plan: below.plan.clone().or(above.plan.clone()),
                 outputs: below.outputs.clone(),
             },
@@ -24,12 +33,19 @@ impl Joining {
             },
         };
         let rest = if how == How::Override { &above.outputs } else { &below.outputs };
-        let added: Vec<Output> = rest.iter().filter(|one| !has(&kept.outputs, one)).cloned().collect();
+        let added: Vec<Output> =
+            rest.iter().filter(|one| !has(&kept.outputs, one)).cloned().collect();
         kept.outputs.extend(added);
         let text = |what: &str| format!("`{what}`");
         if how == How::Tighten {
             if kept.attempts != below.attempts && below.attempts != Attempts::default() {
-                self.ignore(Subject::Setting, text("schema"), low.by, high.by, "allows fewer attempts");
+                self.ignore(
+                    Subject::Setting,
+                    text("schema"),
+                    low.by,
+                    high.by,
+                    "allows fewer attempts",
+                );
             }
             let differs = |one: &&Output| !kept.outputs.contains(one);
             for output in below.outputs.iter().filter(differs) {
@@ -37,7 +53,13 @@ impl Joining {
                 self.ignore(Subject::Setting, named, low.by, high.by, "says what it looks like");
             }
             if below.plan.is_some() && kept.plan != below.plan {
-                self.ignore(Subject::Setting, text("plan.schema"), low.by, high.by, "says what it looks like");
+                self.ignore(
+                    Subject::Setting,
+                    text("plan.schema"),
+                    low.by,
+                    high.by,
+                    "says what it looks like",
+                );
             }
         }
         Said { what: kept, by }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jackline_engine::Kind;
 use jackline_engine::definition::{Paths, Tool};
 
-use super::{command_words, loops};
+use super::{command_words, loops, schemas};
 use crate::diagnostic::At;
 use crate::keys;
 use crate::reader::Reader;

@@ -68,7 +68,7 @@ limits:
   steps: many
   wall_seconds: { soft: yes }
 journal: { redact: none, retain_days: 99999999999 }
-plan: {}
+advisor: {}
 ";
     let expected = "\
 f:1:10: version 2 is not known; this jackline reads `version: 1`
@@ -91,7 +91,7 @@ f:18:17: `limits.wall_seconds` has no `max`
 f:18:25: `soft` must be true or false, not text
 f:19:20: `journal.redact` can't be `none`; one of `built-in`, `off`
 f:19:39: `journal.retain_days` can't be 99999999999; whole numbers from 0 are accepted
-f:20:1: `plan` is not built yet; remove it until a later version of jackline has it";
+f:20:1: `advisor` is not built yet; remove it until a later version of jackline has it";
     check(&[(source, expected)]);
 }
 
@@ -104,11 +104,11 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
     };
     // The design's table of keys, less those that are built.
     for key in
-        ["schema", "plan", "outputs", "io", "attempts", "health", "models", "advisor", "identity"]
+        ["io", "attempts", "health", "models", "advisor", "identity"]
     {
         assert_eq!(complaints(&format!("version: 1\n{key}: {{}}\n")), later(key, 2, 1));
     }
-    for key in ["schema", "output_schema", "roles"] {
+    for key in ["output_schema", "roles"] {
         assert_eq!(complaints(&format!("tools:\n  t: {{ {key}: x }}\n")), later(key, 2, 8));
     }
 }
@@ -122,7 +122,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
         ("loop: {}", "f:1:1: unknown key `loop` in the definition; did you mean `loops`?"),
         (
             "zzzzzz: 1",
-            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `schema`, `plan`, `outputs`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
         ),
         (
             "tools: { t: { knd: read } }",

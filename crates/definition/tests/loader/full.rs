@@ -2,10 +2,10 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
-    Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated, Journal,
-    Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Paths, Per, Policy, PolicyRule,
-    Price, Progress, Redact, RequiredFile, Rule, RuleScope, Rules, SequentialDependency, Shell,
-    Speech, Tool, Trigger, UnknownTools,
+    Attempts, Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated,
+    Journal, Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Output, Paths, Per,
+    Policy, PolicyRule, Price, Progress, Redact, RequiredFile, Rule, RuleScope, Rules, SchemaText,
+    Schemas, SequentialDependency, Shell, Speech, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 
@@ -79,6 +79,9 @@ feedback:
   - { static: Hello., on_file_created: ./AGENTS.md }
   - { static: New., every_n_calls: 9, on_file_created: { path: b, since: session_start } }
 feedback_bytes_max: 1000
+schema: { repair_max_attempts: 1, repairs_per_run: 9, correction_max_attempts: 4 }
+plan: { schema: { type: object } }
+outputs: { report: { schema: { type: array, items: { type: integer } } } }
 notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
@@ -196,6 +199,18 @@ fn full() -> Definition {
         context: Some(Context { window: Some(1000), block: 90, ..Context::default() }),
         models: models(),
         feedback: feedback(),
+        schemas: Schemas {
+            attempts: Attempts {
+                repair_max_attempts: 1,
+                repairs_per_run: 9,
+                correction_max_attempts: 4,
+            },
+            plan: Some(SchemaText(r#"{"type":"object"}"#.to_owned())),
+            outputs: vec![Output {
+                name: "report".to_owned(),
+                schema: SchemaText(r#"{"items":{"type":"integer"},"type":"array"}"#.to_owned()),
+            }],
+        },
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
             command: Some("tell-me".to_owned()),
@@ -275,6 +290,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "b0848cb41f0bcb8d540ee8bfa36a4e42b9b3bbeb358d9b70d371957779fb8b54"
+        "d8c2992487b867d9f978fdc95d6d85677e7ee4c01882d688b447cbd6eeafae2c"
     );
 }
