@@ -463,7 +463,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (5, "fea8d1fa772f85cc28a781f87ae65d783ce4d2d16c792493de7ce7c1f1af171f")
+            (6, "213616535c5eb997b13ec4b8b7eb5fc2fa95661a6727d1b3736430b37bf90195")
         );
     }
 
