@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jackline_decode::Decoder;
 use jackline_definition::{FILE_NAME, load};
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
@@ -164,10 +165,12 @@ impl Played {
         off: Option<OffFact>,
         now: Timestamp,
     ) -> Result<Value, String> {
+        let decoded = Decoder::default().decode(&mut event, self.session.definition());
         let observed = observe(&event);
         elide(&mut event, self.session.definition());
         let mut facts = Facts::at(Now::wall(now));
         facts.observed = observed;
+        facts.decoded = decoded;
         facts.off = off;
         facts.markers = files.markers(&self.workspace);
         for _ in 0..ROUNDS_MAX {

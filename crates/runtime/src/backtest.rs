@@ -17,6 +17,7 @@ mod trajectory;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use jackline_decode::Decoder;
 use jackline_engine::definition::{Loops, Redact, Rule, Rules};
 use jackline_engine::{
     Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session, Timestamp,
@@ -51,6 +52,7 @@ pub struct BacktestRun {
     place: Place,
     now: Timestamp,
     outcome: BacktestOutcome,
+    decoder: Decoder,
 }
 
 /// What would have been said about one event.
@@ -98,6 +100,7 @@ impl Backtest {
             place: self.place.clone(),
             now: Timestamp::from_ms(0),
             outcome: BacktestOutcome::default(),
+            decoder: Decoder::default(),
         }
     }
 }
@@ -118,11 +121,13 @@ impl BacktestRun {
         if self.definition.journal.redact == Redact::BuiltIn {
             redact(&mut event, &self.definition);
         }
+        let decoded = self.decoder.decode(&mut event, &self.definition);
         let observed = observe(&event);
         elide(&mut event, &self.definition);
         self.now = event.at.unwrap_or(self.now);
         let mut facts = Facts::at(Now::wall(self.now));
         facts.observed = observed;
+        facts.decoded = decoded;
         let (definition, place) = (&self.definition, &self.place);
         let session = self.session.get_or_insert_with(|| begin(definition, place, &event));
         let judged = judge(session, &event, &facts);

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, Rule, Tool};
 use jackline_engine::{
     ActorId, Arguments, Decision, Definition, Digest, Event, EventKind, Facts, Kind, Place,
@@ -195,7 +196,10 @@ impl Explainer {
     /// Decides as a live session does, on the event as its journal would hold it.
     fn decide(&self, event: &Event) -> (Verdict, Facts) {
         let mut facts = Facts::at(clock::now());
-        facts.observed = observe(event);
+        let mut event = event.clone();
+        facts.decoded = Decoder::default().decode(&mut event, self.definition());
+        facts.observed = observe(&event);
+        let event = &event;
         let world = World {
             session: &event.session,
             workspace: self.place().workspace.as_deref().map(Path::new),

@@ -5,6 +5,7 @@ mod standing;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jackline_decode::Decoder;
 use jackline_engine::definition::Redact;
 use jackline_engine::{
     Digest, Event, EventKind, Facts, OffFact, Place, Record, Session, SessionId, Timestamp,
@@ -72,6 +73,7 @@ pub struct Runtime {
     definitions: Definitions,
     extensions: Extensions,
     verifications: Verifications,
+    decoder: Decoder,
     switch: Switch,
     notices: Notices,
     deadline: Option<Timestamp>,
@@ -98,6 +100,7 @@ impl Runtime {
             definitions,
             extensions: Extensions::default(),
             verifications: Verifications::default(),
+            decoder: Decoder::default(),
             notices: Notices::default(),
             deadline: None,
             directory,
@@ -243,10 +246,12 @@ impl Runtime {
         if live.session.definition().journal.redact == Redact::BuiltIn {
             redact(&mut event, live.session.definition());
         }
+        let decoded = self.decoder.decode(&mut event, live.session.definition());
         let observed = observe(&event);
         let blobs = elide(&mut event, live.session.definition());
         let mut facts = Facts::at(clock::now());
         facts.observed = observed;
+        facts.decoded = decoded;
         facts.deadline = self.deadline;
         facts.off = self.switch.now(live.workspace()).map(OffFact::from);
         facts.elsewhere = self.elsewhere(live, &event);
