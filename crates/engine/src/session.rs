@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::definition::{Definition, Mode, PolicyRule};
 use crate::digest::Digest;
 use crate::event::{Action, Event, EventKind};
-use crate::facts::{Facts, Queries, Query};
+use crate::facts::{Facts, Markers, Queries, Query};
 use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, protected};
 use crate::lifecycle;
 use crate::place::Place;
@@ -242,7 +242,7 @@ impl Session {
         }
     }
 
-    fn decide_over(&self, event: &Event, stop: &Stop, answers: &mut Answers) {
+    fn decide_over(&self, event: &Event, facts: &Facts, stop: &Stop, answers: &mut Answers) {
         answers.stop = Some(stop.clone());
         let stops = matches!(event.kind, EventKind::StopProposed { .. });
         if stops && self.definition.completion.is_some() {
@@ -260,7 +260,13 @@ impl Session {
             decision: Decision::Stop,
             message: format!("this session is over: {stop}"),
             location: None,
-            correction: Some("a person can open it anew with `jackline reset`".to_string()),
+            correction: Some(match facts.markers.stop {
+                true => format!(
+                    "a person can remove `{}` and open it anew with `jackline reset`",
+                    Markers::STOP
+                ),
+                false => "a person can open it anew with `jackline reset`".to_string(),
+            }),
         });
     }
 
@@ -329,7 +335,7 @@ impl Considered<'_> {
         let clock = session.state.clock.after(event, facts);
         let mut answers = Answers::new(session.definition.mode, facts, seq);
         if let Some(stop) = session.terminal_for(event) {
-            session.decide_over(event, &stop, &mut answers);
+            session.decide_over(event, facts, &stop, &mut answers);
         } else {
             let look = self.look(facts, &clock);
             GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));

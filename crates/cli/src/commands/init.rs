@@ -215,6 +215,10 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
         return;
     }
     match end {
+        End::NothingToDo if args.uninstall && !args.local && !args.user => say(
+            "nothing to do: the guard is not installed here; what `--local` or `--user` installed \
+             goes with the same word",
+        ),
         End::NothingToDo if args.uninstall => say("nothing to do: the guard is not installed here"),
         End::NothingToDo if args.user => say("nothing to do: the guard is installed"),
         End::NothingToDo => {

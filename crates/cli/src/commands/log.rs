@@ -206,8 +206,10 @@ fn in_short(args: &Arguments) -> String {
 pub(super) fn describe(note: &Note) -> String {
     match note {
         Note::Repaired { bytes } => format!("a torn tail of {bytes} bytes was removed"),
-        // The guard answered; it is the person who does not know.
-        Note::Fault { kind, reason } if kind == "notify" => plain(reason, 200),
+        // The guard answered: the person does not know, or the last good file held.
+        Note::Fault { kind, reason } if matches!(&**kind, "notify" | "definition") => {
+            plain(reason, 300)
+        }
         Note::Fault { reason, .. } => format!("the guard could not answer: {}", plain(reason, 90)),
         Note::Malformed { line, reason } => format!("line {line}: {}", plain(reason, 90)),
         Note::GivenBack { path, kept } => {

@@ -143,7 +143,10 @@ fn is_known(name: &str, definition: &Definition) -> Result<(), String> {
     let meant = same.map(String::as_str);
     let meant = meant.or_else(|| nearest(name, rules.chain(packs.iter().map(String::as_str))));
     let hint = meant.map_or_else(
-        || "`jackline check` lists the rules that are in force".to_owned(),
+        || match name {
+            "loops" => "the loop guard holds where the file says `loops: {}`".to_owned(),
+            _ => "`jackline check` lists the rules that are in force".to_owned(),
+        },
         |meant| format!("did you mean `{}`?", plain(meant, LINE_MAX)),
     );
     Err(format!("no rule and no pack named `{}` is in force here; {hint}", plain(name, LINE_MAX)))

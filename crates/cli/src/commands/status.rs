@@ -156,11 +156,15 @@ fn show(opened: &Opened, session: &Session, trial: &Trial) {
         row("guard off", off);
         row("", dim("jackline on"));
     }
-    if summary.phase == "paused" {
+    // Who left while they were held still is.
+    if summary.phase == "paused" || (summary.phase == "ended" && summary.paused_cause.is_some()) {
         let by = summary.paused_by.as_deref().unwrap_or("a person");
         let why = summary.paused_why.as_deref().unwrap_or("no reason given");
         row("paused by", format!("{}: {}", plain(by, 40), plain(why, 160)));
         row("to go on", way_on(opened, summary).to_owned());
+    }
+    if summary.phase == "stopped" {
+        row("to go on", way_to_reopen(opened).to_owned());
     }
     for report in &summary.reports {
         row("report", (*report).to_owned());
@@ -211,7 +215,7 @@ fn show(opened: &Opened, session: &Session, trial: &Trial) {
     if summary.progress.iteration_count > 0 {
         row("iterations", iterations(&summary.progress));
     }
-    for (name, value) in trial.rows() {
+    for (name, value) in trial.rows(definition.mode) {
         row(name, value);
     }
     for (call, tool) in &summary.in_flight {
@@ -276,6 +280,16 @@ fn way_on(opened: &Opened, summary: &Summary) -> &'static str {
         Some("loop" | "no_progress") => "a message of yours, or `jackline clear`",
         Some("checkpoint") => "`jackline ack`",
         _ => "a message of yours, or `jackline resume`",
+    }
+}
+
+/// How a session that is over is opened again.
+fn way_to_reopen(opened: &Opened) -> &'static str {
+    let workspace = opened.place.workspace.as_deref().map(Path::new);
+    let stopped = |workspace: &Path| workspace.join(Markers::STOP).symlink_metadata().is_ok();
+    match workspace.is_some_and(stopped) {
+        true => "remove `.jackline/STOP`, then `jackline reset`",
+        false => "`jackline reset`",
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jackline_engine::definition::Effect;
-use jackline_engine::{Decision, Definition};
+use jackline_engine::{Decision, Definition, Mode};
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ impl Trial {
     }
 
     /// The rows of `status`; none where nothing is on trial.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn rows(&self, mode: Mode) -> Vec<(&'static str, String)> {
         let named = self.named();
         let Some((source, most, _)) = named.first() else { return Vec::new() };
         let of_last = self.of_last.map_or_else(String::new, |records| {
@@ -126,6 +126,8 @@ impl Trial {
             Source::Rule => {
                 format!("`jackline enforce {}`, or all with `jackline enforce`", plain(most, 60))
             }
+            // What is on trial in a file that enforces has a mode of its own.
+            Source::Guard if mode == Mode::Enforce => "`loops: {}` in `jackline.yaml`".to_owned(),
             Source::Guard => "`jackline enforce`".to_owned(),
         };
         vec![
