@@ -2,3 +2,22 @@
 //!
 //! Strictly first, then cleaned up, then validated; what is still wrong becomes
 //! a request to write it again that says where and why.
+
+mod decode;
+mod decoded;
+mod escaped;
+mod extract;
+mod limits;
+mod placeholder;
+mod read;
+mod request;
+mod schema;
+
+pub use decode::{Ending, decode};
+pub use decoded::{Accepted, CutOff, Decoded, Invalid, Mismatch, Reason, Repair};
+pub use limits::{
+    DEPTH_MAX, ERROR_BYTES_MAX, ERRORS_MAX, NESTED_MAX, PATTERN_BYTES_MAX, PATTERNS_MAX,
+    REQUEST_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_VALUES_MAX, STEPS_MAX,
+    TEXT_BYTES_MAX, VALUES_MAX,
+};
+pub use schema::{Formats, Schema, SchemaError};
