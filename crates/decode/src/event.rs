@@ -6,7 +6,7 @@ use jackline_engine::definition::{Definition, SchemaText};
 use jackline_engine::{Arguments, DecodedFact, Event, EventKind, Mismatch, Payload};
 use serde_json::Value;
 
-use crate::{Decoded, Schema, decode};
+use crate::{Decoded, Ending, Repair, Schema, check, decode};
 
 /// How many schemas are kept compiled; a definition has rarely more.
 const KEPT_MAX: usize = 64;
@@ -43,8 +43,8 @@ impl Decoder {
     pub fn decode(&mut self, event: &mut Event, definition: &Definition) -> Option<DecodedFact> {
         match &mut event.kind {
             EventKind::ToolProposed { tool, args, .. } => {
-                let declared = definition.resolve(tool.as_str()).declared;
-                let schema = declared.and_then(|tool| tool.schema.as_ref());
+                let schema =
+                    definition.declared(tool.as_str()).and_then(|tool| tool.schema.as_ref());
                 self.arguments(args, schema)
             }
             EventKind::PlanProposed { plan, plan_text } => {
@@ -52,24 +52,29 @@ impl Decoder {
                 self.plan(plan, plan_text, schema)
             }
             EventKind::OutputProposed { name, text: Some(Payload::Inline(text)), truncated } => {
-                let named = |name: &String| definition.schemas.outputs.iter().find(|o| o.name == *name);
+                let named =
+                    |name: &String| definition.schemas.outputs.iter().find(|o| o.name == *name);
                 let output = name.as_ref().and_then(named)?;
                 let schema = self.schema(&output.schema.0)?;
-                let (value, fact) = take(decode(text, Some(schema), *truncated));
-                let fact = fact.map(|fact| DecodedFact { value, ..fact })?;
-                Some(fact)
+                let ending = if *truncated { Ending::CutOff } else { Ending::Finished };
+                let (value, fact) = take(decode(text, Some(schema), ending));
+                fact.map(|fact| DecodedFact { value, ..fact })
             }
             _ => None,
         }
     }
 
-    fn arguments(&mut self, args: &mut Arguments, schema: Option<&SchemaText>) -> Option<DecodedFact> {
+    fn arguments(
+        &mut self,
+        args: &mut Arguments,
+        schema: Option<&SchemaText>,
+    ) -> Option<DecodedFact> {
         let schema = schema.and_then(|schema| self.schema(&schema.0));
         match args {
             Arguments::Parsed(value) => schema.and_then(|schema| wrong(schema, value)),
             Arguments::Text(Payload::Elided { .. }) => None,
             Arguments::Text(Payload::Inline(text)) => {
-                let (value, fact) = take(decode(text, schema, false));
+                let (value, fact) = take(decode(text, schema, Ending::Finished));
                 match value {
                     Some(value) if value.is_object() => {
                         // What is JSON as it stands stays as it was written.
@@ -98,7 +103,7 @@ impl Decoder {
         match (&*plan, &*text) {
             (Some(plan), _) => schema.and_then(|schema| wrong(schema, plan)),
             (None, Some(Payload::Inline(written))) => {
-                let (value, fact) = take(decode(written, schema, false));
+                let (value, fact) = take(decode(written, schema, Ending::Finished));
                 if value.is_some() {
                     (*plan, *text) = (value, None);
                 }
@@ -124,7 +129,7 @@ impl Decoder {
 
 /// What is wrong with a value that is JSON already.
 fn wrong(schema: &Schema, value: &Value) -> Option<DecodedFact> {
-    let (_, fact) = take(schema.check(value.clone()));
+    let (_, fact) = take(check(value.clone(), schema));
     fact.filter(|fact| !fact.errors.is_empty() || fact.placeholders)
 }
 
@@ -132,7 +137,7 @@ fn wrong(schema: &Schema, value: &Value) -> Option<DecodedFact> {
 fn take(decoded: Decoded) -> (Option<Value>, Option<DecodedFact>) {
     match decoded {
         Decoded::Accepted(accepted) => {
-            let cleaned = accepted.repairs.iter().map(|repair| repair.word().to_owned()).collect();
+            let cleaned = accepted.repairs.iter().filter_map(|repair| word(*repair)).collect();
             let fact = DecodedFact {
                 cleaned,
                 placeholders: accepted.placeholders,
@@ -161,6 +166,11 @@ fn take(decoded: Decoded) -> (Option<Value>, Option<DecodedFact>) {
             (None, Some(DecodedFact { cut: true, errors, ..DecodedFact::default() }))
         }
     }
+}
+
+/// A repair in a word.
+fn word(repair: Repair) -> Option<String> {
+    serde_json::to_value(repair).ok()?.as_str().map(ToOwned::to_owned)
 }
 
 fn mismatch(expected: &str, got: &str) -> Mismatch {

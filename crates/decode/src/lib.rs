@@ -2,11 +2,24 @@
 //!
 //! Strictly first, then cleaned up, then validated; what is still wrong becomes
 //! a request to write it again that says where and why.
-/// stub
-pub struct Schema;
-impl Schema {
-    /// stub
-    pub fn compile(_: &serde_json::Value) -> Result<Self, String> {
-        Ok(Self)
-    }
-}
+
+mod decode;
+mod decoded;
+mod escaped;
+mod event;
+mod extract;
+mod limits;
+mod placeholder;
+mod read;
+mod request;
+mod schema;
+
+pub use decode::{Ending, check, decode};
+pub use decoded::{Accepted, CutOff, Decoded, Invalid, Mismatch, Reason, Repair};
+pub use event::Decoder;
+pub use limits::{
+    DEPTH_MAX, ERROR_BYTES_MAX, ERRORS_MAX, NESTED_MAX, PATTERN_BYTES_MAX, PATTERNS_MAX,
+    REQUEST_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_VALUES_MAX, STEPS_MAX,
+    TEXT_BYTES_MAX, VALUES_MAX,
+};
+pub use schema::{Formats, Schema, SchemaError};

@@ -349,13 +349,15 @@ impl<'a> Resolved<'a> {
 }
 
 impl Definition {
-    /// Finds a tool by its name or one of its aliases.
+    /// A tool that is declared, by its name or one of its aliases.
+    pub fn declared(&self, name: &str) -> Option<&Tool> {
+        let is_it = |tool: &&Tool| tool.name == name || tool.aliases.iter().any(|it| it == name);
+        self.tools.iter().find(is_it)
+    }
+
+    /// A tool by its name or one of its aliases, as far as it is known.
     pub(crate) fn resolve<'a>(&'a self, name: &'a str) -> Resolved<'a> {
-        let declared = self
-            .tools
-            .iter()
-            .find(|tool| tool.name == name || tool.aliases.iter().any(|alias| alias == name));
-        match declared {
+        match self.declared(name) {
             Some(tool) => Resolved::declared(tool),
             None => Resolved {
                 name,

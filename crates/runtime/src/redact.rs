@@ -35,10 +35,7 @@ fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> 
     let EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } = &event.kind else {
         return Vec::new();
     };
-    let name = tool.as_str();
-    let declared = definition.tools.iter().find(|declared| {
-        declared.name == name || declared.aliases.iter().any(|alias| alias == name)
-    });
+    let declared = definition.declared(tool.as_str());
     let paths = declared.map(|tool| tool.paths.read.iter().chain(&tool.paths.write));
     let pointers = paths.into_iter().flatten().map(String::as_str).chain(PATH_KEYS);
     let mut named = Vec::new();

@@ -103,9 +103,7 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
         )
     };
     // The design's table of keys, less those that are built.
-    for key in
-        ["io", "attempts", "health", "models", "advisor", "identity"]
-    {
+    for key in ["io", "attempts", "health", "models", "advisor", "identity"] {
         assert_eq!(complaints(&format!("version: 1\n{key}: {{}}\n")), later(key, 2, 1));
     }
     for key in ["output_schema", "roles"] {

@@ -1,0 +1,247 @@
+//! Schemas and texts that mean harm end as typed errors, soon.
+
+use std::time::{Duration, Instant};
+
+use jackline_decode::{
+    Decoded, Ending, Formats, Reason, Schema, SchemaError, TEXT_BYTES_MAX, decode,
+};
+use serde_json::{Map, Value, json};
+
+fn reason(text: &str) -> Option<Reason> {
+    match decode(text, None, Ending::Finished) {
+        Decoded::Invalid(invalid) => Some(invalid.reason),
+        _ => None,
+    }
+}
+
+#[test]
+fn depth_and_length_are_typed_errors() {
+    assert_eq!(reason(&"[".repeat(100_000)), Some(Reason::TooDeep));
+    assert_eq!(reason(&("[".repeat(100_000) + &"]".repeat(100_000))), Some(Reason::TooDeep));
+    assert_eq!(reason(&r#"{"a":"#.repeat(100_000)), Some(Reason::TooDeep));
+    assert_eq!(reason(&format!("Look: {}", "[{\"a\":".repeat(100_000))), Some(Reason::TooDeep));
+    let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+    assert_eq!(reason(&nested(100)), None);
+    assert_eq!(reason(&nested(101)), Some(Reason::TooDeep));
+    assert_eq!(reason(&format!("\"{}\"", "x".repeat(100_000_000))), Some(Reason::TooLong));
+    assert_eq!(
+        reason(&format!("[{}0]", "0,".repeat(TEXT_BYTES_MAX / 2 - 10))),
+        Some(Reason::TooLong)
+    );
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "this test measures time")]
+fn texts_that_invite_reading_twice_are_read_once() {
+    for piece in [
+        "{",
+        "[",
+        "{ ",
+        "{\"a",
+        "{a",
+        "\"",
+        "'",
+        "{'",
+        "\\",
+        "{\"a\":\"\\",
+        "<think>",
+        "```json\n",
+        "[1] ",
+        "[x] ",
+        "{x} ",
+        "/*",
+        "{/*",
+        "{\"a\":\"b\" ",
+        "{\"a\": \" \" ",
+        "\u{feff}",
+        "“",
+        "[\"a\" ",
+        "{\"a\":1,",
+        "&quot;",
+        "{\\\"",
+        " ",
+        "\n",
+        "\":",
+        "{\"a\":`",
+        "}",
+        "]",
+        "# ",
+        "// \n",
+        "[[1",
+        "[{",
+        "</think>",
+        "[\"\"\"",
+        "\" : ",
+        "'' ",
+        "{a:1}",
+        "-",
+        "[-",
+        "{\"",
+        ",",
+    ] {
+        let took = |bytes: usize| {
+            let text = piece.repeat(bytes / piece.len());
+            let began = Instant::now();
+            decode(&text, None, Ending::Finished);
+            decode(&format!("{{\"a\": \"{text}"), None, Ending::Finished);
+            decode(&format!("[{text}"), None, Ending::CutOff);
+            began.elapsed()
+        };
+        let (short, long) = (took(20_000), took(320_000));
+        let much = Duration::from_millis(200);
+        assert!(long < short * 80 || long < much, "`{piece}`: {short:?}, then {long:?}");
+    }
+}
+
+#[test]
+fn what_a_value_can_be_is_typed() {
+    assert_eq!(reason(r#"{"a":1,"a":2}"#), Some(Reason::DuplicateKey));
+    assert_eq!(reason(r#"Here: {"a":{"b":1,"b":1}}"#), Some(Reason::DuplicateKey));
+    assert_eq!(reason(r#"{"a":1,"\u0061":2}"#), Some(Reason::DuplicateKey));
+    assert_eq!(reason(r#"{"a":"\ud800"}"#), Some(Reason::LoneSurrogate));
+    assert_eq!(reason(r#"{"a":"\udc00\ud800"}"#), Some(Reason::LoneSurrogate));
+    assert_eq!(reason(r#"{"a":"\ud83d\ude00"}"#), None);
+    assert_eq!(reason("[1e400]"), Some(Reason::NumberOutOfRange));
+    assert_eq!(reason("[12345678901234567890123]"), Some(Reason::NumberOutOfRange));
+    assert_eq!(reason("[1000000000000000000000]"), None);
+    assert_eq!(reason("[18446744073709551615, -9223372036854775808]"), None);
+    assert_eq!(reason(""), Some(Reason::NoJson));
+    assert_eq!(reason("I can't do that."), Some(Reason::NoJson));
+}
+
+fn compile(schema: &Value) -> Result<Schema, SchemaError> {
+    Schema::compile(schema)
+}
+
+#[test]
+fn schemas_that_are_none_are_typed_errors() {
+    let invalid = |schema: Value| matches!(compile(&schema), Err(SchemaError::Invalid { .. }));
+    assert!(invalid(json!(3)));
+    assert!(invalid(json!({ "type": "strin" })));
+    assert!(invalid(json!({ "minimum": "3" })));
+    assert!(invalid(json!({ "pattern": "(" })));
+    assert!(invalid(json!({ "pattern": "(((((a{1,1000}){1,1000}){1,1000})" })));
+    assert!(invalid(json!({ "pattern": "((((\\p{L}{1,1000}){1,1000}){1,1000}))" })));
+    assert!(invalid(json!({ "$ref": "#/$defs/nobody" })));
+    assert!(invalid(json!({ "$ref": "https://example.com/schema.json" })));
+    assert!(invalid(json!({ "$ref": "file:///etc/passwd" })));
+    assert!(invalid(json!({ "$schema": "https://example.com/meta" })));
+}
+
+#[test]
+fn a_schema_that_never_ends_is_refused() {
+    let endless = |schema: Value| matches!(compile(&schema), Err(SchemaError::Endless(_)));
+    assert!(endless(json!({ "$ref": "#" })));
+    assert!(endless(json!({ "allOf": [{ "$ref": "#" }] })));
+    assert!(endless(json!({ "not": { "$ref": "#" } })));
+    assert!(endless(json!({ "$id": "https://e.com/a", "anyOf": [{ "$ref": "a" }] })));
+    assert!(endless(json!({ "$dynamicAnchor": "x", "anyOf": [{ "$dynamicRef": "#x" }] })));
+    assert!(endless(json!({
+        "$defs": { "a": { "if": { "$ref": "#/$defs/b" } }, "b": { "$ref": "#/$defs/a" } },
+        "$ref": "#/$defs/a"
+    })));
+    assert!(compile(&json!({ "properties": { "next": { "$ref": "#" } } })).is_ok());
+}
+
+#[test]
+fn large_schemas_are_refused() {
+    let too_large = |schema: Value| matches!(compile(&schema), Err(SchemaError::TooLarge(_)));
+    let mut deep = json!({});
+    for _ in 0..1000 {
+        deep = json!({ "not": deep });
+    }
+    assert!(too_large(deep));
+    let many: Map<String, Value> = (0..5000).map(|n| (format!("p{n}"), json!({}))).collect();
+    assert!(too_large(json!({ "properties": many })));
+    assert!(too_large(json!({ "description": "x".repeat(1_000_000) })));
+    assert!(too_large(json!({ "pattern": "x".repeat(10_000) })));
+}
+
+/// A chain of references, each to the next.
+fn chain(length: usize, link: impl Fn(Value) -> Value) -> Value {
+    let mut defs = Map::new();
+    for n in 0..length {
+        defs.insert(format!("d{n}"), link(json!({ "$ref": format!("#/$defs/d{}", n + 1) })));
+    }
+    defs.insert(format!("d{length}"), json!({ "type": "integer" }));
+    json!({ "$ref": "#/$defs/d0", "$defs": defs })
+}
+
+#[test]
+fn long_chains_of_references_need_no_luck_with_the_stack() {
+    let schema = compile(&chain(500, |next| next)).unwrap();
+    assert!(schema.allows(&json!(1)));
+    assert!(!schema.allows(&json!("1")));
+    for link in [
+        (|next| json!({ "allOf": [next] })) as fn(Value) -> Value,
+        |next| json!({ "anyOf": [next] }),
+        |next| json!({ "properties": { "a": next } }),
+        |next| json!({ "items": next, "not": { "not": {} } }),
+        |next| json!({ "unevaluatedProperties": next }),
+    ] {
+        match compile(&chain(480, link)) {
+            Ok(schema) => {
+                schema.allows(&json!(1));
+                drop(schema);
+            }
+            Err(error) => assert!(matches!(error, SchemaError::TooLarge(_)), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn schemas_that_double_at_every_step_are_cut_short() {
+    let twice = |next: Value| json!({ "allOf": [next.clone(), next] });
+    let schema = compile(&chain(60, twice)).unwrap();
+    let Decoded::Invalid(invalid) = decode("1", Some(&schema), Ending::Finished) else { panic!() };
+    assert_eq!(invalid.reason, Reason::TooCostly);
+    let tree = json!({ "anyOf": [
+        { "properties": { "c": { "$ref": "#" } } },
+        { "properties": { "c": { "$ref": "#" } }, "required": ["c"] },
+    ], "type": "object" });
+    let schema = compile(&tree).unwrap();
+    let text = "{\"c\":".repeat(99) + "{}" + &"}".repeat(99);
+    let Decoded::Invalid(invalid) = decode(&text, Some(&schema), Ending::Finished) else {
+        panic!()
+    };
+    assert_eq!(invalid.reason, Reason::TooCostly);
+}
+
+#[test]
+fn catastrophic_patterns_end() {
+    let schema = compile(&json!({ "type": "string", "pattern": "^(a+)+(?!b)$" })).unwrap();
+    let text = format!("\"{}b\"", "a".repeat(100_000));
+    decode(&text, Some(&schema), Ending::Finished);
+    let schema = compile(&json!({ "pattern": "^(a|aa)+$" })).unwrap();
+    decode(&text, Some(&schema), Ending::Finished);
+}
+
+#[test]
+fn numbers_at_the_edge_of_a_schema_end() {
+    for multiple in [json!(1e-300), json!(5e-324), json!(0.1), json!(1e308)] {
+        let schema =
+            Schema::compile_with(&json!({ "multipleOf": multiple }), Formats::Checked).unwrap();
+        decode("1.7976931348623157e308", Some(&schema), Ending::Finished);
+        decode("5e-324", Some(&schema), Ending::Finished);
+    }
+}
+
+#[test]
+fn many_errors_are_a_few_and_a_number() {
+    let schema =
+        compile(&json!({ "items": { "anyOf": [{ "type": "string" }, { "type": "null" }] } }))
+            .unwrap();
+    let text = format!("[{}0]", "0,".repeat(100_000));
+    let Decoded::Invalid(invalid) = decode(&text, Some(&schema), Ending::Finished) else {
+        panic!()
+    };
+    assert!(invalid.errors.len() <= 8);
+    let long = format!("{{\"{}\": \"{}\"}}", "k".repeat(100_000), "v".repeat(100_000));
+    let schema =
+        compile(&json!({ "additionalProperties": { "type": "integer" }, "maxProperties": 0 }))
+            .unwrap();
+    let Decoded::Invalid(invalid) = decode(&long, Some(&schema), Ending::Finished) else {
+        panic!()
+    };
+    assert!(invalid.render_request().len() <= jackline_decode::REQUEST_BYTES_MAX);
+}

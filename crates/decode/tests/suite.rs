@@ -1,0 +1,67 @@
+//! The official JSON Schema test suite, draft 2020-12, required cases, formats off.
+//!
+//! The suite is not part of the repository. `JACKLINE_JSON_SCHEMA_SUITE` names a checkout of
+//! it; without one this says that it was skipped. What does not pass is listed in
+//! `suite-baseline.txt`: an unlisted failure fails, and so does a listed pass.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jackline_decode::{Formats, Schema};
+use serde_json::Value;
+
+const BASELINE: &str = include_str!("suite-baseline.txt");
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test may be told where the suite is")]
+fn the_official_suite_passes_but_for_the_baseline() {
+    let Some(suite) = std::env::var_os("JACKLINE_JSON_SCHEMA_SUITE").map(PathBuf::from) else {
+        eprintln!(
+            "SKIPPED: JACKLINE_JSON_SCHEMA_SUITE names no checkout of the JSON Schema test suite"
+        );
+        return;
+    };
+    let mut passed = 0;
+    let mut failed = BTreeSet::new();
+    for file in files(&suite.join("tests/draft2020-12")) {
+        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+        let groups: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        for group in groups.as_array().unwrap() {
+            let schema = Schema::compile_with(&group["schema"], Formats::Ignored);
+            for test in group["tests"].as_array().unwrap() {
+                let case = format!("{name} | {} | {}", text(group), text(test));
+                let allowed = schema.as_ref().ok().map(|schema| schema.allows(&test["data"]));
+                if allowed == test["valid"].as_bool() {
+                    passed += 1;
+                } else {
+                    let why = schema.as_ref().err().map_or_else(String::new, ToString::to_string);
+                    eprintln!("fails: {case} {why}");
+                    failed.insert(case);
+                }
+            }
+        }
+    }
+    eprintln!("{passed} cases pass, {} fail", failed.len());
+    assert!(passed > 1000, "that is not the suite");
+    let listed: BTreeSet<String> = BASELINE
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(ToOwned::to_owned)
+        .collect();
+    let unlisted: Vec<_> = failed.difference(&listed).collect();
+    let passing: Vec<_> = listed.difference(&failed).collect();
+    assert!(unlisted.is_empty(), "not in the baseline: {unlisted:#?}");
+    assert!(passing.is_empty(), "in the baseline, and pass: {passing:#?}");
+}
+
+fn text(case: &Value) -> &str {
+    case["description"].as_str().unwrap()
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some()).collect();
+    files.sort();
+    files
+}
