@@ -267,6 +267,7 @@ impl<'t> Reader<'t> {
             }
             Some(bracket @ ('}' | ']')) => self.close(bracket),
             None => self.close_at_end(),
+            Some(_) if self.lenient() && self.document_ends() => self.close_at_end(),
             Some(_) if self.lenient() && self.comma_is_missing() => {
                 self.note(Repair::MissingComma);
                 Ok(Next::Member)
@@ -300,7 +301,9 @@ impl<'t> Reader<'t> {
     }
 
     fn close_at_end(&mut self) -> Result<Next, Stop> {
-        let number = self.text.ends_with(|last: char| last.is_ascii_digit());
+        // A number may go on where nothing, not even a line break, follows it.
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let number = before.ends_with(|last: char| last.is_ascii_digit());
         if self.manner != Manner::Lenient || self.comment_ends || number {
             return Err(self.stop(Reason::Broken, "a closing bracket"));
         }

@@ -87,7 +87,7 @@ fn texts_that_invite_reading_twice_are_read_once() {
             decode(&format!("[{text}"), None, Ending::CutOff);
             began.elapsed()
         };
-        let (short, long) = (took(20_000), took(320_000));
+        let (short, long) = (took(8_000), took(128_000));
         let much = Duration::from_millis(200);
         assert!(long < short * 80 || long < much, "`{piece}`: {short:?}, then {long:?}");
     }

@@ -276,17 +276,24 @@ impl Reader<'_> {
     }
 }
 
-/// A straight double quote in a value.
+/// A straight double quote in a value. Those that belong to the text come in pairs, and
+/// each is next to what it quotes.
 fn straight(text: &mut Text, after: &str, ends: bool) -> Quote {
-    let paired = text.inner.is_multiple_of(2);
-    match (ends, paired) {
-        (true, true) => return Quote::End,
-        (true, false) => return Quote::Doubtful,
-        (false, true) => text.after_comma = text.out.trim_end().ends_with([',', '{']),
-        (false, false) if text.after_comma && after.trim_start().starts_with(':') => {
-            return Quote::Doubtful;
-        }
-        (false, false) => {}
+    let opens = text.inner.is_multiple_of(2);
+    if ends {
+        return if opens { Quote::End } else { Quote::Doubtful };
+    }
+    let hugs = if opens {
+        !text.out.is_empty() && !after.starts_with(char::is_whitespace)
+    } else {
+        !text.out.ends_with(|last: char| last.is_whitespace() || last == '"')
+    };
+    let swallowed_key = !opens && text.after_comma && after.trim_start().starts_with(':');
+    if !hugs || swallowed_key {
+        return Quote::Doubtful;
+    }
+    if opens {
+        text.after_comma = text.out.trim_end().ends_with([',', '{']);
     }
     text.inner += 1;
     Quote::Inner
