@@ -211,10 +211,12 @@ fn torn_off(text: &str, found: &Found) -> bool {
     let quotes = ['"', '\'', '”', '’'];
     let before = text.get(..found.start).unwrap_or_default().trim_end();
     let after = text.get(found.read.end..).unwrap_or_default();
+    let line = after.lines().next().unwrap_or_default();
     let after = after.trim_start();
-    // A bracket that was put in, and one too many: then it is unclear which is which.
+    // A bracket that was put in, and more after the end: then it is unclear where that is.
     let mended = found.read.repairs.contains(&Repair::MissingClose);
-    let moved = mended && after.starts_with(['}', ']']);
+    let more = !line.trim().is_empty() && !line.trim().starts_with("```");
+    let moved = mended && (more || after.starts_with(['}', ']', ',']));
     let after = after.trim_start_matches(['}', ']']).trim_start();
     let led = before.strip_suffix([':', ',']).is_some_and(|rest| rest.trim_end().ends_with(quotes));
     let wrapped = before.ends_with('"') && after.starts_with('"');
@@ -223,7 +225,10 @@ fn torn_off(text: &str, found: &Found) -> bool {
         Some('"') => !wrapped,
         Some(',') => {
             let next = after.get(1..).unwrap_or_default().trim_start();
-            next.starts_with(['"', '{', '['])
+            let words = ["true", "false", "null"].iter().any(|word| next.starts_with(word));
+            words
+                || next.starts_with(['"', '{', '[', '-'])
+                || next.starts_with(|c: char| c.is_ascii_digit())
         }
         _ => false,
     };

@@ -4,6 +4,13 @@
 //! and `==> ` with the value, `refuse` where nobody could tell, or `cut` with the path where a
 //! text that ran into a length limit breaks off.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by them"
+)]
+
 use std::fs;
 use std::path::Path;
 

@@ -1,5 +1,12 @@
 //! Schemas and texts that mean harm end as typed errors, soon.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by them"
+)]
+
 use std::time::{Duration, Instant};
 
 use jackline_decode::{

@@ -1,5 +1,12 @@
 //! What holds for every value and every text.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by them"
+)]
+
 use jackline_decode::{Decoded, Ending, Schema, decode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -92,7 +99,7 @@ fn accepted(text: &str) -> Option<(Value, bool)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn json_is_decoded_as_it_is(value in value(), pretty: bool) {
@@ -139,14 +146,18 @@ proptest! {
     }
 
     #[test]
-    fn a_character_too_few_never_changes_values_unnoticed(value in document(), at in 0..400usize) {
-        let text = written(&value, true);
-        let signs: Vec<char> = text.chars().collect();
-        let at = at % signs.len();
-        let less: String = signs.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, c)| c).collect();
-        // Without a bracket or a comma it is the same value, or none.
-        if matches!(signs[at], '}' | ']' | '{')
-            && let Ok(Err(_)) = std::panic::catch_unwind(|| serde_json::from_str::<Value>(&less))
+    fn without_one_of_its_signs_it_is_the_same_document_or_none(
+        value in document(), pretty: bool, at in 0..400usize,
+    ) {
+        let text = written(&value, pretty);
+        // A quote that is escaped belongs to a text, and without it that is another one.
+        let signs: Vec<(usize, char)> = text
+            .char_indices()
+            .filter(|(at, sign)| "{}[]\",:".contains(*sign) && !text[..*at].ends_with('\\'))
+            .collect();
+        let (at, sign) = signs[at % signs.len()];
+        let less = format!("{}{}", &text[..at], &text[at + sign.len_utf8()..]);
+        if serde_json::from_str::<Value>(&less).is_err()
             && let Some((read, _)) = accepted(&less)
         {
             prop_assert_eq!(read, value, "{}", less);

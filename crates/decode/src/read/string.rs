@@ -27,8 +27,6 @@ struct Text {
     out: String,
     /// Quotes that belong to the text.
     inner: usize,
-    /// Whether the last pair of them could be a key that was swallowed.
-    after_comma: bool,
     control: bool,
     /// A backslash that begins no escape was kept.
     kept: bool,
@@ -284,16 +282,18 @@ fn straight(text: &mut Text, after: &str, ends: bool) -> Quote {
         return if opens { Quote::End } else { Quote::Doubtful };
     }
     let hugs = if opens {
-        !text.out.is_empty() && !after.starts_with(char::is_whitespace)
+        let apart = |last: char| last.is_whitespace() || "([=>'/".contains(last);
+        text.out.ends_with(apart) && !after.starts_with(char::is_whitespace)
     } else {
-        !text.out.ends_with(|last: char| last.is_whitespace() || last == '"')
+        let apart = |next: char| next.is_whitespace() || ".;!?)]<>'/|&-\"".contains(next);
+        let inside = !text.out.ends_with(|last: char| last.is_whitespace() || last == '"');
+        // A comma before it is a sentence that goes on, or one of the document.
+        let comma = text.out.ends_with(',') && !after.starts_with(char::is_whitespace);
+        inside && !comma && after.starts_with(apart)
     };
-    let swallowed_key = !opens && text.after_comma && after.trim_start().starts_with(':');
-    if !hugs || swallowed_key {
+    // With a colon it may be a key of the document that was swallowed.
+    if !hugs || after.trim_start().starts_with(':') {
         return Quote::Doubtful;
-    }
-    if opens {
-        text.after_comma = text.out.trim_end().ends_with([',', '{']);
     }
     text.inner += 1;
     Quote::Inner
