@@ -9,6 +9,7 @@ mod escaped;
 mod extract;
 mod limits;
 mod placeholder;
+mod plan;
 mod read;
 mod request;
 mod schema;
@@ -20,4 +21,5 @@ pub use limits::{
     REQUEST_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_VALUES_MAX, STEPS_MAX,
     TEXT_BYTES_MAX, VALUES_MAX,
 };
+pub use plan::plan_schema;
 pub use schema::{Formats, Schema, SchemaError};
