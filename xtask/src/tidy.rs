@@ -24,7 +24,8 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
+    ("decode", &[]),
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["engine"]),

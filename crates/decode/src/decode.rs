@@ -51,7 +51,7 @@ pub fn decode(text: &str, schema: Option<&Schema>, ending: Ending) -> Decoded {
     if text.len() > TEXT_BYTES_MAX {
         let got = format!("{} bytes", text.len());
         let stop = stop(Reason::TooLong, "at most 4 MiB of text", got);
-        return invalid(stop.reason, vec![mismatch(stop)], schema);
+        return invalid(stop.reason, vec![mismatch(&stop)], schema);
     }
     let cut = ending == Ending::CutOff;
     match strictly(text) {
@@ -59,7 +59,7 @@ pub fn decode(text: &str, schema: Option<&Schema>, ending: Ending) -> Decoded {
         Ok(Value::Number(_)) if cut => {}
         Ok(value) => return judge(Read::plain(value), schema),
         Err(stop) if stop.reason != Reason::Broken && !cut => {
-            return invalid(stop.reason, vec![mismatch(stop)], schema);
+            return invalid(stop.reason, vec![mismatch(&stop)], schema);
         }
         Err(_) => {}
     }
@@ -67,7 +67,7 @@ pub fn decode(text: &str, schema: Option<&Schema>, ending: Ending) -> Decoded {
     match clean_up(text, manner) {
         Ok(read) => judge(read, schema),
         Err((_, begins)) if cut => cut_off(text, begins),
-        Err((stop, _)) => invalid(stop.reason, vec![mismatch(stop)], schema),
+        Err((stop, _)) => invalid(stop.reason, vec![mismatch(&stop)], schema),
     }
 }
 
@@ -225,7 +225,7 @@ fn told(errors: Vec<crate::schema::Found>) -> Vec<Mismatch> {
 }
 
 fn missing_bracket() -> Mismatch {
-    mismatch(stop(
+    mismatch(&stop(
         Reason::Ambiguous,
         "every bracket closed",
         "a closing bracket is missing, and it could stand in several places".to_owned(),
@@ -236,7 +236,7 @@ fn stop(reason: Reason, expected: &'static str, got: String) -> Stop {
     Stop { reason, at: 0, path: String::new(), expected, got, committed: true }
 }
 
-fn mismatch(stop: Stop) -> Mismatch {
+fn mismatch(stop: &Stop) -> Mismatch {
     Mismatch {
         path: bounded(&stop.path),
         expected: bounded(stop.expected),

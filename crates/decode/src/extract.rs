@@ -144,15 +144,15 @@ fn starts_with_member(text: &str) -> bool {
 
 /// Decides which of the values is meant, if that can be said.
 fn settle(text: &str, mut found: Vec<Found>) -> Extracted {
+    if found.iter().any(|one| one.read.value.is_object()) {
+        found.retain(|one| !is_footnote(&one.read.value));
+    }
     if found.iter().any(|one| torn_off(text, one)) || member_in_prose(text, &found) {
         let got = "pieces of one, or text that may belong to it";
         return Extracted::Stopped(ambiguous("one JSON document", got), None);
     }
     if found.iter().any(|one| one.language == Language::Json) {
         found.retain(|one| one.language != Language::Other);
-    }
-    if found.iter().any(|one| one.read.value.is_object()) {
-        found.retain(|one| !is_footnote(&one.read.value));
     }
     let mut found = found.into_iter();
     let Some(mut first) = found.next() else {
@@ -168,9 +168,20 @@ fn settle(text: &str, mut found: Vec<Found>) -> Extracted {
         first.read.repairs.push(Repair::Fence);
     }
     if !fences.contains(&before) || !fences.contains(&after) {
+        if is_empty(&first.read.value) && !before.ends_with(':') {
+            return Extracted::Stopped(
+                ambiguous("a JSON document", "empty brackets in prose"),
+                None,
+            );
+        }
         first.read.repairs.push(Repair::Prose);
     }
     Extracted::One(Box::new(first.read))
+}
+
+/// Brackets with nothing in them, which prose has, too.
+fn is_empty(value: &Value) -> bool {
+    *value == Value::Array(Vec::new()) || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 /// A mark like `[3]` in prose.
@@ -200,7 +211,13 @@ fn torn_off(text: &str, found: &Found) -> bool {
     let quotes = ['"', '\'', '”', '’'];
     let before = text.get(..found.start).unwrap_or_default().trim_end();
     let after = text.get(found.read.end..).unwrap_or_default();
-    let after = after.trim_start().trim_start_matches(['}', ']']).trim_start();
+    let line = after.lines().next().unwrap_or_default();
+    let after = after.trim_start();
+    // A bracket that was put in, and more after the end: then it is unclear where that is.
+    let mended = found.read.repairs.contains(&Repair::MissingClose);
+    let more = !line.trim().is_empty() && !line.trim().starts_with("```");
+    let moved = mended && (more || after.starts_with(['}', ']', ',']));
+    let after = after.trim_start_matches(['}', ']']).trim_start();
     let led = before.strip_suffix([':', ',']).is_some_and(|rest| rest.trim_end().ends_with(quotes));
     let wrapped = before.ends_with('"') && after.starts_with('"');
     let followed = match after.chars().next() {
@@ -208,11 +225,14 @@ fn torn_off(text: &str, found: &Found) -> bool {
         Some('"') => !wrapped,
         Some(',') => {
             let next = after.get(1..).unwrap_or_default().trim_start();
-            next.starts_with(['"', '{', '['])
+            let words = ["true", "false", "null"].iter().any(|word| next.starts_with(word));
+            words
+                || next.starts_with(['"', '{', '[', '-'])
+                || next.starts_with(|c: char| c.is_ascii_digit())
         }
         _ => false,
     };
-    led || followed
+    led || followed || moved
 }
 
 /// Whether the text between the values has a key with a colon, which may belong to one.

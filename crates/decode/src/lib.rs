@@ -10,6 +10,7 @@ mod event;
 mod extract;
 mod limits;
 mod placeholder;
+mod plan;
 mod read;
 mod request;
 mod schema;
@@ -22,4 +23,5 @@ pub use limits::{
     REQUEST_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_VALUES_MAX, STEPS_MAX,
     TEXT_BYTES_MAX, VALUES_MAX,
 };
+pub use plan::plan_schema;
 pub use schema::{Formats, Schema, SchemaError};

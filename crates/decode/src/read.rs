@@ -182,7 +182,6 @@ impl<'t> Reader<'t> {
     fn first(&mut self) -> Result<Next, Stop> {
         match self.peek() {
             Some(bracket @ ('}' | ']')) => self.close(bracket),
-            Some(',') if self.lenient() && self.in_object() => self.extra_comma(Next::First),
             _ => self.member(),
         }
     }
@@ -190,14 +189,18 @@ impl<'t> Reader<'t> {
     /// A member or item, or a close after a comma that is one too many.
     fn member(&mut self) -> Result<Next, Stop> {
         match self.peek() {
-            Some('}' | ']') if self.has_members() => {
-                if !self.lenient() {
+            Some(bracket @ ('}' | ']')) if self.has_members() => {
+                if !self.lenient() || self.in_object() != (bracket == '}') {
                     return Err(self.stop(Reason::Broken, "another member or item"));
                 }
                 self.note(Repair::ExtraComma);
                 self.after()
             }
-            Some(',') if self.lenient() && self.in_object() => self.extra_comma(Next::Member),
+            Some(',') if self.lenient() && self.in_object() && self.has_members() => {
+                self.note(Repair::ExtraComma);
+                self.at += 1;
+                Ok(Next::Member)
+            }
             None => Err(self.stop(Reason::Broken, "another member or item")),
             _ if self.in_object() => self.key(),
             _ => {
@@ -205,12 +208,6 @@ impl<'t> Reader<'t> {
                 self.value()
             }
         }
-    }
-
-    fn extra_comma(&mut self, next: Next) -> Result<Next, Stop> {
-        self.note(Repair::ExtraComma);
-        self.at += 1;
-        Ok(next)
     }
 
     fn key(&mut self) -> Result<Next, Stop> {
@@ -267,6 +264,7 @@ impl<'t> Reader<'t> {
             }
             Some(bracket @ ('}' | ']')) => self.close(bracket),
             None => self.close_at_end(),
+            Some(_) if self.lenient() && self.document_ends() => self.close_at_end(),
             Some(_) if self.lenient() && self.comma_is_missing() => {
                 self.note(Repair::MissingComma);
                 Ok(Next::Member)
@@ -287,12 +285,12 @@ impl<'t> Reader<'t> {
     /// A bracket that closes what is around the innermost: that one was forgotten.
     fn close_forgotten(&mut self, object: bool) -> Result<(), Stop> {
         let around = self.frames.iter().rev().nth(1).is_some_and(|frame| frame.object == object);
-        if self.manner == Manner::Strict || !around {
+        if self.manner == Manner::Strict || !around || !self.has_members() {
             return Err(self.stop(Reason::Broken, "the bracket that fits the one that is open"));
         }
         self.note(Repair::MissingClose);
         self.pop(true);
-        self.find_splits();
+        self.find_splits(false);
         if self.splits.is_empty() {
             return Ok(());
         }
@@ -300,7 +298,9 @@ impl<'t> Reader<'t> {
     }
 
     fn close_at_end(&mut self) -> Result<Next, Stop> {
-        let number = self.text.ends_with(|last: char| last.is_ascii_digit());
+        // A number may go on where nothing, not even a line break, follows it.
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let number = before.ends_with(|last: char| last.is_ascii_digit());
         if self.manner != Manner::Lenient || self.comment_ends || number {
             return Err(self.stop(Reason::Broken, "a closing bracket"));
         }
@@ -312,18 +312,14 @@ impl<'t> Reader<'t> {
     }
 
     fn pop_with_splits(&mut self) -> Next {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.implicit = true;
-        }
-        self.find_splits();
+        self.find_splits(true);
         self.pop(true)
     }
 
     /// Closes the innermost, and puts it where it belongs.
     fn pop(&mut self, implicit: bool) -> Next {
         let Some(mut frame) = self.frames.pop() else { return Next::Done(Value::Null) };
-        frame.implicit = implicit;
-        let tail = frame.take_tail();
+        let tail = frame.take_tail(implicit);
         let value = frame.into_value();
         let next = self.place(value);
         if let Some(parent) = self.frames.last_mut() {
@@ -333,9 +329,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Where else a bracket that is missing could stand: see [`Split`].
-    fn find_splits(&mut self) {
+    fn find_splits(&mut self, implicit: bool) {
         if let Some(frame) = self.frames.last() {
-            self.splits = frame::splits(frame, self.frames.iter().rev().skip(1));
+            self.splits = frame::splits(frame, implicit, self.frames.iter().rev().skip(1));
         }
     }
 
@@ -365,7 +361,8 @@ impl<'t> Reader<'t> {
     }
 
     fn path(&self) -> String {
-        self.frames.iter().filter_map(Frame::step).map(|step| format!("/{step}")).collect()
+        let steps = self.frames.iter().filter_map(Frame::step);
+        steps.fold(String::new(), |path, step| path + "/" + &step)
     }
 
     fn stop(&self, reason: Reason, expected: &'static str) -> Stop {

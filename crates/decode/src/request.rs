@@ -7,13 +7,13 @@ use crate::limits::REQUEST_BYTES_MAX;
 const AGAIN: &str = "Write the whole JSON document again, corrected, and nothing else.";
 
 pub(crate) fn render_invalid(invalid: &Invalid) -> String {
-    let mut text = format!("The output can't be used: {}.\n", invalid.reason);
-    for error in &invalid.errors {
-        text.push_str(&render_error(error));
-    }
-    if invalid.more > 0 {
-        text.push_str(&format!("- and {} more\n", invalid.more));
-    }
+    let errors: Vec<String> = invalid.errors.iter().map(render_error).collect();
+    let more = match invalid.more {
+        0 => String::new(),
+        more => format!("- and {more} more\n"),
+    };
+    let mut text =
+        format!("The output can't be used: {}.\n{}{more}", invalid.reason, errors.concat());
     let example = invalid.example.as_ref().map(|example| {
         format!("The smallest valid document, whose values only show the shape:\n{example}\n")
     });

@@ -1,5 +1,12 @@
 //! Schemas and texts that mean harm end as typed errors, soon.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by them"
+)]
+
 use std::time::{Duration, Instant};
 
 use jackline_decode::{
@@ -87,9 +94,11 @@ fn texts_that_invite_reading_twice_are_read_once() {
             decode(&format!("[{text}"), None, Ending::CutOff);
             began.elapsed()
         };
-        let (short, long) = (took(20_000), took(320_000));
-        let much = Duration::from_millis(200);
-        assert!(long < short * 80 || long < much, "`{piece}`: {short:?}, then {long:?}");
+        // The best of a few: the machine may be busy. Twice over would be 256 times as long.
+        let best = |bytes| (0..3).map(|_| took(bytes)).min().unwrap_or_default();
+        let (short, long) = (best(8_000), best(128_000));
+        let little = Duration::from_millis(200);
+        assert!(long < short * 80 || long < little, "`{piece}`: {short:?}, then {long:?}");
     }
 }
 
@@ -172,6 +181,7 @@ fn long_chains_of_references_need_no_luck_with_the_stack() {
     let schema = compile(&chain(500, |next| next)).unwrap();
     assert!(schema.allows(&json!(1)));
     assert!(!schema.allows(&json!("1")));
+    drop(compile(&chain(1900, |next| next)).unwrap());
     for link in [
         (|next| json!({ "allOf": [next] })) as fn(Value) -> Value,
         |next| json!({ "anyOf": [next] }),
@@ -179,7 +189,7 @@ fn long_chains_of_references_need_no_luck_with_the_stack() {
         |next| json!({ "items": next, "not": { "not": {} } }),
         |next| json!({ "unevaluatedProperties": next }),
     ] {
-        match compile(&chain(480, link)) {
+        match compile(&chain(900, link)) {
             Ok(schema) => {
                 schema.allows(&json!(1));
                 drop(schema);

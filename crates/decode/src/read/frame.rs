@@ -13,13 +13,11 @@ pub(super) struct Frame {
     key: Option<String>,
     /// The column of the first member, if it begins a line.
     column: Option<usize>,
-    /// Whether each member begins a line, all in the same column.
+    /// Whether each member begins a line, in the column of the first.
     aligned: bool,
     began: usize,
     /// Whether this can't be a mere bracket in prose any more.
     pub(super) committed: bool,
-    /// Whether its bracket was put in by us.
-    pub(super) implicit: bool,
     /// The shape of the last member, if that is an object or array.
     pub(super) tail: Option<Box<Tail>>,
 }
@@ -27,8 +25,10 @@ pub(super) struct Frame {
 /// What is left of a frame that was closed, as long as nothing follows it.
 pub(super) struct Tail {
     object: bool,
+    /// Whether its bracket was put in by us.
     implicit: bool,
     aligned: bool,
+    column: Option<usize>,
     keys: Vec<String>,
     count: usize,
     inner: Option<Box<Tail>>,
@@ -103,11 +103,12 @@ impl Frame {
         Some(self.items.len().to_string())
     }
 
-    pub(super) fn take_tail(&mut self) -> Tail {
+    pub(super) fn take_tail(&mut self, implicit: bool) -> Tail {
         Tail {
             object: self.object,
-            implicit: self.implicit,
+            implicit,
             aligned: self.aligned,
+            column: self.column,
             count: self.count(),
             keys: std::mem::take(&mut self.keys),
             inner: self.tail.take(),
@@ -128,19 +129,19 @@ const SPLITS_MAX: usize = 32;
 /// be missing after any of its members, and those that follow belong to the outer
 /// one. Lines that are indented alike leave no doubt. With a level of the other kind
 /// in between, all brackets up to the outer one must be missing.
-pub(super) fn splits<'f>(last: &Frame, around: impl Iterator<Item = &'f Frame>) -> Vec<Split> {
+pub(super) fn splits<'f>(
+    last: &Frame,
+    implicit: bool,
+    around: impl Iterator<Item = &'f Frame>,
+) -> Vec<Split> {
     let mut levels: Vec<Level> = around.map(Level::around).collect();
     levels.reverse();
-    levels.push(Level {
-        implicit: last.implicit,
-        step: last.keys.last().cloned(),
-        ..Level::around(last)
-    });
+    levels.push(Level { implicit, step: last.keys.last().cloned(), ..Level::around(last) });
     let mut found = Vec::new();
     let mut tail = last.tail.as_deref();
     while let Some(inner) = tail {
         if let Some(outer) = Level::taking(&levels, inner)
-            && !inner.aligned
+            && !levels.get(outer).is_some_and(|level| inner.is_indented(level))
         {
             let steps: Vec<_> = levels.iter().map(|level| level.step.clone()).collect();
             let split =
@@ -153,6 +154,7 @@ pub(super) fn splits<'f>(last: &Frame, around: impl Iterator<Item = &'f Frame>) 
         levels.push(Level {
             object: inner.object,
             implicit: inner.implicit,
+            column: inner.column,
             step: inner.keys.last().cloned(),
         });
         tail = inner.inner.as_deref();
@@ -164,13 +166,26 @@ pub(super) fn splits<'f>(last: &Frame, around: impl Iterator<Item = &'f Frame>) 
 struct Level {
     object: bool,
     implicit: bool,
+    column: Option<usize>,
     /// The key of what came last in it, if it is an object.
     step: Option<String>,
 }
 
+impl Tail {
+    /// Whether the layout says that all members are of this one, and not of the outer one.
+    fn is_indented(&self, outer: &Level) -> bool {
+        self.aligned && self.column > outer.column
+    }
+}
+
 impl Level {
     fn around(frame: &Frame) -> Self {
-        Self { object: frame.object, implicit: false, step: frame.key.clone() }
+        Self {
+            object: frame.object,
+            implicit: false,
+            column: frame.column,
+            step: frame.key.clone(),
+        }
     }
 
     /// The level that members of `inner` could belong to.

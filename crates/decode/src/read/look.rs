@@ -35,6 +35,11 @@ impl<'t> Reader<'t> {
         line.ends_with('\n').then(|| before.len() - line.len())
     }
 
+    /// Whether the fence or the tag around the document closes here.
+    pub(super) fn document_ends(&self) -> bool {
+        ["```", "~~~", "</"].iter().any(|mark| self.rest().starts_with(mark))
+    }
+
     /// Whether what follows a value can only be the next member.
     ///
     /// Two strings or numbers side by side in an array may be one that was taken

@@ -55,12 +55,23 @@ impl Reader<'_> {
     }
 }
 
-/// `+1`, `.5` and `5.`, as JSON writes them.
+/// `+1`, `.5`, `5.`, `1_000` and `0x1F`, as JSON writes them.
 fn mend(token: &str) -> String {
     let (sign, digits) = match token.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", token.strip_prefix('+').unwrap_or(token)),
     };
+    let hex =
+        digits.strip_prefix("0x").filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    if let Some(Ok(number)) = hex.map(|hex| u64::from_str_radix(hex, 16)) {
+        return format!("{sign}{number}");
+    }
+    // Between groups of three the underscore can't be anything else.
+    let mut groups = digits.split('_');
+    let first = groups.next().is_some_and(|group| (1..=3).contains(&group.len()));
+    if digits.contains('_') && first && groups.all(|group| group.len() == 3) {
+        return format!("{sign}{}", digits.replace('_', ""));
+    }
     let zero = if digits.starts_with('.') && digits.len() > 1 { "0" } else { "" };
     let digits = match digits.strip_suffix('.') {
         Some(whole) if whole.bytes().all(|byte| byte.is_ascii_digit()) => whole,

@@ -49,6 +49,12 @@ impl Reader<'_> {
             return Ok(false);
         };
         let comment = rest.get(..length).unwrap_or_default().to_ascii_lowercase();
+        // An odd number of quotes: the first may be missing, and this a string.
+        let escaped = comment.contains("\\\"");
+        let bare = comment.starts_with('#') && !comment.starts_with("# ");
+        if comment.matches('"').count() % 2 == 1 || escaped || (bare && comment.contains('"')) {
+            return Err(self.stop(Reason::Ambiguous, "a value or a comment"));
+        }
         if OMITTED.iter().any(|word| comment.contains(word)) {
             return Err(self.stop(Reason::Ambiguous, "what the comment says was left out"));
         }

@@ -27,8 +27,6 @@ struct Text {
     out: String,
     /// Quotes that belong to the text.
     inner: usize,
-    /// Whether the last pair of them could be a key that was swallowed.
-    after_comma: bool,
     control: bool,
     /// A backslash that begins no escape was kept.
     kept: bool,
@@ -276,17 +274,26 @@ impl Reader<'_> {
     }
 }
 
-/// A straight double quote in a value.
+/// A straight double quote in a value. Those that belong to the text come in pairs, and
+/// each is next to what it quotes.
 fn straight(text: &mut Text, after: &str, ends: bool) -> Quote {
-    let paired = text.inner.is_multiple_of(2);
-    match (ends, paired) {
-        (true, true) => return Quote::End,
-        (true, false) => return Quote::Doubtful,
-        (false, true) => text.after_comma = text.out.trim_end().ends_with([',', '{']),
-        (false, false) if text.after_comma && after.trim_start().starts_with(':') => {
-            return Quote::Doubtful;
-        }
-        (false, false) => {}
+    let opens = text.inner.is_multiple_of(2);
+    if ends {
+        return if opens { Quote::End } else { Quote::Doubtful };
+    }
+    let hugs = if opens {
+        let apart = |last: char| last.is_whitespace() || "([=>'/".contains(last);
+        text.out.ends_with(apart) && !after.starts_with(char::is_whitespace)
+    } else {
+        let apart = |next: char| next.is_whitespace() || ".;!?)]<>'/|&-\"".contains(next);
+        let inside = !text.out.ends_with(|last: char| last.is_whitespace() || last == '"');
+        // A comma before it is a sentence that goes on, or one of the document.
+        let comma = text.out.ends_with(',') && !after.starts_with(char::is_whitespace);
+        inside && !comma && after.starts_with(apart)
+    };
+    // With a colon it may be a key of the document that was swallowed.
+    if !hugs || after.trim_start().starts_with(':') {
+        return Quote::Doubtful;
     }
     text.inner += 1;
     Quote::Inner

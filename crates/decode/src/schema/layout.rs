@@ -82,7 +82,7 @@ impl<'s> Layout<'s> {
             anchors: BTreeMap::new(),
             references: Vec::new(),
         };
-        layout.add(root, String::new(), "")?;
+        layout.add(root, "", "")?;
         let mut done = 0;
         // A reference may lead to a place that no keyword does, with references of its own.
         while let Some(reference) = layout.references.get(done) {
@@ -98,28 +98,23 @@ impl<'s> Layout<'s> {
     }
 
     /// Adds a schema and those in it. Its depth is that of the value, which is bounded.
-    fn add(
-        &mut self,
-        schema: &Value,
-        pointer: String,
-        resource: &str,
-    ) -> Result<usize, SchemaError> {
-        if let Some(known) = self.by_pointer.get(&pointer) {
+    fn add(&mut self, schema: &Value, pointer: &str, resource: &str) -> Result<usize, SchemaError> {
+        if let Some(known) = self.by_pointer.get(pointer) {
             return Ok(*known);
         }
         let number = self.graph.schemas.len();
         if number >= SCHEMAS_MAX {
             return Err(SchemaError::TooLarge("it has too many schemas in it"));
         }
-        self.by_pointer.insert(pointer.clone(), number);
-        self.graph.schemas.push(Applied { pointer: pointer.clone(), ..Applied::default() });
+        self.by_pointer.insert(pointer.to_owned(), number);
+        self.graph.schemas.push(Applied { pointer: pointer.to_owned(), ..Applied::default() });
         let Value::Object(map) = schema else { return Ok(number) };
         let mut resource = resource.to_owned();
         if let Some(id) = map.get("$id").and_then(Value::as_str)
             && !id.starts_with('#')
         {
-            resource.clone_from(&pointer);
-            self.resources.entry(last_part(id)).or_default().push(pointer.clone());
+            pointer.clone_into(&mut resource);
+            self.resources.entry(last_part(id)).or_default().push(pointer.to_owned());
         }
         for key in ["$anchor", "$dynamicAnchor", "$id"] {
             if let Some(name) = map.get(key).and_then(Value::as_str) {
@@ -139,11 +134,11 @@ impl<'s> Layout<'s> {
                 Some(Value::Array(schemas)) => {
                     for (index, schema) in schemas.iter().enumerate() {
                         let inner = format!("{pointer}/{keyword}/{index}");
-                        self.link(number, to, schema, inner, &resource)?;
+                        self.link(number, to, schema, &inner, &resource)?;
                     }
                 }
                 Some(schema) => {
-                    self.link(number, to, schema, format!("{pointer}/{keyword}"), &resource)?;
+                    self.link(number, to, schema, &format!("{pointer}/{keyword}"), &resource)?;
                 }
                 None => {}
             }
@@ -153,7 +148,7 @@ impl<'s> Layout<'s> {
             for (name, schema) in schemas {
                 let step = name.replace('~', "~0").replace('/', "~1");
                 let inner = format!("{pointer}/{keyword}/{step}");
-                let inner = self.link(number, to, schema, inner, &resource)?;
+                let inner = self.link(number, to, schema, &inner, &resource)?;
                 if to == To::Member
                     && let Some(applied) = self.graph.schemas.get_mut(number)
                 {
@@ -169,7 +164,7 @@ impl<'s> Layout<'s> {
         from: usize,
         to: To,
         schema: &Value,
-        pointer: String,
+        pointer: &str,
         resource: &str,
     ) -> Result<usize, SchemaError> {
         let inner = self.add(schema, pointer, resource)?;
@@ -200,7 +195,7 @@ impl<'s> Layout<'s> {
             let pointer = format!("{resource}{fragment}");
             let root = self.root;
             if let Some(schema) = root.pointer(&pointer) {
-                targets.push(self.add(schema, pointer, &resource)?);
+                targets.push(self.add(schema, &pointer, &resource)?);
             }
         }
         Ok(targets)
