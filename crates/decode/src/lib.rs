@@ -2,3 +2,5 @@
 //!
 //! Strictly first, then cleaned up, then validated; what is still wrong becomes
 //! a request to write it again that says where and why.
+
+pub mod stream;
