@@ -1,4 +1,5 @@
 //! Single stories about the byte at which a document can't go on.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 use jackline_decode::stream::{RefusalKind, SchemaError, Stream, StreamSchema};
 use serde_json::{Value, json};
@@ -219,6 +220,37 @@ fn hostile_schemas_are_typed_errors() {
         deep = json!({ "items": deep });
     }
     assert!(matches!(compile(deep), SchemaError::TooLarge { .. }));
+}
+
+#[test]
+fn a_long_chain_of_references_needs_no_deep_stack() {
+    let mut schema = json!({ "$ref": "#/$defs/0", "$defs": { "400": { "type": "null" } } });
+    for at in 0..400 {
+        let next = json!({ "$ref": format!("#/$defs/{}", at + 1) });
+        schema["$defs"][at.to_string()] = json!({ "items": next, "maxItems": 1 });
+    }
+    assert_eq!(cut(&schema, "[[1,").0, "[[1,");
+}
+
+#[test]
+fn older_drafts_mean_what_they_meant() {
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "items": [{ "$ref": "#/definitions/text", "minLength": 9 }],
+        "additionalItems": false,
+        "definitions": { "text": { "type": "string" } },
+    });
+    assert_eq!(refused(&schema, r#"["short"]"#), None);
+    assert_eq!(cut(&schema, r#"["short","#).0, r#"["short","#);
+}
+
+#[test]
+fn the_end_of_what_can_be_known_is_a_known_end() {
+    // No key is left, or the rest is spoken for.
+    let names = json!({ "propertyNames": { "enum": ["a", "bb"] } });
+    assert_eq!(cut(&names, r#"{"a":1,"bb":2,"#).0, r#"{"a":1,"bb":2,"#);
+    let full = json!({ "required": ["a", "b"], "maxProperties": 2 });
+    assert_eq!(cut(&full, r#"{"a":1,"c":"#).0, r#"{"a":1,"c""#);
 }
 
 #[test]

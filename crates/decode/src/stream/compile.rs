@@ -109,7 +109,7 @@ impl<'s> Compiler<'s> {
                 return Ok(node);
             }
         }
-        node.types = self.leaves.types(map);
+        node.types = Leaves::types(map);
         node.text = self.leaves.text(map)?;
         node.number = self.leaves.number(map)?;
         node.object = self.object(map, base)?;
@@ -169,6 +169,7 @@ impl<'s> Compiler<'s> {
             additional: ALWAYS,
             names: Vec::new(),
             closed: None,
+            demanded: Vec::new(),
             required: Vec::new(),
             min: map.get("minProperties").and_then(count).unwrap_or(0),
             max: map.get("maxProperties").and_then(count),

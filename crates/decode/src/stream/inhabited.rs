@@ -11,6 +11,7 @@ const ROUNDS_MAX: usize = 64;
 
 /// Narrows the types of every node to those that some value has.
 pub(super) fn narrow(nodes: &mut [Node]) {
+    nodes.iter_mut().filter_map(|node| node.object.as_mut()).for_each(|rules| rules.demand());
     // What is derived grows from nothing, so a schema that only recursion could
     // satisfy stays empty: a document ends.
     let mut found = vec![0_u8; nodes.len()];
@@ -68,11 +69,7 @@ fn object(rules: &ObjectRules, some: impl Fn(NodeId) -> bool) -> bool {
             return false;
         }
     }
-    rules.required.iter().all(|name| {
-        let mut possible = true;
-        rules.children(name, |node| possible &= some(node));
-        possible
-    })
+    rules.demanded.iter().all(|node| some(*node))
 }
 
 fn array(rules: &ArrayRules, some: impl Fn(NodeId) -> bool) -> bool {

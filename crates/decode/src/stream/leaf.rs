@@ -36,7 +36,7 @@ impl Leaves {
         Self::validator(&Value::Object(keywords))
     }
 
-    pub(super) fn types(&self, map: &Map<String, Value>) -> u8 {
+    pub(super) fn types(map: &Map<String, Value>) -> u8 {
         match map.get("type") {
             Some(Value::String(name)) => named(name),
             Some(Value::Array(names)) => {

@@ -98,6 +98,7 @@ fn structure(value: &Value, nodes: &mut Vec<Node>, leaves: &Leaves) -> Result<No
             additional: NEVER,
             names: Vec::new(),
             closed: None,
+            demanded: Vec::new(),
             min: 0,
             max: None,
         }));

@@ -1,5 +1,7 @@
 //! A schema as the machine wants it: flat, with what hangs together found beforehand.
 
+use std::collections::BTreeSet;
+
 use jsonschema::Validator;
 
 use super::decimal::Decimal;
@@ -124,11 +126,24 @@ pub(super) struct ObjectRules {
     /// The list of all keys, where no other is allowed.
     pub(super) closed: Option<NodeId>,
     pub(super) required: Vec<String>,
+    /// What the values of required keys have to satisfy.
+    pub(super) demanded: Vec<NodeId>,
     pub(super) min: u64,
     pub(super) max: Option<u64>,
 }
 
 impl ObjectRules {
+    /// Works out what the values of required keys have to satisfy, once.
+    pub(super) fn demand(&mut self) {
+        let mut demanded = BTreeSet::new();
+        for name in &self.required {
+            self.children(name, |node| {
+                demanded.insert(node);
+            });
+        }
+        self.demanded = demanded.into_iter().collect();
+    }
+
     /// The schemas for the value of this key.
     pub(super) fn children(&self, key: &str, mut take: impl FnMut(NodeId)) {
         let mut named = false;

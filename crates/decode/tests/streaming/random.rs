@@ -1,5 +1,7 @@
 //! Schemas, documents and damage, all from one seed.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value, json};
 
 /// Enough to choose by; the seed says it all.
@@ -290,7 +292,7 @@ impl Random {
         }
         out.push('"');
         for unit in text.encode_utf16() {
-            out.push_str(&format!("\\u{unit:04x}"));
+            write!(out, "\\u{unit:04x}").unwrap();
         }
         out.push('"');
     }
