@@ -35,7 +35,7 @@ enum State {
     HighSlash(u16),
 }
 
-/// A part of `\uXXXX`, after a high surrogate or not.
+/// A part of `\u` and four digits, after a high surrogate or not.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     before: Option<u16>,

@@ -7,7 +7,7 @@ use jackline_decode::stream::Stream;
 use jsonschema::Validator;
 
 /// What to go on with, what ends things first. Texts and names of the random
-/// schemas, digits, and an exponent that makes any number nearly nothing.
+/// schemas, digits, an exponent that makes any number nothing, and enough nines to round up.
 const STEPS: &[&str] = &[
     "}",
     "]",
@@ -38,7 +38,7 @@ const STEPS: &[&str] = &[
     "7",
     "-0.5",
     "33",
-    "1000",
+    "400",
     "[",
     "{",
     "e-400",
@@ -99,6 +99,16 @@ const STEPS: &[&str] = &[
     "8",
     "c",
     "d",
+    "25",
+    "e4",
+    "e-4",
+    "99999999999999999999",
+    "e-17",
+    "e-18",
+    "e-19",
+    "e-20",
+    "e-21",
+    "e-22",
 ];
 
 pub(crate) struct Completion<'v> {

@@ -18,7 +18,7 @@ pub(crate) enum Part {
 
 const NAMES: [&str; 6] = ["a", "b", "ab", "ba", "é", "😀x"];
 const TEXTS: [&str; 8] = ["", "a", "b", "ab", "abb", "é", "\"\\", "😀"];
-const NUMBERS: [&str; 10] = ["0", "5", "12", "-3", "2.5", "120", "7", "-0.5", "33", "1e3"];
+const NUMBERS: [&str; 10] = ["0", "5", "12", "-3", "2.5", "120", "7", "-0.5", "33", "4e2"];
 
 impl Random {
     pub(crate) fn next(&mut self) -> u64 {
