@@ -25,3 +25,4 @@ pub use limits::{
 };
 pub use plan::plan_schema;
 pub use schema::{Formats, Schema, SchemaError};
+pub mod stream;

@@ -1,0 +1,152 @@
+//! Never wrong, never late: the stream against full validation, on random
+//! schemas and documents.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+#[path = "streaming/completion.rs"]
+mod completion;
+#[path = "streaming/random.rs"]
+mod random;
+#[path = "streaming/strict.rs"]
+mod strict;
+
+use completion::Completion;
+use jackline_decode::stream::{Refusal, Stream, StreamSchema};
+use proptest::prelude::*;
+use random::{Part, Random};
+use serde_json::{Map, Value};
+use strict::Strict;
+
+fn fed(schema: &StreamSchema, chunks: &[&[u8]]) -> Result<(), Refusal> {
+    let mut stream = Stream::new(schema);
+    chunks.iter().try_for_each(|chunk| stream.feed(chunk))?;
+    stream.finish()
+}
+
+/// The document in pieces of random length.
+fn chunks<'b>(random: &mut Random, mut bytes: &'b [u8]) -> Vec<&'b [u8]> {
+    let mut chunks = Vec::new();
+    while !bytes.is_empty() {
+        let (chunk, rest) = bytes.split_at(random.below(bytes.len().min(5)) + 1);
+        chunks.push(chunk);
+        bytes = rest;
+    }
+    chunks
+}
+
+fn agree(random: &mut Random, schema: &Value, stream: &StreamSchema, bytes: &[u8]) {
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let valid = serde_json::from_slice(bytes).is_ok_and(|Strict(value)| validator.is_valid(&value));
+    let whole = fed(stream, &[bytes]);
+    let shown = String::from_utf8_lossy(bytes);
+    assert_eq!(whole.is_ok(), valid, "{schema}\n{shown}\n{whole:?}");
+    let single: Vec<&[u8]> = bytes.chunks(1).collect();
+    assert_eq!(fed(stream, &single), whole, "{schema}\n{shown}");
+    assert_eq!(fed(stream, &chunks(random, bytes)), whole, "{schema}\n{shown}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_document_passes_if_and_only_if_it_is_valid(seed in any::<u64>()) {
+        let random = &mut Random(seed);
+        let witness = random.value(3);
+        let schema = random.document_schema(&witness, Part::Whole);
+        let stream = StreamSchema::compile(&schema).unwrap();
+        let text = random.written(&witness);
+        agree(random, &schema, &stream, text.as_bytes());
+        let other = random.value(3);
+        let other = random.written(&other);
+        agree(random, &schema, &stream, other.as_bytes());
+        for _ in 0..8 {
+            let damaged = random.damage(&text, Part::Whole);
+            agree(random, &schema, &stream, &damaged);
+        }
+    }
+
+    #[test]
+    fn whatever_is_let_pass_can_be_completed(seed in any::<u64>()) {
+        let random = &mut Random(seed);
+        let witness = random.value(3);
+        let schema = random.document_schema(&witness, Part::Exact);
+        let stream = StreamSchema::compile(&schema).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let text = random.written(&witness);
+        let other = random.value(3);
+        for text in [&text, &random.written(&other)] {
+            let document = random.damage(text, Part::Exact);
+            // What can be completed has no prefix that can't.
+            let mut passed = Stream::new(&stream);
+            let length = match passed.feed(&document) {
+                Ok(()) => document.len(),
+                Err(refusal) => usize::try_from(refusal.position).unwrap(),
+            };
+            let prefix = &document[..length];
+            let mut passed = Stream::new(&stream);
+            passed.feed(prefix).unwrap();
+            let found = (0..=4).find_map(|longer| {
+                Completion { validator: &validator, budget: 200_000 }
+                    .find(&passed, prefix, 80, longer)
+            });
+            prop_assert!(found.is_some(), "{schema}\n{}", String::from_utf8_lossy(prefix));
+        }
+    }
+
+    #[test]
+    fn nothing_makes_it_panic(seed in any::<u64>(), bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        let random = &mut Random(seed);
+        let schema = wild(random, 4);
+        if let Ok(schema) = StreamSchema::compile(&schema) {
+            let _ = fed(&schema, &[&bytes]);
+            let value = random.value(4);
+            let written = random.written(&value);
+            let _ = fed(&schema, &[written.as_bytes()]);
+        }
+    }
+}
+
+/// Something that looks like a schema from far away.
+fn wild(random: &mut Random, depth: usize) -> Value {
+    const KEYWORDS: [&str; 24] = [
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "additionalProperties",
+        "patternProperties",
+        "propertyNames",
+        "required",
+        "minProperties",
+        "maxProperties",
+        "items",
+        "prefixItems",
+        "minItems",
+        "maxItems",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minimum",
+        "multipleOf",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "$ref",
+        "$id",
+    ];
+    if depth == 0 || random.one_in(5) {
+        let word =
+            random.of(&["object", "string", "integer", "#", "#/anyOf/0", "#/items", "^a", "("]);
+        return if random.one_in(3) { Value::from(word) } else { random.value(1) };
+    }
+    match random.below(6) {
+        0 => (0..random.below(3)).map(|_| wild(random, depth - 1)).collect(),
+        1 => Value::from(random.next()),
+        _ => {
+            let mut map = Map::new();
+            for _ in 0..random.below(4) {
+                map.insert(random.of(&KEYWORDS).to_owned(), wild(random, depth - 1));
+            }
+            Value::Object(map)
+        }
+    }
+}
