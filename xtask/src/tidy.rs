@@ -24,12 +24,13 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["engine"]),
     ("journal", &["engine"]),
     ("runtime", &["definition", "engine", "journal"]),
+    ("workspace", &["engine"]),
     ("model", &[]),
     ("clients", &["engine", "journal", "model", "runtime"]),
     ("cli", &["clients", "definition", "engine", "journal", "model", "runtime"]),
