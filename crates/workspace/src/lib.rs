@@ -16,6 +16,7 @@ mod limits;
 mod list;
 mod read;
 mod search;
+pub mod shell;
 mod tools;
 mod walk;
 mod write;
