@@ -52,6 +52,10 @@ pub enum Code {
     ChangedMeanwhile,
     /// The disk is full, or may not be written.
     NoSpace,
+    /// The command could not be run.
+    CommandNotRun,
+    /// Nobody knows what came of the command.
+    CommandLost,
     /// Anything else the operating system says.
     Io,
 }
@@ -81,6 +85,8 @@ impl Code {
             Code::NoChange => "no_change",
             Code::ChangedMeanwhile => "changed_meanwhile",
             Code::NoSpace => "no_space",
+            Code::CommandNotRun => "command_not_run",
+            Code::CommandLost => "command_lost",
             Code::Io => "io",
         }
     }

@@ -80,7 +80,8 @@ impl Jail {
         Ok(Jail { root: opened, named, real })
     }
 
-    /// Where the workspace really is: for ignore files above it, never to open what is in it.
+    /// Where the workspace really is: for ignore files above it, and for commands to work in.
+    /// Nothing that is in it is opened by this.
     pub(crate) fn real(&self) -> &Path {
         &self.real
     }

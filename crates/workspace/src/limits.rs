@@ -1,5 +1,7 @@
 //! How much an answer may hold, and how much work it may take.
 
+use crate::shell::ShellLimits;
+
 /// The limits of a workspace's tools. What people set is the first three, and
 /// `output_bytes_max`; the others bound work, not answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct Limits {
     pub write_bytes_max: usize,
     /// How many threads walk; none is as many as the machine has.
     pub threads: usize,
+    /// What a command may do.
+    pub shell: ShellLimits,
 }
 
 impl Default for Limits {
@@ -51,6 +55,7 @@ impl Default for Limits {
             search_heap_bytes_max: 8 << 20,
             write_bytes_max: 16 << 20,
             threads: 0,
+            shell: ShellLimits::default(),
         }
     }
 }

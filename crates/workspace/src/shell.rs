@@ -13,6 +13,7 @@ mod environment;
 mod output;
 mod relative;
 mod supervised;
+mod tool;
 mod wire;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub use self::child::child;
 use self::output::Kept;
 use self::relative::Roots;
 use self::supervised::Supervised;
+pub(crate) use self::tool::{call, spec};
 
 /// The word after a program's name that makes it a supervisor: whoever embeds
 /// [`run`] calls [`child`] when it is started with it.
@@ -35,7 +37,7 @@ pub const COMMAND_BYTES_MAX: usize = (128 << 10) - 1;
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/bin/sh"];
 
 /// How long a command may run, what it may print, and where it may write.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellLimits {
     /// When it is ended, however far it is.
     pub timeout_ms: u64,

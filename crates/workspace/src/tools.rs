@@ -11,7 +11,7 @@ use crate::error::{Code, OpenError, ToolError};
 use crate::guidance::Guidance;
 use crate::jail::Jail;
 use crate::limits::Limits;
-use crate::{edit, find, list, read, search, write};
+use crate::{edit, find, list, read, search, shell, write};
 
 /// A directory and the tools to work in it.
 #[derive(Debug)]
@@ -73,6 +73,7 @@ static TOOLS: LazyLock<Vec<(ToolSpec, Answer)>> = LazyLock::new(|| {
         (find::spec(), find::call),
         (write::spec(), write::call),
         (edit::spec(), edit::call),
+        (shell::spec(), shell::call),
     ]
 });
 

@@ -13,6 +13,9 @@ use super::output::Kept;
 use super::wire::{Ended, Failure, LINE_BYTES_MAX, PROGRAM, Report, Request};
 use super::{CHILD, ShellError, ShellLimits, boot_ms, descendants};
 
+/// The variable by which programs know that no person runs them.
+const AGENT: &str = "AI_AGENT";
+
 /// How long a supervisor may take to say who it is, on a machine that is busy.
 const HELLO_MS: u64 = 20_000;
 
@@ -77,6 +80,9 @@ impl Supervised {
     fn spawn(program: &Path, root: &Path) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.arg(CHILD).current_dir(root).env("PWD", root);
+        // The command can forget this, its supervisor can't: what asks whether an
+        // agent is above it looks there.
+        command.env(AGENT, "jackline");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut supervisor = command.spawn()?;
         let pipes = (supervisor.stdin.take(), supervisor.stdout.take(), supervisor.stderr.take());
