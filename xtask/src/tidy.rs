@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, output, root};
 
 /// How many crates `jackline` may be made of, our own included. Start-up and
-/// build time are part of the product: raise this only with a reason. Of the 77
+/// build time are part of the product: raise this only with a reason. Of the 105
 /// that it has, 19 are `ratatui-core` and 4 `signal-hook`, for `jackline watch`;
+/// 18 ripgrep's libraries and 3 `landlock`, for the tools of `jackline mcp serve`.
 /// ARCHITECTURE.md says what was measured and what they are instead of.
-const CRATES_MAX: usize = 79;
+const CRATES_MAX: usize = 107;
 
 /// How long a source file may be before it wants a seam; tests are lists, and longer.
 const LINES_MAX: usize = 600;
@@ -24,17 +25,22 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 12] = [
-    ("decode", &[]),
+const LAYERS: [(&str, &[&str]); 14] = [
     ("engine", &["shell"]),
     ("shell", &[]),
-    ("definition", &["engine"]),
+    ("definition", &["decode", "engine"]),
     ("journal", &["engine"]),
-    ("runtime", &["definition", "engine", "journal"]),
+    ("runtime", &["decode", "definition", "engine", "journal"]),
     ("model", &[]),
     ("clients", &["engine", "journal", "model", "runtime"]),
-    ("cli", &["clients", "definition", "engine", "journal", "model", "runtime"]),
-    ("conformance", &["definition", "engine"]),
+    ("decode", &["engine"]),
+    ("workspace", &["engine"]),
+    ("mcp", &["engine", "journal", "runtime", "workspace"]),
+    (
+        "cli",
+        &["clients", "definition", "engine", "journal", "mcp", "model", "runtime", "workspace"],
+    ),
+    ("conformance", &["decode", "definition", "engine"]),
     ("fuzzing", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
     ("bench", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
 ];

@@ -25,6 +25,9 @@ pub(crate) enum Command {
     Stdio(StdioArgs),
     /// Answer one event of an agent client: its JSON on standard input, its JSON on standard output
     Hook(HookArgs),
+    /// Serve tools over MCP, every call of them guarded
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Try out on the client itself whether the guard holds
     Doctor(DoctorArgs),
     /// Check a definition and say everything that is wrong with it
@@ -410,6 +413,32 @@ pub(crate) struct SkipTestsArgs {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum McpCommand {
+    /// Serve bounded tools for one workspace, on standard input and output
+    Serve(ServeArgs),
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Started by an MCP client. Each call is decided on first, and a refusal is \
+the tool's result. See docs/guide/mcp.md."
+)]
+pub(crate) struct ServeArgs {
+    /// The definition [default: jackline.yaml in the workspace or in a parent]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) definition: Option<PathBuf>,
+    /// The directory that the tools work in [default: the one it is started in]
+    #[arg(short, long, value_name = "DIRECTORY")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The session of the calls [default: a new one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// The session of the client that has this server
+    #[arg(long, value_name = "ID")]
+    pub(crate) parent: Option<String>,
 }
 
 #[derive(Subcommand)]

@@ -23,6 +23,10 @@ fn main() -> ExitCode {
     {
         return commands::hook::run(&hook);
     }
+    // Started again, to stand above a command of the tool `shell`.
+    if first.as_ref().is_some_and(|first| first == jackline_workspace::shell::CHILD) {
+        return jackline_workspace::shell::child();
+    }
     let arguments = std::env::args_os().skip(2);
     if first.is_some_and(|first| first == "stdio")
         && let Some(stdio) = StdioArgs::parse_fast(arguments)
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
     let exit = match Cli::parse().command {
         Command::Stdio(stdio) => commands::stdio::run(&stdio),
         Command::Hook(hook) => return commands::hook::run(&hook),
+        Command::Mcp(mcp) => commands::mcp::run(&mcp),
         Command::Init(init) => commands::init::run(&init),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Check(check) => commands::check::run(&check),

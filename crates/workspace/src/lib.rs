@@ -1,1 +1,27 @@
 //! Tools for agents that can't flood a context and can't leave the workspace.
+//!
+//! Every answer is bounded in lines, bytes and entries, and says what it leaves
+//! out. Every path is opened beneath one directory that stays open, and what was
+//! opened is what is used: there is no moment between a look and a use.
+
+mod arguments;
+mod edit;
+mod error;
+mod find;
+mod glob;
+mod guidance;
+mod hints;
+mod jail;
+mod limits;
+mod list;
+mod read;
+mod search;
+pub mod shell;
+mod tools;
+mod walk;
+mod write;
+
+pub use error::{Code, OpenError, ToolError};
+pub use guidance::{Guidance, Next};
+pub use limits::Limits;
+pub use tools::{ToolOutput, ToolSpec, Workspace, tools};

@@ -30,6 +30,7 @@ mod hook_usage;
 mod init;
 mod layers;
 mod markers;
+mod mcp_serve;
 mod modes;
 mod notify;
 mod parallel_work;

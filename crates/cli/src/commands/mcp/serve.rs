@@ -1,0 +1,59 @@
+//! `jackline mcp serve`: the tools of one workspace.
+
+use std::io::{self, BufReader};
+
+use jackline_engine::SessionId;
+use jackline_mcp::serve::{Opening, serve};
+use jackline_runtime::{Definitions, Runtime, now};
+use jackline_workspace::{Limits, Workspace};
+
+use crate::args::ServeArgs;
+use crate::exit::Exit;
+use crate::terminal::{fail, here, plain, store, warn};
+
+/// How much of a warning is shown: one line, however long the files are.
+const WARNING_MAX: usize = 2000;
+
+pub(super) fn run(args: &ServeArgs) -> Exit {
+    let served = match start(args) {
+        Ok(served) => served,
+        Err(exit) => return exit,
+    };
+    let input = BufReader::with_capacity(64 << 10, io::stdin());
+    let aside = |text: &str| warn(plain(text, WARNING_MAX));
+    match serve(input, io::stdout().lock(), served, aside) {
+        Ok(()) => Exit::Fine,
+        Err(error) => fail(Exit::Broken, format!("no thread can be started: {error}")),
+    }
+}
+
+fn start(args: &ServeArgs) -> Result<(Runtime, Opening, Workspace), Exit> {
+    let parse = |flag: &str, id: String| {
+        SessionId::parse(id).map_err(|error| fail(Exit::Usage, format!("{flag} {error}")))
+    };
+    let session = args.session.clone();
+    let session =
+        session.unwrap_or_else(|| format!("mcp-{}-{}", now().wall.as_ms(), std::process::id()));
+    let session = parse("--session", session)?;
+    let parent = args.parent.clone().map(|id| parse("--parent", id)).transpose()?;
+    let root = args.workspace.clone().unwrap_or_else(here);
+    let usage = |error: &dyn std::fmt::Display| {
+        fail(Exit::Usage, format!("can't work in `{}`: {error}", root.display()))
+    };
+    let root = root.canonicalize().map_err(|error| usage(&error))?;
+    let tools = Workspace::open(&root, Limits::default()).map_err(|error| usage(&error))?;
+    let Some(workspace) = root.to_str().map(ToOwned::to_owned) else {
+        return Err(usage(&"its path is not UTF-8"));
+    };
+    if let Some(file) = args.definition.as_ref().filter(|file| !file.is_file()) {
+        let text = format!("no definition `{}`; check the path after -d", file.display());
+        return Err(fail(Exit::Usage, text));
+    }
+    let store = store()?;
+    let definitions = Definitions::new(args.definition.clone(), Some(&store));
+    let mut runtime = Runtime::new(Box::new(store), definitions, root.clone());
+    if let Ok(jackline) = std::env::current_exe() {
+        runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
+    }
+    Ok((runtime, Opening { session, parent, workspace }, tools))
+}

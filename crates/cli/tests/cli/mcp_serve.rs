@@ -1,0 +1,401 @@
+//! `jackline mcp serve` as any client speaks with it: plain JSON, a message a line.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{JACKLINE, World, feed};
+
+const DEFINITION: &str = "version: 1
+name: test/serve
+unknown_tools: allow
+policies:
+  - read_before_write: {}
+rules:
+  - name: no-push
+    command: git push
+    deny: A person pushes.
+    instead: git diff
+    examples: { deny: [git push], allow: [git diff] }
+  - name: ask-first
+    command: touch
+    ask: A person says what is touched.
+    examples: { ask: [touch a], allow: [git diff] }
+  - name: gently
+    command: uname
+    warn: The machine is of no interest.
+    examples: { warn: [uname], allow: [git diff] }
+";
+
+const SERVE: [&str; 4] = ["mcp", "serve", "--session", "s1"];
+
+/// A server that is spoken with line by line.
+struct Served {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    next: u64,
+}
+
+fn command(world: &World) -> Command {
+    let mut command = world.command(JACKLINE);
+    command.args(SERVE);
+    command
+}
+
+impl Served {
+    fn start(world: &World) -> Self {
+        Self::spawn(command(world))
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdin, stdout, next: 0 }
+    }
+
+    fn write(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        let asked = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.write(&asked.to_string());
+        let answer = self.read();
+        assert_eq!((&answer["id"], &answer["jsonrpc"]), (&json!(id), &json!("2.0")));
+        answer
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
+        assert!(answer["result"]["content"][0]["text"].is_string(), "{answer}");
+        answer["result"].clone()
+    }
+
+    fn end(mut self) -> Option<i32> {
+        drop(self.stdin.take());
+        self.child.wait().unwrap().code()
+    }
+}
+
+/// The code of an error of a tool.
+fn code(result: &Value) -> &str {
+    assert_eq!(result["isError"], json!(true), "{result}");
+    result["structuredContent"]["error"]["code"].as_str().unwrap()
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+#[test]
+fn a_client_shakes_hands_and_learns_of_the_tools() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let hello = served.ask("initialize", &json!({ "protocolVersion": "2025-06-18" }));
+    assert_eq!(hello["result"]["protocolVersion"], json!("2025-06-18"));
+    assert_eq!(hello["result"]["serverInfo"]["name"], json!("jackline"));
+    served.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert_eq!(served.ask("ping", &json!({}))["result"], json!({}));
+    let listed = served.ask("tools/list", &json!({}))["result"].clone();
+    let tools = listed["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let all = ["read_file", "list_dir", "search", "find_files", "write_file", "edit_file", "shell"];
+    assert_eq!(names, all);
+    assert!(tools.iter().all(|tool| tool["inputSchema"]["type"] == json!("object")));
+    assert_eq!(listed.get("ttlMs"), None);
+    assert_eq!(served.end(), Some(0));
+    assert!(!world.journal("s1").exists(), "nobody called anything");
+}
+
+#[test]
+fn a_request_of_the_stateless_era_stands_for_itself() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "_meta": meta });
+    let found = served.ask("server/discover", &params)["result"].clone();
+    assert_eq!(found["resultType"], json!("complete"));
+    assert_eq!(found["supportedVersions"][0], json!("2026-07-28"));
+    assert_eq!(found["capabilities"], json!({ "tools": { "listChanged": false } }));
+    let listed = served.ask("tools/list", &params)["result"].clone();
+    assert!(listed["ttlMs"].is_u64() && listed["cacheScope"] == json!("public"));
+    let call = json!({ "_meta": meta, "name": "shell", "arguments": { "command": "echo hello" } });
+    let result = served.ask("tools/call", &call)["result"].clone();
+    assert_eq!(result["resultType"], json!("complete"));
+    assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], json!("jackline"));
+    assert_eq!(result["structuredContent"]["output"], json!("hello\n"));
+    let other = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "1900-01-01" } });
+    let error = served.ask("tools/list", &other)["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["data"]["requested"]),
+        (&json!(-32022), &json!("1900-01-01"))
+    );
+    let bare = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } });
+    assert_eq!(served.ask("tools/list", &bare)["error"]["code"], json!(-32602));
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_file_is_overwritten_only_when_all_its_pages_were_seen() {
+    let world = World::new(DEFINITION);
+    let lines: Vec<String> = (1..=900).map(|line| format!("line {line}\n")).collect();
+    fs::write(world.work().join("long.txt"), lines.concat()).unwrap();
+    let mut served = Served::start(&world);
+    let write = json!({ "path": "long.txt", "content": "short\n" });
+    assert_eq!(code(&served.call("write_file", &write)), "denied");
+    let first = served.call("read_file", &json!({ "path": "long.txt" }));
+    let page = &first["structuredContent"];
+    assert_eq!((&page["lines_shown"], &page["has_more"]), (&json!(500), &json!(true)));
+    let denied = served.call("write_file", &write);
+    assert_eq!(code(&denied), "denied");
+    let violations = denied["structuredContent"]["error"]["violations"].as_array().unwrap();
+    assert_eq!(violations[0]["guard"], json!("read_before_write"));
+    assert!(text(&denied).starts_with("jackline: "), "{denied}");
+    let second = served.call("read_file", &json!({ "path": "long.txt", "offset": 501 }));
+    assert_eq!(second["structuredContent"]["has_more"], json!(false));
+    let written = served.call("write_file", &write);
+    assert_eq!(written["isError"], json!(false), "{written}");
+    assert_eq!(fs::read_to_string(world.work().join("long.txt")).unwrap(), "short\n");
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert!(journal.contains(r#""seen":[{"path":"long.txt","from":501,"to":900,"of":900}]"#));
+    assert!(journal.contains("session_ended"));
+}
+
+#[test]
+fn a_line_that_was_cut_was_not_seen() {
+    let world = World::new(DEFINITION);
+    fs::write(world.work().join("wide.txt"), format!("a\n{}\nb\n", "x".repeat(5000))).unwrap();
+    fs::write(world.work().join("empty.txt"), "").unwrap();
+    let mut served = Served::start(&world);
+    let page = served.call("read_file", &json!({ "path": "wide.txt" }));
+    assert_eq!(page["structuredContent"]["cut_lines"][0]["line"], json!(2), "{page}");
+    let rest = json!({ "path": "wide.txt", "offset": 2, "line_offset": 2000 });
+    assert_eq!(served.call("read_file", &rest)["isError"], json!(false));
+    let write = |path: &str| json!({ "path": path, "content": "new\n" });
+    let denied = served.call("write_file", &write("wide.txt"));
+    assert_eq!(code(&denied), "denied");
+    assert!(text(&denied).contains("2 of its 3 lines were read"), "{denied}");
+    let edit = json!({ "path": "wide.txt", "old": "a\n", "new": "c\n" });
+    assert_eq!(served.call("edit_file", &edit)["isError"], json!(false));
+    assert_eq!(served.call("read_file", &json!({ "path": "empty.txt" }))["isError"], json!(false));
+    assert_eq!(served.call("write_file", &write("empty.txt"))["isError"], json!(false));
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
+fn the_guards_decide_on_commands() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let denied = served.call("shell", &json!({ "command": "git push" }));
+    assert_eq!(code(&denied), "denied");
+    assert!(text(&denied).contains("A person pushes.") && text(&denied).contains("git diff"));
+    let asked = served.call("shell", &json!({ "command": "touch made" }));
+    assert_eq!(code(&asked), "waits_for_person");
+    assert!(!world.work().join("made").exists());
+    let warned = served.call("shell", &json!({ "command": "uname" }));
+    assert_eq!(
+        (&warned["isError"], &warned["structuredContent"]["exit_code"]),
+        (&json!(false), &json!(0))
+    );
+    let told = warned["content"][1]["text"].as_str().unwrap();
+    assert!(told.contains("The machine is of no interest."), "{warned}");
+    assert_eq!(warned["structuredContent"]["feedback"].as_str().unwrap(), told);
+    let failed = served.call("shell", &json!({ "command": "pwd; exit 4" }));
+    assert_eq!(failed["structuredContent"]["output"], json!(".\n"));
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert!(journal.contains(r#""exit_code":4"#));
+}
+
+#[test]
+fn a_wrong_call_leads_to_the_right_one() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let unknown = served.call("raed_file", &json!({ "path": "a" }));
+    assert_eq!(code(&unknown), "unknown_tool");
+    let error = &unknown["structuredContent"]["error"];
+    assert_eq!(error["nearest"], json!("read_file"));
+    assert!(error["tools"].as_array().unwrap().contains(&json!("shell")));
+    assert!(text(&unknown).contains("Did you mean `read_file`?"));
+    let invalid = served.call("read_file", &json!({ "offset": [], "file": "a" }));
+    assert_eq!(code(&invalid), "invalid_arguments");
+    let wrong = &invalid["structuredContent"]["error"]["errors"];
+    assert_eq!(wrong[0], json!({ "path": "/path", "expected": "a string", "got": "nothing" }));
+    let listed = served.call("read_file", &json!(["a"]));
+    assert!(matches!(code(&listed), "invalid_arguments" | "denied"), "{listed}");
+    let nameless = served.ask("tools/call", &json!({ "arguments": {} }));
+    assert_eq!(nameless["error"]["code"], json!(-32602));
+    let missing = served.call("read_file", &json!({ "path": "no-such-file" }));
+    assert_eq!(missing["isError"], json!(true));
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
+fn an_unknown_tool_is_still_led_on_where_the_guards_refuse_it() {
+    let world = World::new("version: 1\nname: test/strict\nunknown_tools: deny\n");
+    let mut served = Served::start(&world);
+    let refused = served.call("raed_file", &json!({}));
+    assert_eq!(code(&refused), "denied");
+    assert_eq!(refused["structuredContent"]["error"]["nearest"], json!("read_file"));
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
+    let world = World::new(DEFINITION);
+    let mut input = Vec::new();
+    for line in ["garbage", "{", "[]", "42", "{}", r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#]
+    {
+        input.extend(format!("{line}\n").bytes());
+    }
+    input.extend(b"\xff\xfe\n\n  \n");
+    input.extend(br#"{"jsonrpc":"2.0","method":"notifications/whatever","params":{}}"#);
+    input.extend(b"\n{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}\n");
+    input.extend(
+        br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}"#,
+    );
+    input.push(b'\n');
+    input.extend("[".repeat(200_000).bytes());
+    input.push(b'\n');
+    input.extend(std::iter::repeat_n(b'x', 100 << 20));
+    input.extend(b"\n{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"method\":\"nothing/such\"}\n");
+    input.extend(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let run = feed(&mut command(&world), &input);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let answers: Vec<Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let codes: Vec<Option<i64>> =
+        answers.iter().map(|answer| answer["error"]["code"].as_i64()).collect();
+    let (parse, invalid) = (Some(-32700), Some(-32600));
+    let expected = [
+        parse,
+        parse,
+        invalid,
+        invalid,
+        invalid,
+        invalid,
+        parse,
+        parse,
+        invalid,
+        Some(-32601),
+        None,
+    ];
+    assert_eq!(codes, expected, "{}", run.stdout);
+    assert_eq!((&answers[9]["id"], &answers[10]["id"]), (&json!("last"), &json!(1)));
+}
+
+#[test]
+fn a_long_call_keeps_nobody_waiting_and_is_answered_after_the_client_has_left() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let line = "until [ -e go ]; do sleep 0.01; done; echo went";
+    let call = |id: u64, line: &str| {
+        let params = json!({ "name": "shell", "arguments": { "command": line } });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
+    };
+    served.write(&call(100, line));
+    served.write(&call(101, "echo quick"));
+    assert_eq!(served.read()["id"], json!(101));
+    assert_eq!(served.ask("ping", &json!({}))["result"], json!({}));
+    served.write(&call(102, line));
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 102 } });
+    served.write(&cancelled.to_string());
+    assert_eq!(served.ask("ping", &json!({}))["result"], json!({}));
+    drop(served.stdin.take());
+    fs::write(world.work().join("go"), "").unwrap();
+    let late = served.read();
+    assert_eq!(late["id"], json!(100));
+    assert_eq!(late["result"]["structuredContent"]["output"], json!("went\n"));
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
+fn what_makes_no_sense_is_said_at_the_start() {
+    let world = World::new(DEFINITION);
+    for args in [
+        ["mcp", "serve", "-w", "no-such-directory"],
+        ["mcp", "serve", "-d", "no-such-file"],
+        ["mcp", "serve", "--session", ""],
+    ] {
+        let run = feed(world.command(JACKLINE).args(args), b"");
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(run.stderr.contains("error:"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_broken_definition_denies_every_call_and_says_so() {
+    let world = World::new("version: 1\nname: [\n");
+    let mut served = Served::start(&world);
+    let denied = served.call("shell", &json!({ "command": "touch made" }));
+    assert_eq!(code(&denied), "guard_broken");
+    assert!(text(&denied).contains("the guard is broken, not the call"), "{denied}");
+    assert!(!world.work().join("made").exists());
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_command_is_no_person() {
+    let world = World::new(DEFINITION);
+    // As if a client had started it that nobody knows.
+    let mut command = world.person();
+    command.args(SERVE);
+    let mut served = Served::spawn(command);
+    // What a script does, no guard sees beforehand.
+    let home = world.home().display().to_string();
+    let script = format!("env -i JACKLINE_HOME={home} $1 {JACKLINE} off --for 1m --why x 2>&1\n");
+    fs::write(world.work().join("open.sh"), script).unwrap();
+    for around in ["nice", "setsid --wait", "nohup"] {
+        let line = format!("sh open.sh '{around}'");
+        let tried = served.call("shell", &json!({ "command": line }));
+        let output = tried["structuredContent"]["output"].as_str().unwrap();
+        assert!(output.contains("an agent started this"), "{tried}");
+    }
+    assert_eq!(code(&served.call("shell", &json!({ "command": "git push" }))), "denied");
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_no_process_behind() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let line = "(setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 1000' &); sleep 1000";
+    let params = json!({ "name": "shell", "arguments": { "command": line } });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    served.write(&call.to_string());
+    let wait = |what: &dyn Fn() -> bool| {
+        (0..3000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            what()
+        })
+    };
+    assert!(wait(&|| world.work().join("pid").exists()));
+    let pid = fs::read_to_string(world.work().join("pid")).unwrap();
+    served.child.kill().unwrap();
+    served.child.wait().unwrap();
+    let stat = format!("/proc/{}/stat", pid.trim());
+    assert!(wait(&|| fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))));
+}

@@ -1,0 +1,261 @@
+//! A server of the workspace's tools, a JSON-RPC message a line.
+//!
+//! The guards decide on one thread, in the order in which calls come. Tools run on
+//! threads of their own, so a command that takes minutes keeps nobody waiting, and
+//! a tool that breaks is an answer, not the end.
+
+mod arguments;
+mod guard;
+mod message;
+mod protocol;
+mod result;
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use jackline_runtime::{LINE_BYTES_MAX, LineEnd, Runtime, read_line};
+use jackline_workspace::{ToolError, ToolOutput, ToolSpec, Workspace};
+use serde_json::{Value, json};
+
+use self::arguments::check;
+pub use self::guard::Opening;
+use self::guard::{Guard, Ruling};
+use self::message::{Message, RpcError, parse};
+use self::protocol::Era;
+use self::result::{Answer, Shows};
+
+/// How many calls may run at once; an agent that wants more has not waited.
+const CALLS_MAX: usize = 32;
+
+/// How many lines are read ahead: each may be long.
+const AHEAD: usize = 1;
+
+/// Serves until the client closes its side, and every call that runs is answered.
+/// `aside` is told what people should know.
+pub fn serve(
+    input: impl BufRead + Send + 'static,
+    output: impl Write,
+    served: (Runtime, Opening, Workspace),
+    mut aside: impl FnMut(&str),
+) -> io::Result<()> {
+    let (runtime, opening, workspace) = served;
+    let (tell, heard) = sync_channel(AHEAD);
+    let reader = tell.clone();
+    std::thread::Builder::new().spawn(move || read(input, &reader))?;
+    let server = Server {
+        output,
+        guard: Guard::new(runtime, opening),
+        workspace: Arc::new(workspace),
+        running: BTreeMap::new(),
+        tell,
+    };
+    server.run(&heard, &mut aside);
+    Ok(())
+}
+
+/// What the server waits for.
+enum Heard {
+    Line(Vec<u8>),
+    TooLong,
+    /// The client has closed its side, or it can't be read any more.
+    End,
+    Done(Box<Done>),
+}
+
+/// A call that came back.
+struct Done {
+    number: u64,
+    outcome: Option<Result<ToolOutput, ToolError>>,
+}
+
+/// A call that runs.
+struct Running {
+    id: Value,
+    shows: Shows,
+    era: Era,
+    /// Whether the client still wants to hear of it.
+    wanted: bool,
+}
+
+struct Server<W> {
+    output: W,
+    guard: Guard,
+    workspace: Arc<Workspace>,
+    running: BTreeMap<u64, Running>,
+    tell: SyncSender<Heard>,
+}
+
+/// Reads lines until there are none, or nobody wants them.
+fn read(mut input: impl BufRead, tell: &SyncSender<Heard>) {
+    loop {
+        let mut line = Vec::new();
+        let heard = match read_line(&mut input, &mut line) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(None) | Err(_) => Heard::End,
+            Ok(Some(LineEnd::TooLong)) => Heard::TooLong,
+            Ok(Some(LineEnd::Whole | LineEnd::Torn)) => Heard::Line(line),
+        };
+        let end = matches!(heard, Heard::End);
+        if tell.send(heard).is_err() || end {
+            return;
+        }
+    }
+}
+
+impl<W: Write> Server<W> {
+    fn run(mut self, heard: &Receiver<Heard>, aside: &mut impl FnMut(&str)) {
+        let mut open = true;
+        // The server itself holds a sender, so there is always somebody to hear.
+        while (open || !self.running.is_empty())
+            && let Ok(heard) = heard.recv()
+        {
+            let said = match heard {
+                Heard::Line(line) => self.hear(&line),
+                Heard::TooLong => self.say(&too_long()),
+                Heard::End => {
+                    open = false;
+                    Ok(())
+                }
+                Heard::Done(done) => self.finish(*done),
+            };
+            self.guard.tidy().iter().for_each(|text| aside(text));
+            if said.is_err() {
+                // The client is gone, and with it everybody who could be told.
+                break;
+            }
+        }
+        self.guard.end();
+    }
+
+    fn hear(&mut self, line: &[u8]) -> io::Result<()> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        match parse(line) {
+            Ok(Message::Request { id, method, params }) => self.answer(&id, &method, &params),
+            Ok(Message::Notification { method, params }) => {
+                if method == "notifications/cancelled" {
+                    self.cancel(params.get("requestId"));
+                }
+                Ok(())
+            }
+            // We ask nothing, so nobody can answer us.
+            Ok(Message::Response) => Ok(()),
+            Err((id, error)) => self.say(&error.render(&id)),
+        }
+    }
+
+    fn answer(&mut self, id: &Value, method: &str, params: &Value) -> io::Result<()> {
+        let answered = Era::of(params).and_then(|era| match method {
+            "initialize" => Ok(Some(protocol::initialize(params))),
+            "server/discover" => Ok(Some(protocol::discover())),
+            "ping" => Ok(Some(era.seal(json!({})))),
+            "tools/list" => protocol::list(params, era, self.workspace.tools()).map(Some),
+            "tools/call" => self.call(id, params, era),
+            _ => Err(RpcError::no_method(method)),
+        });
+        match answered {
+            Ok(Some(result)) => self.say(&render(id, &result)),
+            Ok(None) => Ok(()),
+            Err(error) => self.say(&error.render(id)),
+        }
+    }
+
+    /// Has a call run, if the guards let it; else this is its result.
+    fn call(&mut self, id: &Value, params: &Value, era: Era) -> Result<Option<Value>, RpcError> {
+        let Some(tool) = params.get("name").and_then(Value::as_str) else {
+            let data = json!({ "path": "/name", "expected": "a string" });
+            return Err(RpcError::params("a call needs the `name` of a tool", data));
+        };
+        if self.running.len() >= CALLS_MAX {
+            return Ok(Some(era.seal(Answer::busy(CALLS_MAX).render(None))));
+        }
+        let empty = json!({});
+        let args = params.get("arguments").filter(|args| !args.is_null()).unwrap_or(&empty);
+        let number = match self.guard.propose(id, tool, args) {
+            Ruling::Run(number) => number,
+            Ruling::Refuse(refusal) => {
+                let refused = Answer::refused(&refusal);
+                let refused = if self.spec(tool).is_some() {
+                    refused
+                } else {
+                    refused.naming(tool, self.workspace.tools())
+                };
+                return Ok(Some(era.seal(refused.render(None))));
+            }
+        };
+        let answer = match self.spec(tool).map(|spec| check(&spec.input_schema, args)) {
+            None => Answer::unknown(tool, self.workspace.tools()),
+            Some(wrong) if !wrong.is_empty() => Answer::invalid(tool, &wrong),
+            Some(_) => {
+                if self.start(number, tool, args) {
+                    let running =
+                        Running { id: id.clone(), shows: Shows::of(tool, args), era, wanted: true };
+                    self.running.insert(number, running);
+                    return Ok(None);
+                }
+                Answer::broken()
+            }
+        };
+        let feedback = self.guard.finish(number, &answer);
+        Ok(Some(era.seal(answer.render(feedback.as_deref()))))
+    }
+
+    /// Runs a tool on a thread of its own; whether there is one.
+    fn start(&self, number: u64, tool: &str, args: &Value) -> bool {
+        let (workspace, tell) = (Arc::clone(&self.workspace), self.tell.clone());
+        let (tool, args) = (tool.to_owned(), args.clone());
+        let work = move || {
+            let call = AssertUnwindSafe(|| workspace.call(&tool, &args));
+            let outcome = catch_unwind(call).ok();
+            // Nobody is left to hear it where this fails.
+            let _ = tell.send(Heard::Done(Box::new(Done { number, outcome })));
+        };
+        std::thread::Builder::new().spawn(work).is_ok()
+    }
+
+    fn finish(&mut self, done: Done) -> io::Result<()> {
+        let Some(running) = self.running.remove(&done.number) else { return Ok(()) };
+        let answer = match done.outcome {
+            Some(Ok(output)) => Answer::of(running.shows, output),
+            Some(Err(error)) => Answer::failed(&error),
+            None => Answer::broken(),
+        };
+        let feedback = self.guard.finish(done.number, &answer);
+        if !running.wanted {
+            return Ok(());
+        }
+        let result = running.era.seal(answer.render(feedback.as_deref()));
+        self.say(&render(&running.id, &result))
+    }
+
+    /// A call that is not wanted any more runs to its end, and nobody is told.
+    fn cancel(&mut self, id: Option<&Value>) {
+        let running = self.running.values_mut().find(|running| Some(&running.id) == id);
+        if let Some(running) = running {
+            running.wanted = false;
+        }
+    }
+
+    fn spec(&self, tool: &str) -> Option<&'static ToolSpec> {
+        self.workspace.tools().iter().find(|spec| spec.name == tool)
+    }
+
+    fn say(&mut self, line: &str) -> io::Result<()> {
+        self.output.write_all(line.as_bytes())?;
+        self.output.write_all(b"\n")?;
+        self.output.flush()
+    }
+}
+
+fn render(id: &Value, result: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
+}
+
+fn too_long() -> String {
+    let text = format!("the line is longer than {LINE_BYTES_MAX} bytes, and was not read");
+    RpcError::invalid(&text).render(&Value::Null)
+}

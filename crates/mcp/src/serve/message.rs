@@ -1,0 +1,134 @@
+//! JSON-RPC, as far as a server has to understand it.
+
+use jackline_engine::json::parse_strict;
+use serde_json::{Map, Value, json};
+
+/// What a client says.
+#[derive(Debug, PartialEq)]
+pub(super) enum Message {
+    Request { id: Value, method: String, params: Value },
+    Notification { method: String, params: Value },
+    Response,
+}
+
+/// Why a request has no result.
+#[derive(Debug, PartialEq)]
+pub(super) struct RpcError {
+    code: i64,
+    message: String,
+    data: Option<Value>,
+}
+
+impl RpcError {
+    fn unreadable(why: impl std::fmt::Display) -> Self {
+        Self { code: -32700, message: format!("the line is no JSON: {why}"), data: None }
+    }
+
+    pub(super) fn invalid(why: &str) -> Self {
+        Self { code: -32600, message: why.to_owned(), data: None }
+    }
+
+    pub(super) fn no_method(method: &str) -> Self {
+        let method: String = method.chars().take(200).collect();
+        Self { code: -32601, message: format!("there is no method `{method}`"), data: None }
+    }
+
+    pub(super) fn params(why: &str, data: Value) -> Self {
+        Self { code: -32602, message: why.to_owned(), data: Some(data) }
+    }
+
+    /// The protocol's own error, by which a client knows what to speak.
+    pub(super) fn version(requested: &Value, supported: &[&str]) -> Self {
+        let data = json!({ "supported": supported, "requested": requested });
+        let message = "Unsupported protocol version".to_owned();
+        Self { code: -32022, message, data: Some(data) }
+    }
+
+    pub(super) fn render(&self, id: &Value) -> String {
+        let mut error = Map::new();
+        error.insert("code".to_owned(), self.code.into());
+        error.insert("message".to_owned(), self.message.as_str().into());
+        error.extend(self.data.clone().map(|data| ("data".to_owned(), data)));
+        json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string()
+    }
+}
+
+/// Reads a line; an error comes with the id to answer it to, as far as there is one.
+pub(super) fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
+    let unreadable = |error| (Value::Null, RpcError::unreadable(error));
+    let message = match parse_strict(line).map_err(unreadable)? {
+        Value::Object(message) => message,
+        Value::Array(_) => return Err(wrong("one message a line, please: there are no batches")),
+        _ => return Err(wrong("a message is a JSON object")),
+    };
+    let id = message.get("id");
+    let method = message.get("method");
+    if method.is_none() && (message.contains_key("result") || message.contains_key("error")) {
+        return Ok(Message::Response);
+    }
+    let known = id.filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+    let answer_to = known.cloned().unwrap_or_default();
+    let invalid = |why| (answer_to.clone(), RpcError::invalid(why));
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(invalid("a message needs `\"jsonrpc\": \"2.0\"`"));
+    }
+    let Some(method) = method.and_then(Value::as_str) else {
+        return Err(invalid("a message needs a `method`, which is a string"));
+    };
+    let params = match message.get("params") {
+        None => Value::Object(Map::new()),
+        Some(params) if params.is_object() => params.clone(),
+        Some(_) => {
+            let data = json!({ "path": "/params", "expected": "an object" });
+            return Err((answer_to, RpcError::params("`params` must be an object", data)));
+        }
+    };
+    let method = method.to_owned();
+    match (id, known) {
+        (None, _) => Ok(Message::Notification { method, params }),
+        (Some(_), Some(id)) => Ok(Message::Request { id: id.clone(), method, params }),
+        (Some(_), None) => Err(invalid("an `id` is a string or a whole number")),
+    }
+}
+
+fn wrong(why: &str) -> (Value, RpcError) {
+    (Value::Null, RpcError::invalid(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(line: &str) -> (Value, i64) {
+        let (id, error) = parse(line.as_bytes()).unwrap_err();
+        (id, error.code)
+    }
+
+    #[test]
+    fn requests_notifications_and_responses_are_told_apart() {
+        let request = parse(br#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#).unwrap();
+        let expected =
+            Message::Request { id: json!("a"), method: "ping".to_owned(), params: json!({}) };
+        assert_eq!(request, expected);
+        let told = parse(br#"{"jsonrpc":"2.0","method":"x","params":{"a":1}}"#).unwrap();
+        assert_eq!(told, Message::Notification { method: "x".to_owned(), params: json!({"a":1}) });
+        assert_eq!(parse(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap(), Message::Response);
+    }
+
+    #[test]
+    fn what_is_no_message_gets_the_code_of_its_mistake() {
+        for garbage in ["", "{", "nope", "{\"a\":1,\"a\":2}", "\u{0}", "{}x"] {
+            assert_eq!(refused(garbage), (Value::Null, -32700), "{garbage}");
+        }
+        assert_eq!(parse(b"\xff\xfe").unwrap_err().1.code, -32700);
+        let deep = "[".repeat(100_000);
+        assert_eq!(refused(&deep), (Value::Null, -32700));
+        for invalid in ["1", "[]", "{}", r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#] {
+            assert_eq!(refused(invalid), (Value::Null, -32600), "{invalid}");
+        }
+        assert_eq!(refused(r#"{"id":7,"method":"ping"}"#), (json!(7), -32600));
+        assert_eq!(refused(r#"{"jsonrpc":"2.0","id":7,"method":1}"#), (json!(7), -32600));
+        let params = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[1]}"#;
+        assert_eq!(refused(params), (json!(7), -32602));
+    }
+}

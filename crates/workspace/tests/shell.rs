@@ -1,0 +1,302 @@
+//! Commands that misbehave, each with the real supervisor above it.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use jackline_workspace::shell::{Confine, Confinement, ShellError, ShellLimits, ShellOutput, run};
+
+fn limits() -> ShellLimits {
+    ShellLimits {
+        timeout_ms: 60_000,
+        supervisor: Some(env!("CARGO_BIN_EXE_jackline-shell-child").into()),
+        ..ShellLimits::default()
+    }
+}
+
+fn workspace() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// A directory where nobody may write who is confined: beneath `/tmp` everybody may.
+fn elsewhere() -> tempfile::TempDir {
+    tempfile::tempdir_in("/var/tmp").unwrap()
+}
+
+fn shell(limits: &ShellLimits, command: &str) -> ShellOutput {
+    run(workspace().path(), limits, command).unwrap()
+}
+
+fn is_gone(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    stat.map_or(true, |stat| stat.contains(") Z "))
+}
+
+/// The number that a command left in a file.
+fn number(root: &Path, file: &str) -> String {
+    let text = std::fs::read_to_string(root.join(file)).unwrap();
+    assert!(text.trim().parse::<u32>().is_ok(), "{text}");
+    text
+}
+
+#[test]
+fn both_streams_come_in_order_with_the_exit_code() {
+    let output = shell(&limits(), "echo one; echo two >&2; echo three; exit 3");
+    assert_eq!(output.output, "one\ntwo\nthree\n");
+    assert_eq!((output.exit_code, output.signal), (Some(3), None));
+    assert_eq!((output.bytes_total, output.truncated, output.lossy), (14, false, false));
+    assert_eq!((output.timed_out, output.processes_ended, output.processes_left), (false, 0, 0));
+    assert!(!output.succeeded());
+    assert_eq!(output.render_text(), "one\ntwo\nthree\n[exit code 3]\n");
+}
+
+#[test]
+fn a_command_that_a_signal_ends_says_which() {
+    let output = shell(&limits(), "kill -9 $$");
+    assert_eq!((output.exit_code, output.signal), (None, Some(9)));
+    assert_eq!(output.processes_ended, 0);
+}
+
+#[test]
+fn it_works_in_the_workspace_and_names_it_by_no_absolute_path() {
+    let root = workspace();
+    let line = r#"pwd; echo "$PWD/src/a.rs:7"; echo "$PWD-else"; ls / | head -n 0"#;
+    let output = run(root.path(), &limits(), line).unwrap();
+    let whole = root.path().canonicalize().unwrap();
+    assert_eq!(output.output, format!(".\nsrc/a.rs:7\n{}-else\n", whole.display()));
+}
+
+#[test]
+fn a_name_that_leads_to_the_workspace_is_shortened_too() {
+    let root = workspace();
+    std::fs::create_dir(root.path().join("there")).unwrap();
+    std::os::unix::fs::symlink("there", root.path().join("here")).unwrap();
+    let given = root.path().join("here");
+    let line = format!("echo {}/a; pwd", given.display());
+    assert_eq!(run(&given, &limits(), &line).unwrap().output, "a\n.\n");
+}
+
+#[test]
+fn what_waits_for_input_gets_none() {
+    let output = shell(&limits(), "read line; echo \"<$line>\"; cat; tty; cat < /dev/tty");
+    assert!(output.output.starts_with("<>\nnot a tty\n"), "{}", output.output);
+    assert_eq!(output.exit_code, Some(1));
+}
+
+#[test]
+fn one_that_sleeps_too_long_is_ended() {
+    let output = shell(&ShellLimits { timeout_ms: 200, ..limits() }, "echo begun; sleep 1000");
+    assert!(output.timed_out && !output.succeeded());
+    assert_eq!((output.output.as_str(), output.exit_code), ("begun\n", None));
+    assert!(output.render_text().contains("ran out of time"));
+}
+
+#[test]
+fn one_that_is_asked_may_still_say_goodbye() {
+    let line = "trap 'echo goodbye; exit 7' TERM; echo begun; while :; do sleep 0.01; done";
+    let limits = ShellLimits { timeout_ms: 300, grace_ms: 30_000, ..limits() };
+    let output = shell(&limits, line);
+    assert!(output.timed_out);
+    assert!(output.output.ends_with("goodbye\n"), "{}", output.output);
+    assert_eq!(output.exit_code, Some(7));
+}
+
+#[test]
+fn one_that_does_not_listen_is_ended_all_the_same() {
+    let root = workspace();
+    let line = "trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 0.05; done";
+    let limits = ShellLimits { timeout_ms: 300, grace_ms: 50, ..limits() };
+    let output = run(root.path(), &limits, line).unwrap();
+    assert!(output.timed_out);
+    assert_eq!((output.exit_code, output.signal, output.processes_left), (None, Some(9), 0));
+    assert!(is_gone(&number(root.path(), "pid")));
+}
+
+#[test]
+fn what_it_leaves_in_the_background_is_ended_and_holds_nobody_up() {
+    let root = workspace();
+    let output = run(root.path(), &limits(), "sleep 1000 & echo $! > pid; echo done").unwrap();
+    assert_eq!((output.output.as_str(), output.exit_code), ("done\n", Some(0)));
+    assert_eq!(output.processes_ended, 1);
+    assert!(is_gone(&number(root.path(), "pid")));
+}
+
+#[test]
+fn what_forks_and_detaches_is_ended() {
+    let root = workspace();
+    let detach = [
+        "(setsid nohup sh -c 'echo $$ > one; exec sleep 1000' > /dev/null 2>&1 &)",
+        "(env -i setsid sh -c '(setsid sh -c \"echo \\$\\$ > two; sleep 1000\" &)' &)",
+        "(sh -c 'trap \"\" TERM HUP; echo $$ > three; while :; do sleep 0.05; done' &)",
+        "until [ -s one ] && [ -s two ] && [ -s three ]; do sleep 0.01; done",
+    ];
+    let output = run(root.path(), &limits(), &detach.join("\n")).unwrap();
+    assert_eq!(output.exit_code, Some(0), "{}", output.output);
+    assert!(output.processes_ended >= 3, "{}", output.processes_ended);
+    assert_eq!(output.processes_left, 0);
+    for file in ["one", "two", "three"] {
+        assert!(is_gone(&number(root.path(), file)), "{file}");
+    }
+}
+
+#[test]
+fn what_goes_on_forking_is_ended() {
+    let root = workspace();
+    // Each begets the next and goes, so that nobody is there for long.
+    std::fs::write(root.path().join("next"), "echo $$ > last; setsid sh ./next &\n").unwrap();
+    let line = "sh ./next; until [ -s last ]; do sleep 0.01; done";
+    let output = run(root.path(), &limits(), line).unwrap();
+    assert_eq!((output.exit_code, output.processes_left), (Some(0), 0), "{}", output.output);
+    let last = std::fs::read_to_string(root.path().join("last")).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(std::fs::read_to_string(root.path().join("last")).unwrap(), last);
+}
+
+#[test]
+fn a_gigabyte_is_read_and_thrown_away() {
+    let root = workspace();
+    let line = "echo first; head -c 1073741824 /dev/zero | tr '\\0' 'x'; echo; echo last";
+    let limits = ShellLimits { printed_bytes_max: 2 << 30, ..limits() };
+    let output = run(root.path(), &limits, line).unwrap();
+    assert_eq!((output.exit_code, output.truncated), (Some(0), true));
+    assert_eq!(output.bytes_total, (1 << 30) + 12);
+    assert!(output.output.len() <= limits.output_bytes_max + 100);
+    assert!(output.output.starts_with("first\nxxx"));
+    assert!(output.output.ends_with("xxx\nlast\n"));
+    assert!(output.output.contains(" of 1073741836 bytes are not shown]\n"));
+}
+
+#[test]
+fn what_prints_for_ever_is_ended_at_its_budget() {
+    let output = shell(&ShellLimits { printed_bytes_max: 1 << 20, ..limits() }, "yes");
+    assert!(output.printed_too_much && !output.timed_out && !output.succeeded());
+    assert_eq!(output.exit_code, None);
+    assert!(output.bytes_total > 1 << 20);
+    assert!(output.render_text().contains("printed too much"));
+}
+
+#[test]
+fn what_is_no_text_is_marked() {
+    let output = shell(&limits(), "printf 'a\\377\\376\\000b\\n'; head -c 4096 /dev/urandom");
+    assert!(output.lossy);
+    assert!(output.output.starts_with("a\u{fffd}b\n"));
+    assert_eq!(output.bytes_total, 6 + 4096);
+}
+
+#[test]
+fn secrets_stay_behind_and_nobody_is_asked() {
+    // The supervisor starts with what the test runner has; this goes around it.
+    let line = "env -u PATH /usr/bin/env | grep -c '^CARGO_PKG_NAME='; echo \"$TERM $PAGER\"";
+    let output = shell(&limits(), line);
+    assert_eq!(output.output, "1\ndumb cat\n");
+}
+
+#[test]
+fn writing_is_for_the_workspace_alone_where_the_kernel_can() {
+    let (root, outside, also) = (elsewhere(), elsewhere(), elsewhere());
+    let line = format!(
+        "echo in > inside; echo tmp > /dev/null; t=$(mktemp) && rm \"$t\"; cat {0}/there
+         echo out > {0}/new; echo out > {0}/there; rm {0}/there; mkdir {0}/dir
+         ln inside {0}/link; mv inside {0}/moved; echo ok > {1}/new; exit 0",
+        outside.path().display(),
+        also.path().display(),
+    );
+    std::fs::write(outside.path().join("there"), "readable\n").unwrap();
+    let limits = ShellLimits { writable: vec![also.path().into()], ..limits() };
+    let output = run(root.path(), &limits, &line).unwrap();
+    if output.confinement != Confinement::Full {
+        println!("skipped: this kernel confines {:?}", output.confinement);
+        return;
+    }
+    assert!(output.output.starts_with("readable\n"), "{}", output.output);
+    assert_eq!(output.output.matches("Permission denied").count(), 6, "{}", output.output);
+    let names = |root: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(root).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    assert_eq!(names(outside.path()), ["there"]);
+    assert_eq!(std::fs::read_to_string(outside.path().join("there")).unwrap(), "readable\n");
+    assert_eq!(
+        (names(root.path()), names(also.path())),
+        (vec!["inside".into()], vec!["new".into()])
+    );
+}
+
+#[test]
+fn its_supervisor_is_out_of_reach_where_the_kernel_can() {
+    let output = shell(&limits(), "kill -9 $PPID; echo still here");
+    if output.confinement != Confinement::Full {
+        println!("skipped: this kernel confines {:?}", output.confinement);
+        return;
+    }
+    assert!(output.output.ends_with("still here\n"), "{}", output.output);
+}
+
+#[test]
+fn a_supervisor_that_is_ended_takes_its_session_along() {
+    let root = workspace();
+    let line = "sleep 1000 & echo $! > pid; sync; kill -9 $PPID; sleep 1000";
+    let limits = ShellLimits { confine: Confine::Off, ..limits() };
+    let error = run(root.path(), &limits, line).unwrap_err();
+    assert!(matches!(error, ShellError::Lost), "{error}");
+    assert_eq!(error.code(), "supervisor_lost");
+    assert!(is_gone(&number(root.path(), "pid")));
+}
+
+#[test]
+fn runs_beside_each_other_do_not_touch_each_other() {
+    let all: Vec<ShellOutput> = std::thread::scope(|scope| {
+        let runs = (0..50).map(|run| {
+            let line = format!(
+                "(setsid sh -c 'sleep 0.3; exit 5' &); sleep 1000 & (exit {run}); echo {run}:$?"
+            );
+            scope.spawn(move || shell(&limits(), &line))
+        });
+        let runs: Vec<_> = runs.collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    for (run, output) in all.iter().enumerate() {
+        assert_eq!(
+            (output.output.as_str(), output.exit_code),
+            (&*format!("{run}:{run}\n"), Some(0))
+        );
+        assert!(output.processes_ended >= 1, "{output:?}");
+        assert_eq!(output.processes_left, 0);
+    }
+}
+
+#[test]
+fn what_can_not_be_run_is_an_error_with_a_word_and_a_way_on() {
+    let root = workspace();
+    let gone = root.path().join("gone");
+    let long = "x".repeat(200_000);
+    let none = ShellLimits { shell: "/bin/no-such-shell".into(), ..limits() };
+    let broken = ShellLimits { shell: root.path().join("broken"), ..limits() };
+    std::fs::write(&broken.shell, "").unwrap();
+    let stranger = ShellLimits { supervisor: Some("/bin/echo".into()), ..limits() };
+    let silent = ShellLimits { supervisor: Some("/bin/true".into()), ..limits() };
+    let absent = ShellLimits { supervisor: Some("/bin/no-such-program".into()), ..limits() };
+    for (root, limits, command, code) in [
+        (root.path(), &limits(), " \n", "empty_command"),
+        (root.path(), &limits(), "a\0b", "invalid_command"),
+        (root.path(), &limits(), long.as_str(), "command_too_long"),
+        (gone.as_path(), &limits(), "true", "workspace_missing"),
+        (root.path(), &none, "true", "shell_missing"),
+        (root.path(), &broken, "true", "shell_not_started"),
+        (root.path(), &stranger, "true", "supervisor_broken"),
+        (root.path(), &silent, "true", "supervisor_broken"),
+        (root.path(), &absent, "true", "supervisor_broken"),
+    ] {
+        let error = run(root, limits, command).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        assert!(!error.guidance().is_empty());
+    }
+}
+
+#[test]
+fn the_longest_command_is_run() {
+    let command = format!("echo {}", "x".repeat(jackline_workspace::shell::COMMAND_BYTES_MAX - 5));
+    let output = shell(&limits(), &command);
+    assert_eq!((output.exit_code, output.truncated), (Some(0), true));
+}

@@ -1,0 +1,111 @@
+//! An empty answer leads somewhere, and what it names is really there.
+
+use std::fs;
+
+use jackline_workspace::{Code, Guidance, Limits};
+use serde_json::{Value, json};
+
+use crate::Trial;
+
+fn tree() -> Trial {
+    let trial = Trial::new(&[
+        ("src/Parser.rs", "fn parse_all(text: &str) {}\nlet cost = a[0] + b;\n"),
+        ("src/lexer.rs", "struct Token;\n"),
+        ("docs/guide.md", "Call ParseAll first.\n"),
+        ("target/out.rs", "fn generated_only() {}\n"),
+        (".env", "HIDDEN_KEY=1\n"),
+        (".gitignore", "target/\n"),
+        ("README.md", "# Read me\n"),
+    ]);
+    fs::create_dir(trial.root().join(".git")).unwrap();
+    trial
+}
+
+fn guided(trial: &Trial, tool: &str, args: &Value) -> Value {
+    let output = trial.call(tool, args).unwrap();
+    let guidance = output.structured["guidance"].clone();
+    assert!(output.text.contains(guidance["text"].as_str().unwrap()), "{}", output.text);
+    assert!(guidance["next"]["tool"].is_string(), "{guidance}");
+    // The proposed call is one that works.
+    let next = guidance["next"]["tool"].as_str().unwrap();
+    trial.ok(next, &guidance["next"]["args"]);
+    guidance
+}
+
+#[test]
+fn another_case_is_named() {
+    let guidance = guided(&tree(), "search", &json!({ "pattern": "PARSE_ALL" }));
+    assert_eq!(guidance["other_case"], json!(["src/Parser.rs:1"]));
+    assert_eq!(guidance["next"]["args"]["pattern"], "(?i)PARSE_ALL");
+    let guidance = guided(&tree(), "find_files", &json!({ "glob": "parser.rs" }));
+    assert_eq!(guidance["other_case"], json!(["src/Parser.rs"]));
+}
+
+#[test]
+fn a_pattern_that_is_meant_as_text_is_named() {
+    let guidance = guided(&tree(), "search", &json!({ "pattern": "a[0] + b" }));
+    assert_eq!(guidance["literal"], json!(["src/Parser.rs:2"]));
+    assert_eq!(guidance["next"]["args"]["pattern"], "a\\[0\\] \\+ b");
+}
+
+#[test]
+fn skipped_places_that_have_it_are_named() {
+    let guidance = guided(&tree(), "search", &json!({ "pattern": "generated_only" }));
+    assert_eq!(guidance["ignored"], json!(["target"]));
+    assert_eq!(guidance["next"]["args"], json!({ "pattern": "generated_only", "path": "target" }));
+    let guidance = guided(&tree(), "search", &json!({ "pattern": "HIDDEN_KEY" }));
+    assert_eq!(guidance["ignored"], json!([".env"]));
+    let guidance = guided(&tree(), "find_files", &json!({ "glob": "out.rs" }));
+    assert_eq!(guidance["ignored"], json!(["target"]));
+}
+
+#[test]
+fn filters_that_hide_it_are_named() {
+    let args = json!({ "pattern": "ParseAll", "path": "src", "glob": "*.rs" });
+    let guidance = guided(&tree(), "search", &args);
+    assert_eq!(guidance["elsewhere"], json!(["docs/guide.md:1"]));
+    let args = json!({ "pattern": "parse_all", "glob": "*.py" });
+    let guidance = guided(&tree(), "search", &args);
+    assert!(guidance["text"].as_str().unwrap().starts_with("No file was searched"));
+    assert_eq!(guidance["elsewhere"], json!(["src/Parser.rs:1"]));
+    let guidance = guided(&tree(), "find_files", &json!({ "glob": "*.md", "path": "src" }));
+    assert_eq!(guidance["elsewhere"], json!(["README.md", "docs/guide.md"]));
+}
+
+#[test]
+fn near_names_are_named() {
+    let guidance = guided(&tree(), "find_files", &json!({ "glob": "lexr.rs" }));
+    assert_eq!(guidance["near"], json!(["src/lexer.rs"]));
+    let trial = tree();
+    let missing = |path: &str| -> Guidance {
+        let error = trial.refused("read_file", &json!({ "path": path }));
+        assert_eq!(error.code, Code::NotFound);
+        assert_eq!(error.path.as_deref(), Some(path));
+        *error.guidance.unwrap()
+    };
+    assert_eq!(missing("src/lexr.rs").near, ["src/lexer.rs"]);
+    assert_eq!(missing("scr/lexer.rs").near, ["src"]);
+    assert_eq!(missing("lib/lexer.rs").elsewhere, ["src/lexer.rs"]);
+    assert_eq!(missing("readme.md").near, ["README.md"]);
+    assert!(missing("zzz/yyy/xxx").near.is_empty());
+}
+
+#[test]
+fn with_nothing_to_go_by_there_is_still_a_next_call() {
+    let guidance = guided(&tree(), "search", &json!({ "pattern": "qqqqqqqq" }));
+    assert_eq!(guidance["next"]["tool"], "list_dir");
+    let guidance = guided(&tree(), "find_files", &json!({ "glob": "*.qqq" }));
+    assert_eq!(guidance["next"]["tool"], "list_dir");
+}
+
+#[test]
+fn hints_take_bounded_work() {
+    let limits = Limits { hint_entries_max: 100, ..Limits::default() };
+    let trial = Trial::with(limits, &[]);
+    for number in 0..500 {
+        trial.put(&format!("d{}/{number}.txt", number % 7), b"nothing\n");
+    }
+    trial.put("z/last.txt", b"NEEDLE\n");
+    let found = trial.ok("search", &json!({ "pattern": "needle" }));
+    assert_eq!(found["guidance"]["other_case"], json!(null));
+}
