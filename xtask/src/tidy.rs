@@ -24,7 +24,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["engine"]),
@@ -32,7 +32,10 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("runtime", &["definition", "engine", "journal"]),
     ("model", &[]),
     ("clients", &["engine", "journal", "model", "runtime"]),
-    ("cli", &["clients", "definition", "engine", "journal", "model", "runtime"]),
+    ("decode", &[]),
+    ("workspace", &[]),
+    ("mcp", &["engine", "journal", "runtime", "workspace"]),
+    ("cli", &["clients", "definition", "engine", "journal", "mcp", "model", "runtime"]),
     ("conformance", &["definition", "engine"]),
     ("fuzzing", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
     ("bench", &["clients", "definition", "engine", "journal", "runtime", "shell"]),

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     let exit = match Cli::parse().command {
         Command::Stdio(stdio) => commands::stdio::run(&stdio),
         Command::Hook(hook) => return commands::hook::run(&hook),
+        Command::Mcp(mcp) => commands::mcp::run(&mcp),
         Command::Init(init) => commands::init::run(&init),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Check(check) => commands::check::run(&check),

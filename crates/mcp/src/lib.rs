@@ -1,1 +1,5 @@
 //! MCP: a proxy that stands before any server, and a server of bounded tools.
+
+mod wrap;
+
+pub use wrap::{Ends, Opening, Wrap, WrapError, run as wrap};

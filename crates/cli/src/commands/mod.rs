@@ -9,6 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod log;
+pub(crate) mod mcp;
 pub(crate) mod modes;
 pub(crate) mod notify;
 pub(crate) mod off;
