@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, output, root};
 
 /// How many crates `jackline` may be made of, our own included. Start-up and
-/// build time are part of the product: raise this only with a reason. Of the 77
+/// build time are part of the product: raise this only with a reason. Of the 105
 /// that it has, 19 are `ratatui-core` and 4 `signal-hook`, for `jackline watch`;
-/// ARCHITECTURE.md says what was measured and what they are instead of.
-const CRATES_MAX: usize = 79;
+/// ARCHITECTURE.md says what was measured and what they are instead of. 28 more are
+/// `mcp` and what `workspace` brings: ripgrep's libraries and `landlock`.
+const CRATES_MAX: usize = 107;
 
 /// How long a source file may be before it wants a seam; tests are lists, and longer.
 const LINES_MAX: usize = 600;
@@ -33,7 +34,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("model", &[]),
     ("clients", &["engine", "journal", "model", "runtime"]),
     ("decode", &[]),
-    ("workspace", &[]),
+    ("workspace", &["engine"]),
     ("mcp", &["engine", "journal", "runtime", "workspace"]),
     ("cli", &["clients", "definition", "engine", "journal", "mcp", "model", "runtime"]),
     ("conformance", &["definition", "engine"]),

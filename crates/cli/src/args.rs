@@ -430,7 +430,7 @@ pub(crate) struct WrapArgs {
     /// The definition [default: jackline.yaml here or in a parent]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
-    /// The session of the client that has this server [default: $JACKLINE_PARENT]
+    /// The session of the client that has this server [default: what the environment names]
     #[arg(long, value_name = "ID")]
     pub(crate) parent: Option<String>,
     /// Seconds a request may be without an answer or a word of progress

@@ -25,7 +25,8 @@ fn showing(world: &World, result: &Value) -> Proxy {
 }
 
 fn long_text() -> String {
-    (0..200_000).map(|n| format!("line {n}: Grüße \"€\" \\ 🦀\n")).collect()
+    let lines: Vec<String> = (0..200_000).map(|n| format!("line {n}: Grüße \"€\" \\ 🦀")).collect();
+    lines.join("\n")
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{JACKLINE, World};
 
 /// How long a test waits for what must come.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A server that any machine can run. It writes down every line it gets, and answers
 /// calls by the name of the tool; `$id` is the id of the request.
@@ -84,7 +84,7 @@ impl Proxy {
 
     /// The next line, as it is.
     pub(crate) fn line(&mut self) -> String {
-        self.lines.recv_timeout(LONG).expect("a line")
+        self.lines.recv_timeout(LONG).unwrap()
     }
 
     pub(crate) fn ask(&mut self, line: &str) -> Value {

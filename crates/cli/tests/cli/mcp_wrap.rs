@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use jackline_engine::{Arguments, EventKind};
+use jackline_engine::{Arguments, EventKind, SessionId};
 use jackline_journal::Note;
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ fn a_call_is_decided_on_and_what_is_refused_never_reaches_the_server() {
         panic!("{:?}", records[0].event)
     };
     assert_eq!(client.as_deref(), Some("mcp"));
-    assert_eq!(parent.as_ref().map(|id| id.as_str()), Some("the-client"));
+    assert_eq!(parent.as_ref().map(SessionId::as_str), Some("the-client"));
     assert_eq!(workspace.as_deref(), world.work().to_str());
     let EventKind::ToolProposed { tool, args, .. } = &records[1].event.kind else { panic!() };
     assert_eq!((tool.as_str(), args), ("echo", &Arguments::Parsed(json!({"text": "a"}))));

@@ -101,7 +101,8 @@ fn server_everything_answers_the_same_behind_the_guard() {
 #[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
 fn server_filesystem_is_guarded_and_a_file_of_5_mb_comes_in_pages() {
     let world = World::new();
-    let whole: String = (0..400_000).map(|n| format!("line {n}\n")).collect();
+    let lines: Vec<String> = (0..400_000).map(|n| format!("line {n}\n")).collect();
+    let whole = lines.concat();
     let at = |name: &str| world.files().join(name).display().to_string();
     fs::write(at("long.txt"), &whole).unwrap();
     let calls = json!([
