@@ -33,7 +33,7 @@ pub(super) enum What {
 /// What becomes of a request that is about to be sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entered {
-    /// It is open, and the only one.
+    /// It is open, and the only one with an end.
     First,
     /// It is open.
     Another,
@@ -70,7 +70,7 @@ impl Ledger {
         if self.open.contains_key(&open.id) {
             return Entered::Twice;
         }
-        let first = self.open.is_empty();
+        let first = self.next_until_ms().is_none();
         self.order.push(open.id.clone());
         self.open.insert(open.id.clone(), open);
         if first { Entered::First } else { Entered::Another }
@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn progress_gives_time_and_what_only_listens_has_all_of_it() {
         let mut ledger = Ledger::default();
-        for (number, until) in [(1, Some(10)), (2, Some(12)), (3, None)] {
-            ledger.enter(open(number, until));
-        }
+        assert_eq!(ledger.enter(open(3, None)), Entered::First);
+        assert_eq!(ledger.enter(open(1, Some(10))), Entered::First, "its time is watched");
+        assert_eq!(ledger.enter(open(2, Some(12))), Entered::Another);
         ledger.progress(&Id::of(&1.into()).unwrap(), 30);
         ledger.progress(&Id::of(&3.into()).unwrap(), 30);
         assert_eq!(ledger.next_until_ms(), Some(12));

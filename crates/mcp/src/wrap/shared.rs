@@ -81,8 +81,9 @@ impl Shared {
         line.push(b'\n');
         let mut output = lock(&self.output);
         if output.write_all(&line).and_then(|()| output.flush()).is_err() {
-            // Nobody is left to hear anything.
-            self.send(Job::Leave);
+            // Nobody is left to hear anything. Whoever takes jobs may be who writes, and
+            // must not wait for itself; what comes next says it again.
+            let _ = self.jobs.try_send(Job::Leave);
         }
     }
 
