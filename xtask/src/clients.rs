@@ -19,21 +19,33 @@ const PROGRAM: &str = "claude";
 /// What tells the tests where it is.
 const VARIABLE: &str = "JACKLINE_TEST_CLAUDE";
 
+/// MCP servers, and the client that asks them, pinned for the same reason.
+const MCP_VERSION: &str = "2026.8.31";
+const MCP_PACKAGES: [&str; 3] = [
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/sdk@1.32.2",
+];
+
+/// What tells the tests where they are.
+const MCP_VARIABLE: &str = "JACKLINE_TEST_MCP";
+
 /// How many clients run at once; each takes a core.
 const AT_ONCE: &str = "2";
 
 /// Installs the client where it is not yet, and runs the tests that want it.
 pub(crate) fn run(filter: &[String]) -> Result<(), String> {
-    let client = client()?;
+    let (client, servers) = (client()?, mcp_servers()?);
     let what = ["--package", "jackline", "--test", "clients", "--locked"];
     if has_cargo("nextest") {
         let mut command = cargo(&["nextest", "run"]);
         command.args(what).args(["--run-ignored", "ignored-only", "--test-threads", AT_ONCE]);
-        return shell::run(command.args(filter).env(VARIABLE, client));
+        command.args(filter).env(VARIABLE, client).env(MCP_VARIABLE, servers);
+        return shell::run(&mut command);
     }
     let mut command = cargo(&["test"]);
     command.args(what).arg("--").args(["--ignored", "--test-threads", AT_ONCE]);
-    shell::run(command.args(filter).env(VARIABLE, client))
+    shell::run(command.args(filter).env(VARIABLE, client).env(MCP_VARIABLE, servers))
 }
 
 /// The client's program, installed if need be.
@@ -45,7 +57,7 @@ fn client() -> Result<PathBuf, String> {
     let place = cache.join(format!("claude-{VERSION}"));
     let program = place.join("node_modules").join(PACKAGE).join(PROGRAM);
     if !program.is_file() {
-        install(&cache, &place)?;
+        install(&cache, &place, &[&format!("{PACKAGE}@{VERSION}")])?;
     }
     if !program.is_file() {
         return Err(format!("{PACKAGE}@{VERSION} has no program `{PROGRAM}`"));
@@ -53,23 +65,37 @@ fn client() -> Result<PathBuf, String> {
     Ok(program)
 }
 
+/// Where the MCP servers are, installed if need be.
+fn mcp_servers() -> Result<PathBuf, String> {
+    if let Some(named) = variable(MCP_VARIABLE) {
+        return Ok(named);
+    }
+    let cache = cache()?;
+    let place = cache.join(format!("mcp-{MCP_VERSION}"));
+    if !place.is_dir() {
+        install(&cache, &place, &MCP_PACKAGES)?;
+    }
+    Ok(place)
+}
+
 /// Installs under another name, so that what is there is there completely.
-fn install(cache: &Path, place: &Path) -> Result<(), String> {
+fn install(cache: &Path, place: &Path, packages: &[&str]) -> Result<(), String> {
     let unfinished = cache.join(format!("unfinished-{}", std::process::id()));
     let cannot = |what: &Path, error| format!("can't use `{}`: {error}", what.display());
     get_npm()?;
     fs::create_dir_all(&unfinished).map_err(|error| cannot(&unfinished, error))?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
-    npm.arg(&unfinished).arg(format!("{PACKAGE}@{VERSION}"));
+    npm.arg(&unfinished).args(packages);
     let installed = shell::run(&mut npm).and_then(|()| {
         // Half an installation from before can't be used, nor stay in the way.
         let _ = fs::remove_dir_all(place);
         fs::rename(&unfinished, place).map_err(|error| cannot(place, error))
     });
     let _ = fs::remove_dir_all(&unfinished);
-    installed
-        .map_err(|error| format!("{error}; the client is needed, or its program in {VARIABLE}"))
+    installed.map_err(|error| {
+        format!("{error}; {} is needed, or {VARIABLE} and {MCP_VARIABLE}", packages.join(", "))
+    })
 }
 
 /// The client comes from npm's registry. A fresh Debian has no npm, but can get it.

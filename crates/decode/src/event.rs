@@ -6,30 +6,10 @@ use jackline_engine::definition::{Definition, SchemaText};
 use jackline_engine::{Arguments, DecodedFact, Event, EventKind, Mismatch, Payload};
 use serde_json::Value;
 
-use crate::{Decoded, Ending, Repair, Schema, check, decode};
+use crate::{Decoded, Ending, Repair, Schema, check, decode, plan_schema};
 
 /// How many schemas are kept compiled; a definition has rarely more.
 const KEPT_MAX: usize = 64;
-
-/// What plans look like where a definition does not say.
-const PLAN: &str = r#"{
-  "type": "object",
-  "required": ["action_type", "tool_calls"],
-  "properties": {
-    "action_type": {"enum": ["SEARCH", "FETCH_SLICE", "SYNTHESIZE", "ASK_HUMAN", "STOP"]},
-    "rationale": {"type": "string"},
-    "tool_calls": {
-      "type": "array",
-      "items": {
-        "type": "object",
-        "required": ["name", "arguments"],
-        "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}}
-      }
-    },
-    "expected_output_artifacts": {"type": "array"},
-    "stop_condition": {}
-  }
-}"#;
 
 /// Decodes events, and keeps the schemas it needs compiled.
 #[derive(Debug, Default)]
@@ -48,8 +28,9 @@ impl Decoder {
                 self.arguments(args, schema)
             }
             EventKind::PlanProposed { plan, plan_text } => {
-                let schema = definition.schemas.plan.as_ref().map_or(PLAN, |schema| &schema.0);
-                self.plan(plan, plan_text, schema)
+                let schema = definition.schemas.plan.as_ref();
+                let schema = schema.map_or_else(|| plan_schema().to_string(), |own| own.0.clone());
+                self.plan(plan, plan_text, &schema)
             }
             EventKind::OutputProposed { name, text: Some(Payload::Inline(text)), truncated } => {
                 let named =

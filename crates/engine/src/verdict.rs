@@ -148,6 +148,13 @@ impl Verdict {
     pub fn lets_run(&self) -> bool {
         self.decision <= Decision::Rewrite || self.enforced == Some(false)
     }
+
+    /// Whether the agent can do something with what is said. That a client reports
+    /// what nobody expects, a call from before it was listened to, it can't help.
+    pub fn concerns_agent(&self) -> bool {
+        let about_client = |guard: &str| guard == "protocol";
+        !self.feedback.is_empty() || self.violations.iter().any(|it| !about_client(&it.guard))
+    }
 }
 
 /// What the decoding layer had to do with what a model wrote.

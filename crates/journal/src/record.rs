@@ -129,6 +129,11 @@ pub enum Note {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<Digest>,
     },
+    /// Tools of a server are described otherwise than before.
+    ToolsChanged {
+        /// Their names.
+        tools: Vec<String>,
+    },
     /// More notes were made than a record holds.
     Dropped {
         /// How many.

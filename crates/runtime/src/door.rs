@@ -28,6 +28,18 @@ pub struct Answer {
     pub outcome: Outcome,
 }
 
+impl Answer {
+    /// The verdict, for adapters that show it in other words.
+    pub fn verdict(&self) -> Verdict {
+        // Our own JSON has no way to be unreadable; and if it had, this denies.
+        serde_json::from_str(&self.json).unwrap_or_else(|_| Verdict {
+            decision: Decision::Deny,
+            enforced: Some(true),
+            ..Verdict::allow()
+        })
+    }
+}
+
 /// What an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {

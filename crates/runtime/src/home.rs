@@ -98,6 +98,11 @@ pub fn person() -> String {
     named.map_or_else(number, short)
 }
 
+/// The session that has this process started, where somebody says so.
+pub fn parent_session() -> Option<String> {
+    variable_path("JACKLINE_PARENT").and_then(|id| id.into_os_string().into_string().ok())
+}
+
 /// The directories in which programs are found by their name.
 pub fn search_path() -> Option<OsString> {
     variable_path("PATH").map(PathBuf::into_os_string)

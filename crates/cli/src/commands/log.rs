@@ -218,6 +218,9 @@ pub(super) fn describe(note: &Note) -> String {
             });
             format!("`{}` was given back as it was{kept}", plain(path, 90))
         }
+        Note::ToolsChanged { tools } => {
+            format!("tools are described otherwise than before: {}", plain(&tools.join(", "), 90))
+        }
         Note::Dropped { count } => format!("and {count} more"),
     }
 }

@@ -1,6 +1,7 @@
-//! `jackline mcp`: tools over MCP.
+//! `jackline mcp`: the guard where tools are spoken of in MCP.
 
 mod serve;
+mod wrap;
 
 use crate::args::McpCommand;
 use crate::exit::Exit;
@@ -10,5 +11,6 @@ pub(crate) fn run(command: &McpCommand) -> Exit {
     std::panic::set_hook(Box::new(|_| {}));
     match command {
         McpCommand::Serve(args) => serve::run(args),
+        McpCommand::Wrap(args) => wrap::run(args),
     }
 }

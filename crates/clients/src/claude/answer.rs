@@ -81,7 +81,7 @@ pub(crate) fn broken(hook: Hook, stop_blocked: bool, text: &str) -> Reply {
 /// The answer to a verdict.
 pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words) -> Reply {
     let mut map = Map::new();
-    let said = verdict.context.clone().filter(|_| hook.is_gate() || concerns_agent(verdict));
+    let said = verdict.context.clone().filter(|_| hook.is_gate() || verdict.concerns_agent());
     let context: Vec<String> = words.agent.into_iter().chain(said).collect();
     let context = (!context.is_empty()).then(|| context.join("\n\n"));
     let context = context.as_deref();
@@ -143,13 +143,6 @@ pub(crate) fn hold(reason: &str) -> Reply {
     block(&mut map, reason);
     say(&mut map, reason);
     Reply::json(map)
-}
-
-/// Whether the agent can do something with what is said. That a client reports
-/// what nobody expects, a call from before the hooks were there, it can't help.
-fn concerns_agent(verdict: &Verdict) -> bool {
-    let about_client = |guard: &str| guard == "protocol";
-    !verdict.feedback.is_empty() || verdict.violations.iter().any(|it| !about_client(&it.guard))
 }
 
 /// A turn that ended, and not as done.

@@ -321,11 +321,5 @@ fn ended(standing: &Standing) -> Reply {
 
 fn ask(runtime: &mut Runtime, event: Event) -> (Verdict, Outcome) {
     let answer = runtime.answer(event);
-    // Our own JSON has no way to be unreadable; and if it had, this denies.
-    let verdict = serde_json::from_str(&answer.json).unwrap_or_else(|_| Verdict {
-        decision: Decision::Deny,
-        enforced: Some(true),
-        ..Verdict::allow()
-    });
-    (verdict, answer.outcome)
+    (answer.verdict(), answer.outcome)
 }

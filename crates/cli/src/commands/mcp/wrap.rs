@@ -1,0 +1,75 @@
+//! `jackline mcp wrap`: the guard before an MCP server.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use jackline_engine::SessionId;
+use jackline_mcp::{Ends, Opening, Wrap, wrap};
+use jackline_runtime::{Definitions, Runtime, now, parent_session};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+
+use crate::args::WrapArgs;
+use crate::exit::Exit;
+use crate::terminal::{fail, here, store};
+
+pub(super) fn run(args: &WrapArgs) -> Exit {
+    stand_before(args).map_or_else(|exit| exit, |()| Exit::Fine)
+}
+
+fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
+    let session = format!("mcp-{}-{}", now().wall.as_ms(), std::process::id());
+    let bad = |error| fail(Exit::Usage, format!("--parent {error}"));
+    let session = SessionId::parse(session).map_err(bad)?;
+    let parent = args.parent.clone().or_else(parent_session);
+    let parent = parent.map(SessionId::parse).transpose().map_err(bad)?;
+    if let Some(file) = &args.definition
+        && !file.is_file()
+    {
+        let text = format!("no definition `{}`; check the path after -d", file.display());
+        return Err(fail(Exit::Usage, text));
+    }
+    let store = store()?;
+    let (session_directory, state_home) = (store.directory(&session), store.home().to_owned());
+    let definitions = Definitions::new(args.definition.clone(), Some(&store));
+    let workspace = here();
+    let mut runtime = Runtime::new(Box::new(store), definitions, workspace.clone());
+    if let Ok(jackline) = std::env::current_exe() {
+        runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
+    }
+    let opening = Opening { session, parent, workspace: workspace.display().to_string() };
+    let wrapped = Wrap {
+        server: args.server.clone(),
+        timeout: Duration::from_secs(args.timeout),
+        opening,
+        session_directory,
+        state_home,
+    };
+    let ends = ends().map_err(|error| fail(Exit::Broken, format!("no streams: {error}")))?;
+    wrap(wrapped, runtime, ends).map_err(|error| fail(Exit::Usage, error))
+}
+
+/// The streams of this process, without buffers of their own.
+fn ends() -> io::Result<Ends> {
+    let file = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);
+    Ok(Ends {
+        input: Box::new(file(io::stdin().as_fd())?),
+        output: Box::new(file(io::stdout().as_fd())?),
+        errors: Box::new(file(io::stderr().as_fd())?),
+        stop: Box::new(signals()?),
+    })
+}
+
+/// Something that can be read from once a signal wants this to end.
+fn signals() -> io::Result<impl Read + Send> {
+    let (read, write) = UnixStream::pair()?;
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        pipe::register(signal, write.try_clone()?)?;
+    }
+    // Its end would be taken for no signal at all.
+    drop(write);
+    Ok(read)
+}

@@ -1,0 +1,123 @@
+//! `jackline mcp wrap` before tools that say too much.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::mcp_support::{Proxy, session, text};
+use crate::support::World;
+
+const EMPTY: &str = "version: 1\nname: test/mcp\nmode: enforce\n";
+
+/// What `io.output` allows.
+const MOST: usize = 65_536;
+
+/// A proxy before a server whose tool `show` answers with what lies in a file.
+fn showing(world: &World, result: &Value) -> Proxy {
+    fs::write(world.work().join("result.json"), result.to_string()).unwrap();
+    let cases = r#"*'"show"'*) printf '{"jsonrpc":"2.0","id":%s,"result":' "$id"; cat result.json; printf '}\n' ;;
+    *initialize*) answer "$id" '{"protocolVersion":"2025-06-18"}' ;;
+    *'"tools/list"'*) answer "$id" '{"tools":[{"name":"show","outputSchema":{"type":"object"}}]}' ;;"#;
+    let mut proxy = Proxy::start(world, cases);
+    proxy.ask(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#);
+    proxy.ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
+    proxy
+}
+
+fn long_text() -> String {
+    let lines: Vec<String> = (0..200_000).map(|n| format!("line {n}: Grüße \"€\" \\ 🦀")).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn a_long_result_comes_in_pages_that_are_together_exactly_what_it_was() {
+    let world = World::new(EMPTY);
+    let whole = long_text();
+    assert!(whole.len() > 5_000_000);
+    let mut proxy = showing(&world, &json!({"content": [{"type": "text", "text": whole}], "x": 1}));
+    let first = proxy.call(3, "show", "{}");
+    assert_eq!(first["result"]["x"], 1, "what nobody knows is kept");
+    let note = text(&first, 1);
+    assert!(note.contains("jackline_page") && note.contains(&whole.len().to_string()), "{note}");
+    let link = &first["result"]["content"][2];
+    assert_eq!((&link["type"], &link["size"]), (&json!("resource_link"), &json!(whole.len())));
+    let file = link["uri"].as_str().unwrap().strip_prefix("file://").unwrap().to_owned();
+    assert_eq!(fs::read_to_string(&file).unwrap(), whole);
+
+    let (mut got, mut answer, mut id) = (String::new(), first, 3);
+    loop {
+        got.push_str(text(&answer, 0));
+        assert!(text(&answer, 0).len() < MOST);
+        let page = answer["result"]["_meta"]["jackline/page"].clone();
+        assert_eq!(page["bytes_remaining"], whole.len() - got.len());
+        assert_eq!(page["has_more"], page["next_cursor"].is_string());
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        id += 1;
+        answer = proxy.call(id, "jackline_page", &json!({ "cursor": cursor }).to_string());
+        assert_eq!(answer["result"]["isError"], false);
+    }
+    assert!(got == whole, "{} and {} bytes", got.len(), whole.len());
+    let unknown = proxy.call(900, "jackline_page", r#"{"cursor":"../../x"}"#);
+    assert_eq!(unknown["result"]["isError"], true);
+    proxy.leave();
+    assert!(!fs::exists(&file).unwrap(), "what tools said is not left behind");
+    world.prove(&session(&world));
+}
+
+#[test]
+fn structured_content_keeps_its_shape() {
+    let world = World::new(EMPTY);
+    let whole = long_text();
+    let structured = json!({"content": whole, "n": 3});
+    let content = json!([{"type": "text", "text": whole}]);
+    let mut proxy = showing(&world, &json!({"content": content, "structuredContent": structured}));
+    let answer = proxy.call(3, "show", "{}");
+    assert!(answer.to_string().len() < 2 * MOST);
+    let cut = &answer["result"]["structuredContent"];
+    assert_eq!(cut["n"], 3);
+    let next = &answer["result"]["_meta"]["jackline/page"]["next_cursor"];
+    assert!(cut["content"].as_str().unwrap().contains(next.as_str().unwrap()), "{cut}");
+    assert!(whole.starts_with(text(&answer, 0)));
+    proxy.leave();
+}
+
+#[test]
+fn what_cannot_be_cut_is_left_out_and_said() {
+    let world = World::new(EMPTY);
+    let numbers: Vec<u64> = (0..100_000).collect();
+    let mut proxy = showing(&world, &json!({"content": [], "structuredContent": {"n": numbers}}));
+    let answer = proxy.call(3, "show", "{}");
+    assert!(answer.to_string().len() < MOST);
+    assert_eq!(answer["result"]["structuredContent"], Value::Null);
+    assert_eq!(answer["result"]["isError"], true, "a client would insist on it");
+    assert!(text(&answer, 0).starts_with(r#"{"n":[0,1,2"#));
+    proxy.leave();
+}
+
+#[test]
+fn images_count_and_one_that_is_too_long_lies_in_a_file() {
+    let world = World::new(EMPTY);
+    let image =
+        |bytes: usize| json!({"type": "image", "mimeType": "image/png", "data": "A".repeat(bytes)});
+    let word = json!({"type": "text", "text": "two pictures"});
+    let (small, large) = (image(100), image(100_000));
+    let mut proxy = showing(&world, &json!({"content": [word, small, large]}));
+    let answer = proxy.call(3, "show", "{}");
+    assert!(answer.to_string().len() < MOST);
+    assert_eq!(text(&answer, 0), "two pictures");
+    assert_eq!(answer["result"]["content"][1], small);
+    assert!(text(&answer, 2).contains("[image image/png, 100"), "{answer}");
+    let file = text(&answer, 2).split('`').nth(1).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&fs::read_to_string(file).unwrap()).unwrap(), large);
+    proxy.leave();
+}
+
+#[test]
+fn what_is_short_enough_stays_as_it_is() {
+    let world = World::new(EMPTY);
+    // Escaped it is longer than it may be, and read it is not.
+    let result = json!({"content": [{"type": "text", "text": "\n".repeat(60_000)}]});
+    let mut proxy = showing(&world, &result);
+    assert_eq!(proxy.call(3, "show", "{}")["result"], result);
+    proxy.leave();
+}

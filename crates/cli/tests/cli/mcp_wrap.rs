@@ -1,0 +1,236 @@
+//! `jackline mcp wrap`: what passes, what does not, and what comes of it.
+
+use std::fs;
+
+use jackline_engine::{Arguments, EventKind, SessionId};
+use jackline_journal::Note;
+use serde_json::{Value, json};
+
+use crate::mcp_support::{Proxy, call, received, session, text};
+use crate::support::World;
+
+const RULES: &str = "
+version: 1
+name: test/mcp
+mode: enforce
+rules:
+  - name: no-secrets
+    tool: echo
+    when: 'args.text == \"secret\"'
+    deny: Secrets are not echoed. Echo something else.
+    examples: { deny: [{ text: secret }], allow: [{ text: a }] }
+  - name: large
+    tool: pay
+    when: 'args.amount > 1000'
+    ask: Payments above 1000 need a person.
+    examples: { ask: [{ amount: 5000 }], allow: [{ amount: 5 }] }
+";
+
+/// Lines as clients of both eras send them, none of which calls a tool.
+const LINES: [&str; 9] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+    r#"{"jsonrpc": "2.0", "method" : "notifications/initialized"}"#,
+    r#"{"jsonrpc":"2.0","id":"\u0061b","method":"unknown/method","params":{"x":1.50,"y":[1,  2]}}"#,
+    r#"{"params":{},"method":"ping","id":3.0,"jsonrpc":"2.0"}"#,
+    r#"{"jsonrpc":"2.0","id":"from-server","result":{"role":"assistant","content":{"type":"text","text":"ö"}}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}"#,
+    r#"[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}, {"jsonrpc":"2.0","method":"n"}]"#,
+    r#"{"jsonrpc":"2.0","id":9,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/windows\"}\r",
+];
+
+#[test]
+fn what_is_no_call_passes_byte_for_byte_both_ways() {
+    let world = World::new(RULES);
+    let from_server = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{ "x" : 1.0 }}"#,
+        r#"[ {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"\u00e4"}} ]"#,
+    ];
+    let cases = format!(
+        "*notifications/initialized*) printf '%s\\n' '{}' '{}' ;;",
+        from_server[0], from_server[1]
+    );
+    let mut proxy = Proxy::start(&world, &cases);
+    LINES.iter().for_each(|line| proxy.send(line));
+    let got: Vec<String> = (0..6).map(|_| proxy.line()).collect();
+    let odd = r#"{ "odd" : [1.0, "\u0061"] }"#;
+    let result = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{odd}}}"#);
+    let expected = [
+        result("1"),
+        from_server[0].to_owned(),
+        from_server[1].to_owned(),
+        result(r#""\u0061b""#),
+        result("3.0"),
+        result("9"),
+    ];
+    assert_eq!(got, expected);
+    let left = proxy.leave();
+    assert_eq!((left.code, left.lines.len()), (Some(0), 0), "{}", left.stderr);
+    assert_eq!(received(&world), LINES.map(|line| format!("{line}\n")).concat());
+    assert!(!world.home().join("sessions").exists(), "nobody called a tool");
+}
+
+#[test]
+fn a_call_is_decided_on_and_what_is_refused_never_reaches_the_server() {
+    let world = World::new(RULES);
+    let mut proxy = Proxy::start_with(&world, &["--parent", "the-client"], "");
+    let spaced = r#"{"jsonrpc":"2.0", "id":7 ,"method":"tools/call","params":{"arguments":{"text":"a"},"name":"echo","_meta":{"k":1}}}"#;
+    proxy.send(spaced);
+    assert_eq!(
+        proxy.line(),
+        r#"{"jsonrpc":"2.0","id":7 ,"result":{"content":[{"type":"text","text":"said"}]}}"#
+    );
+    let refused = proxy.call(2, "echo", r#"{"text":"secret"}"#);
+    assert_eq!(refused["result"]["isError"], true);
+    assert_eq!(
+        text(&refused, 0),
+        "jackline: Secrets are not echoed. Echo something else. (rule `no-secrets`)"
+    );
+    let twice = proxy.call(3, "echo", r#"{"text":"a","text":"secret"}"#);
+    assert_eq!(twice["result"]["isError"], true, "{twice}");
+    assert!(text(&twice, 0).contains("duplicate key `text`"), "{twice}");
+    let unnamed = proxy.ask(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{}}"#);
+    assert_eq!(unnamed["result"]["isError"], true);
+    let unanswerable =
+        proxy.ask(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo"}}"#);
+    assert_eq!(unanswerable["error"]["data"]["kind"], "call_without_id");
+    let hidden = proxy.ask(r#"{"jsonrpc":"2.0","id":5,"method":"ping","method":"tools/call"}"#);
+    assert_eq!(hidden["error"]["data"]["kind"], "no_message");
+    assert_eq!(proxy.leave().code, Some(0));
+    assert_eq!(received(&world), format!("{spaced}\n"));
+
+    let session = session(&world);
+    world.prove(&session);
+    let records = world.records(&session);
+    let EventKind::SessionStarted { client, parent, workspace, .. } = &records[0].event.kind else {
+        panic!("{:?}", records[0].event)
+    };
+    assert_eq!(client.as_deref(), Some("mcp"));
+    assert_eq!(parent.as_ref().map(SessionId::as_str), Some("the-client"));
+    assert_eq!(workspace.as_deref(), world.work().to_str());
+    let EventKind::ToolProposed { tool, args, .. } = &records[1].event.kind else { panic!() };
+    assert_eq!((tool.as_str(), args), ("echo", &Arguments::Parsed(json!({"text": "a"}))));
+}
+
+#[test]
+fn a_call_that_needs_a_person_is_refused_until_one_has_said_yes() {
+    let world = World::new(RULES);
+    let mut proxy = Proxy::start(&world, "");
+    let asked = proxy.call(1, "pay", r#"{"amount":5000}"#);
+    assert_eq!(asked["result"]["isError"], true);
+    assert!(text(&asked, 0).contains("Payments above 1000 need a person"), "{asked}");
+    assert!(text(&asked, 0).contains("a person was told"), "{asked}");
+    let pending = world.jackline(&["pending"]);
+    let code = pending.stdout.split_whitespace().find(|word| word.starts_with("jl-")).unwrap();
+    assert!(!text(&asked, 0).contains(code), "the agent can't use it, and should not try");
+    assert_eq!(world.jackline(&["allow", code]).code, Some(0));
+    let passed = proxy.call(2, "pay", r#"{"amount":5000}"#);
+    assert_eq!(text(&passed, 0), "said");
+    let left = proxy.leave();
+    assert!(left.stderr.contains(&format!("`jackline allow {code}`")), "{}", left.stderr);
+    world.prove(&session(&world));
+}
+
+#[test]
+fn a_session_that_is_paused_or_stopped_runs_no_call() {
+    let world = World::new(RULES);
+    let mut proxy = Proxy::start(&world, "");
+    assert_eq!(text(&proxy.call(1, "say", "{}"), 0), "said");
+    assert_eq!(world.jackline(&["pause", "--why", "lunch"]).code, Some(0));
+    let held = proxy.call(2, "say", "{}");
+    assert!(held["result"]["isError"] == true && text(&held, 0).contains("paused"), "{held}");
+    assert_eq!(world.jackline(&["resume", "--why", "back"]).code, Some(0));
+    assert_eq!(text(&proxy.call(3, "say", "{}"), 0), "said");
+    assert_eq!(world.jackline(&["stop", "--why", "enough"]).code, Some(0));
+    let over = proxy.call(4, "say", "{}");
+    assert!(over["result"]["isError"] == true, "{over}");
+    proxy.leave();
+    assert_eq!(received(&world).lines().count(), 2);
+    world.prove(&session(&world));
+}
+
+#[test]
+fn a_guard_that_is_broken_says_so_and_lets_nothing_run() {
+    let world = World::new("version: 1\nname: test/mcp\nrules: 3\n");
+    let mut proxy = Proxy::start(&world, "");
+    let broken = proxy.call(1, "echo", "{}");
+    assert_eq!(broken["result"]["isError"], true);
+    assert!(text(&broken, 0).contains("the guard is broken, not the call"), "{broken}");
+    assert_eq!(proxy.ask(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#)["id"], 2);
+    assert_eq!(proxy.leave().code, Some(0));
+    assert!(!received(&world).contains("tools/call"));
+}
+
+#[test]
+fn feedback_is_a_further_item_of_the_result() {
+    let world = World::new(
+        "version: 1\nname: test/mcp\nmode: enforce\nfeedback:\n  - static: Mind the gap.\n    every_n_calls: 2\n",
+    );
+    let mut proxy = Proxy::start(&world, "");
+    let first = proxy.call(1, "echo", "{}");
+    let second = proxy.call(2, "echo", "{}");
+    let items = |answer: &Value| answer["result"]["content"].as_array().unwrap().len();
+    assert_eq!((items(&first), items(&second)), (1, 2), "{second}");
+    assert_eq!(text(&second, 0), "said");
+    assert!(text(&second, 1).contains("Mind the gap."), "{second}");
+    proxy.leave();
+    world.prove(&session(&world));
+}
+
+#[test]
+fn tools_that_are_described_otherwise_are_reported() {
+    let world = World::new(RULES);
+    let cases = r#"*'"again"'*) answer "$id" '{"tools":[{"name":"echo","description":"sends it away"}]}' ;;"#;
+    let list = |id: u32, cursor: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{"cursor":"{cursor}"}}}}"#
+        )
+    };
+    let mut proxy = Proxy::start(&world, cases);
+    let names = |answer: &Value| {
+        let tools = answer["result"]["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&proxy.ask(&list(1, "x"))), ["echo", "jackline_page"]);
+    assert!(proxy.leave().stderr.is_empty());
+    let mut proxy = Proxy::start(&world, cases);
+    assert_eq!(names(&proxy.ask(&list(1, "again"))), ["echo", "jackline_page"]);
+    let left = proxy.leave();
+    assert!(left.stderr.contains("`echo`"), "{}", left.stderr);
+    let records = world.records(&session(&world));
+    assert_eq!(records[0].notes, [Note::ToolsChanged { tools: vec!["echo".to_owned()] }]);
+    world.prove(&session(&world));
+}
+
+#[test]
+fn batches_are_judged_message_by_message() {
+    let world = World::new(RULES);
+    let cases = r#"'['*) answer 1 '{"content":[{"type":"text","text":"x"}]}'; printf '[{"jsonrpc":"2.0","id":3,"result":{}},{"jsonrpc":"2.0","id":3,"result":{"second":1}}]\n' ;;"#;
+    let mut proxy = Proxy::start(&world, cases);
+    let ping = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
+    let (fine, secret) = (call(1, "say", "{}"), call(2, "echo", r#"{"text":"secret"}"#));
+    proxy.send(&format!("[{fine}, {secret}, {ping}]"));
+    let mut lines: Vec<Value> =
+        (0..3).map(|_| serde_json::from_str(&proxy.line()).unwrap()).collect();
+    lines.sort_by_key(ToString::to_string);
+    assert_eq!(lines[0][0]["id"], 2);
+    assert_eq!(lines[0][0]["result"]["isError"], true);
+    assert_eq!(lines[1], json!([{"jsonrpc":"2.0","id":3,"result":{}}]));
+    assert_eq!(lines[2]["id"], 1);
+    proxy.leave();
+    assert_eq!(received(&world), format!("[{fine},{ping}]\n"));
+    world.prove(&session(&world));
+}
+
+#[test]
+fn the_protocol_without_a_handshake_gets_its_own_words() {
+    let world = World::new(RULES);
+    let mut proxy = Proxy::start(&world, "");
+    let line = call(1, "echo", r#"{"text":"secret"}"#).replace(
+        r#""params":{"#,
+        r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"#,
+    );
+    assert_eq!(proxy.ask(&line)["result"]["resultType"], "complete");
+    proxy.leave();
+    assert!(fs::read_to_string(world.work().join("received")).is_err(), "nothing was sent");
+}

@@ -1,0 +1,126 @@
+//! MCP servers as people have them, asked by the official client, with and without us
+//! in between.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::world::JACKLINE;
+
+const DEFINITION: &str = "
+version: 1
+name: test/mcp
+mode: enforce
+rules:
+  - name: keep
+    tool: write_file
+    when: 'args.path.endsWith(\"keep.txt\")'
+    deny: This file stays as it is. Write another one.
+    examples: { deny: [{ path: /a/keep.txt }], allow: [{ path: /a/b }] }
+";
+
+/// Where the servers and their client are.
+fn modules() -> PathBuf {
+    let named = std::env::vars_os().find(|(name, _)| name == "JACKLINE_TEST_MCP");
+    let Some((_, place)) = named else {
+        panic!("JACKLINE_TEST_MCP names no servers; use `cargo xtask test --clients`");
+    };
+    PathBuf::from(place)
+}
+
+struct World {
+    root: TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("jackline.yaml"), DEFINITION).unwrap();
+        fs::create_dir(root.path().join("files")).unwrap();
+        Self { root }
+    }
+
+    fn files(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join("files")
+    }
+
+    /// What the client gets; the tools first.
+    fn ask(&self, before: &[&str], server: &str, about: &str, calls: &Value) -> Vec<Value> {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/mcp_client.mjs");
+        let modules = modules();
+        let program = format!("node_modules/@modelcontextprotocol/{server}/dist/index.js");
+        let mut command = Command::new("node");
+        command.current_dir(self.root.path()).env("JACKLINE_HOME", self.root.path().join("home"));
+        command.arg(script).arg(&modules).arg(calls.to_string()).args(before);
+        let output = command.arg("node").arg(modules.join(program)).arg(about).output().unwrap();
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{complaints}");
+        let lines = String::from_utf8(output.stdout).unwrap();
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn wrapped(&self, server: &str, about: &str, calls: &Value) -> Vec<Value> {
+        self.ask(&[JACKLINE, "mcp", "wrap", "--"], server, about, calls)
+    }
+
+    fn prove(&self) {
+        for command in ["verify", "replay"] {
+            let mut run = Command::new(JACKLINE);
+            run.current_dir(self.root.path()).env("JACKLINE_HOME", self.root.path().join("home"));
+            assert!(run.args([command, "--all"]).status().unwrap().success(), "{command}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
+fn server_everything_answers_the_same_behind_the_guard() {
+    let world = World::new();
+    let calls = json!([
+        {"name": "echo", "arguments": {"message": "Grüße"}},
+        {"name": "get-sum", "arguments": {"a": 1, "b": 2}},
+        {"name": "get-tiny-image", "arguments": {}},
+        {"name": "get-annotated-message", "arguments": {"messageType": "error", "includeImage": true}},
+        {"name": "get-resource-links", "arguments": {}},
+        {"name": "trigger-long-running-operation", "arguments": {"duration": 1, "steps": 4}},
+        {"name": "get-sum", "arguments": {"a": "no number"}},
+        {"name": "no-such-tool", "arguments": {}},
+    ]);
+    let direct = world.ask(&[], "server-everything", "stdio", &calls);
+    let mut wrapped = world.wrapped("server-everything", "stdio", &calls);
+    let tools = wrapped.first_mut().and_then(Value::as_array_mut).unwrap();
+    assert_eq!(tools.pop().unwrap().get("name"), Some(&json!("jackline_page")));
+    assert_eq!(wrapped, direct);
+    world.prove();
+}
+
+#[test]
+#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
+fn server_filesystem_is_guarded_and_a_file_of_5_mb_comes_in_pages() {
+    let world = World::new();
+    let lines: Vec<String> = (0..400_000).map(|n| format!("line {n}\n")).collect();
+    let whole = lines.concat();
+    let at = |name: &str| world.files().join(name).display().to_string();
+    fs::write(at("long.txt"), &whole).unwrap();
+    let calls = json!([
+        {"name": "write_file", "arguments": {"path": at("new.txt"), "content": "hello"}},
+        {"name": "write_file", "arguments": {"path": at("keep.txt"), "content": "hello"}},
+        {"name": "read_text_file", "arguments": {"path": at("long.txt")}},
+        {"name": "read_text_file", "arguments": {"path": at("new.txt")}},
+    ]);
+    let files = world.files().display().to_string();
+    let answers = world.wrapped("server-filesystem", &files, &calls);
+    let result = |at: usize| answers.get(at).and_then(|answer| answer.get("result")).unwrap();
+    assert_eq!(fs::read_to_string(at("new.txt")).unwrap(), "hello");
+    assert_eq!(result(2).get("isError"), Some(&json!(true)));
+    assert!(result(2).to_string().contains("This file stays as it is"), "{}", result(2));
+    assert!(!fs::exists(at("keep.txt")).unwrap());
+    assert!(result(3).get("text").and_then(Value::as_str) == Some(&whole));
+    assert!(result(3).get("pages").and_then(Value::as_u64) > Some(50));
+    assert_eq!(result(3).get("structured"), Some(&json!(["content"])), "the client insists on it");
+    assert_eq!(result(4).pointer("/content/0/text"), Some(&json!("hello")));
+    world.prove();
+}

@@ -1,0 +1,422 @@
+//! A proxy before an MCP server that speaks on standard input and output.
+//!
+//! Four threads: one reads the client, one the server, one what the server complains
+//! about, and this one has the guard. Whoever reads writes on at once, and only calls
+//! of tools, their results and lists of tools come here; so a decision that takes long
+//! holds up the calls behind it, and nothing in the other direction.
+//!
+//! This thread never writes to the server, but for what goes in without waiting. So
+//! a server that does not read can't keep it from answering the client.
+
+mod clock;
+mod errors;
+mod guard;
+mod ledger;
+mod lines;
+mod message;
+mod pages;
+mod pins;
+mod result;
+mod server;
+mod shared;
+mod spill;
+mod to_client;
+mod to_server;
+mod tools;
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jackline_engine::Status;
+use jackline_runtime::Runtime;
+use serde_json::Value;
+
+use self::clock::now_ms;
+use self::errors::Failure;
+use self::guard::{CameBack, Guard, Ruling, Wanted};
+use self::ledger::{Gone, Ledger, Open, What};
+use self::message::{Line, Message, range_in};
+use self::pages::{OUTPUT_BYTES_MAX, Pages};
+use self::pins::Pins;
+use self::result::{ToolResult, add_text, refusal, said};
+use self::server::{Server, Streams, describe_end, lock, remember};
+use self::shared::{Answered, Job, Ruled, Shared, Want};
+use self::spill::Spill;
+use self::to_server::ToServer;
+use self::tools::Tools;
+
+pub use self::guard::Opening;
+
+/// How many things may wait for the guard before whoever reads has to wait, too.
+const JOBS_MAX: usize = 64;
+
+/// How long is waited for the other sign of a server's end once there is one.
+const LAST_WORDS_MS: u64 = 500;
+
+/// How long a server may go on after the client has left.
+const LEAVE_GRACE_MS: u64 = 2000;
+
+/// What is wrapped, and how.
+pub struct Wrap {
+    /// The words that start the server.
+    pub server: Vec<String>,
+    /// How long a request may be without an answer, or a word of progress.
+    pub timeout: Duration,
+    /// How the session begins.
+    pub opening: Opening,
+    /// The directory of the session.
+    pub session_directory: PathBuf,
+    /// The state home.
+    pub state_home: PathBuf,
+}
+
+/// Who is at the other ends.
+pub struct Ends {
+    /// What the client says.
+    pub input: Box<dyn Read + Send>,
+    /// What the client hears.
+    pub output: Box<dyn Write + Send>,
+    /// What people may read.
+    pub errors: Box<dyn Write + Send>,
+    /// Something that can be read from once the proxy is to end.
+    pub stop: Box<dyn Read + Send>,
+}
+
+/// Why nothing is wrapped.
+#[derive(Debug, thiserror::Error)]
+pub enum WrapError {
+    /// There is no server.
+    #[error("can't start `{program}`: {source}")]
+    Start {
+        /// What should have been started.
+        program: String,
+        /// Why it was not.
+        source: io::Error,
+    },
+    /// There are no threads.
+    #[error("can't start a thread: {0}")]
+    Thread(io::Error),
+}
+
+/// Stands between a client and a server until one of them leaves.
+pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
+    let (mut server, streams) = Server::start(&wrap.server).map_err(|source| WrapError::Start {
+        program: wrap.server.first().cloned().unwrap_or_default(),
+        source,
+    })?;
+    let (jobs, todo) = sync_channel(JOBS_MAX);
+    let (rule, rulings) = channel();
+    let Ends { input, output, errors, stop } = ends;
+    let shared = Arc::new(Shared {
+        ledger: Mutex::new(Ledger::default()),
+        jobs,
+        server: Arc::clone(&server.input),
+        timeout_ms: u64::try_from(wrap.timeout.as_millis()).unwrap_or(u64::MAX),
+        output: Mutex::new(output),
+        errors: Mutex::new(errors),
+        complaints: AtomicU32::new(0),
+        knows_links: AtomicBool::new(false),
+    });
+    if let Err(error) = start_threads(&shared, &server, streams, (input, stop), rulings) {
+        server.end();
+        return Err(WrapError::Thread(error));
+    }
+    let spill = Spill::new(wrap.session_directory.join("spill"));
+    let proxy = Proxy {
+        shared,
+        server,
+        guard: Guard::new(runtime, wrap.opening),
+        tools: Tools::default(),
+        pins: Pins::load(&wrap.state_home, &wrap.server),
+        pages: Pages::new(spill, OUTPUT_BYTES_MAX),
+        rule,
+        silent: false,
+        ended: false,
+        gone_at_ms: None,
+        leave_at_ms: None,
+    };
+    proxy.run(&todo);
+    Ok(())
+}
+
+/// A stream that is read by a thread of its own.
+type Input = Box<dyn Read + Send>;
+
+fn start_threads(
+    shared: &Arc<Shared>,
+    server: &Server,
+    streams: Streams,
+    (input, mut stop): (Input, Input),
+    rulings: Receiver<Vec<Ruled>>,
+) -> io::Result<()> {
+    let Streams { output, mut errors } = streams;
+    let start = |work: Box<dyn FnOnce(&Shared) + Send>| {
+        let shared = Arc::clone(shared);
+        std::thread::Builder::new().spawn(move || work(&shared)).map(|_| ())
+    };
+    start(Box::new(move |shared| ToServer { shared, rulings }.run(input)))?;
+    start(Box::new(move |shared| to_client::run(shared, output)))?;
+    let tail = Arc::clone(&server.tail);
+    start(Box::new(move |shared| {
+        let mut chunk = vec![0; 16 << 10];
+        while let Ok(read @ 1..) = errors.read(&mut chunk) {
+            let said = chunk.get(..read).unwrap_or_default();
+            remember(&tail, said);
+            let _ = lock(&shared.errors).write_all(said);
+        }
+    }))?;
+    let wait = server.waiter();
+    start(Box::new(move |shared| {
+        wait();
+        shared.send(Job::Ended);
+    }))?;
+    start(Box::new(move |shared| {
+        if stop.read(&mut [0]).is_ok_and(|read| read > 0) {
+            shared.send(Job::Leave);
+        }
+    }))
+}
+
+/// The thread that has the guard.
+struct Proxy {
+    shared: Arc<Shared>,
+    server: Server,
+    guard: Guard,
+    tools: Tools,
+    pins: Pins,
+    pages: Pages,
+    rule: Sender<Vec<Ruled>>,
+    /// The server says nothing more.
+    silent: bool,
+    /// Its process has ended.
+    ended: bool,
+    /// When it counts as gone although one of the two is missing.
+    gone_at_ms: Option<u64>,
+    /// When it is not waited for any more, since the client has left.
+    leave_at_ms: Option<u64>,
+}
+
+impl Proxy {
+    fn run(mut self, todo: &Receiver<Job>) {
+        loop {
+            let wake = [self.gone_at_ms, self.leave_at_ms].into_iter().flatten();
+            let wake = wake.chain(lock(&self.shared.ledger).next_until_ms()).min();
+            let job = match wake {
+                None => todo.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(at) => todo.recv_timeout(Duration::from_millis(at.saturating_sub(now_ms()))),
+            };
+            match job {
+                Ok(job) => self.handle(job),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.look();
+            for text in self.guard.tidy() {
+                self.shared.say(&text);
+            }
+            let gone = lock(&self.shared.ledger).gone().is_some();
+            if self.leave_at_ms.is_some_and(|at| gone || at <= now_ms()) {
+                break;
+            }
+        }
+        if lock(&self.shared.ledger).gone().is_none() {
+            self.server.end();
+            self.close("the client has left".to_owned());
+        }
+        self.guard.end();
+        self.pages.remove();
+    }
+
+    fn handle(&mut self, job: Job) {
+        match job {
+            Job::Propose(wants) => {
+                let ruled = wants.iter().map(|want| self.ruled(want)).collect();
+                let _ = self.rule.send(ruled);
+            }
+            Job::Answered(answered) => self.answered(&answered),
+            Job::Cancelled(open) | Job::Unsent(open) => self.over(&open, Status::Cancelled, None),
+            Job::TooLong(open, bytes) => {
+                self.fail(&open, &Failure::TooLong { bytes }, Status::Error);
+            }
+            Job::Opened => {}
+            Job::Deaf => {
+                let seconds = self.shared.timeout_ms / 1000;
+                self.server.end();
+                self.close(format!("it has not read its input for {seconds} seconds"));
+            }
+            Job::Silent => {
+                self.silent = true;
+                self.going();
+            }
+            Job::Ended => {
+                self.ended = true;
+                self.going();
+            }
+            Job::Leave => {
+                self.shared.server.close();
+                self.leave_at_ms.get_or_insert_with(|| now_ms() + LEAVE_GRACE_MS);
+            }
+        }
+    }
+
+    /// The server shows one of the two signs of its end; what it said last is still
+    /// on its way.
+    fn going(&mut self) {
+        let wait = if self.silent && self.ended { 0 } else { LAST_WORDS_MS };
+        let at = now_ms() + wait;
+        self.gone_at_ms = Some(self.gone_at_ms.map_or(at, |before| before.min(at)));
+    }
+
+    /// Looks at what time it is.
+    fn look(&mut self) {
+        let now = now_ms();
+        if self.gone_at_ms.is_some_and(|at| at <= now) {
+            self.gone_at_ms = None;
+            if lock(&self.shared.ledger).gone().is_none() {
+                let status = self.server.end();
+                self.close(describe_end(status));
+            }
+        }
+        let late = lock(&self.shared.ledger).take_late(now);
+        for open in late {
+            let seconds = self.shared.timeout_ms / 1000;
+            self.fail(&open, &Failure::Late { seconds }, Status::Timeout);
+            // The one request that must not be taken back.
+            if open.what != What::Initialize {
+                let line = format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"no answer within {seconds} s"}}}}"#,
+                    open.id.json()
+                );
+                self.shared.server.write_now(format!("{line}\n").as_bytes());
+            }
+        }
+    }
+
+    /// The server is gone: whoever waits is told, and whoever asks later.
+    fn close(&mut self, how: String) {
+        let gone = Gone { how, stderr: self.server.last_words() };
+        let open = lock(&self.shared.ledger).close(gone.clone());
+        for open in open {
+            self.fail(&open, &Failure::Gone(gone.clone()), Status::Crashed);
+        }
+    }
+
+    /// Rules on a call.
+    fn ruled(&mut self, want: &Want) -> Ruled {
+        let Want { open, tool, arguments } = want;
+        if self.tools.is_page(tool) {
+            let arguments: Option<Value> =
+                arguments.as_deref().and_then(|text| serde_json::from_str(text).ok());
+            return Ruled::Answer(self.pages.turn(open, arguments.as_ref()));
+        }
+        let wanted = Wanted { id: &open.id, tool, arguments: arguments.as_deref() };
+        match self.guard.propose(&wanted) {
+            Ruling::Run(call) => Ruled::Run(call),
+            Ruling::Refuse(text) => Ruled::Answer(refusal(open, &text)),
+        }
+    }
+
+    fn answered(&mut self, answered: &Answered) {
+        let mut messages = Vec::new();
+        for (range, open) in &answered.parts {
+            let text = answered.text.get(range.clone()).unwrap_or_default();
+            messages.push(match open {
+                None => text.to_owned(),
+                Some(open) => self.seen(open, text),
+            });
+        }
+        let line = if answered.batch {
+            format!("[{}]", messages.join(","))
+        } else {
+            // What is around the message is kept, too.
+            let around = answered.parts.first().map(|(range, _)| range.clone()).unwrap_or_default();
+            let before = answered.text.get(..around.start).unwrap_or_default();
+            let after = answered.text.get(around.end..).unwrap_or_default();
+            format!("{before}{}{after}", messages.concat())
+        };
+        self.shared.emit(line.into_bytes());
+    }
+
+    /// An answer as the client gets it.
+    fn seen(&mut self, open: &Open, text: &str) -> String {
+        let line = Line::parse(text);
+        let message = line.as_ref().and_then(|line| line.messages.first());
+        let Some((_, message)) = message else { return Failure::Unreadable.answer_to(open) };
+        let Some(raw) = message.result else {
+            return self.seen_error(open, message, text);
+        };
+        let mut result = raw.get().to_owned();
+        let seen = match &open.what {
+            What::List => self.listed(&mut result),
+            What::Call { call, tool } => self.came_back(open, *call, tool, &mut result),
+            What::Initialize | What::Other(_) => true,
+        };
+        if !seen {
+            return Failure::Unreadable.answer_to(open);
+        }
+        let at = range_in(text, raw);
+        let (before, after) = (text.get(..at.start), text.get(at.end..));
+        [before.unwrap_or_default(), &result, after.unwrap_or_default()].concat()
+    }
+
+    /// An answer that says why there is no result.
+    fn seen_error(&mut self, open: &Open, message: &Message<'_>, text: &str) -> String {
+        let why = message.error.map(|raw| raw.get().to_owned());
+        let is_error = why.is_some();
+        self.over(open, Status::Error, why);
+        if is_error { text.to_owned() } else { Failure::Unreadable.answer_to(open) }
+    }
+
+    /// Whether a list of tools is one; ours is added.
+    fn listed(&mut self, result: &mut String) -> bool {
+        let Some(changed) = self.tools.listed(result, &mut self.pins) else { return false };
+        if let Err(error) = self.pins.save() {
+            self.shared.say(&format!("how tools are described can't be kept: {error}"));
+        }
+        if !changed.is_empty() {
+            self.guard.tools_changed(changed);
+        }
+        true
+    }
+
+    /// Whether a result is one; it is shortened, and what the guard says is added.
+    fn came_back(&mut self, open: &Open, call: u64, tool: &str, result: &mut String) -> bool {
+        let Some(parsed) = ToolResult::parse(result) else {
+            self.over(open, Status::Error, None);
+            return false;
+        };
+        let text = Some(said(&parsed, &parsed.items())).filter(|text| !text.is_empty());
+        let (status, background) = (parsed.status(), parsed.is_background());
+        let words = self.guard.finish(CameBack { call, status, text, background });
+        let insists = self.tools.is_structured(tool);
+        if let Some(page) = self.pages.shorten(result, self.shared.links(open), insists) {
+            *result = page;
+        }
+        if let Some(words) = words
+            && !add_text(result, &words)
+        {
+            self.guard.owe(words);
+        }
+        true
+    }
+
+    /// Answers a request in the server's stead.
+    fn fail(&mut self, open: &Open, failure: &Failure, status: Status) {
+        self.over(open, status, Some(failure.text()));
+        self.shared.emit(failure.answer_to(open).into_bytes());
+    }
+
+    /// Tells the guard of a call that came back without a result.
+    fn over(&mut self, open: &Open, status: Status, text: Option<String>) {
+        if let What::Call { call, .. } = open.what
+            && let Some(words) =
+                self.guard.finish(CameBack { call, status, text, background: false })
+        {
+            self.guard.owe(words);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Lines of bounded length, whatever is sent.
+
+use std::io::{self, BufRead};
+
+/// The longest line that is read.
+pub(super) const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// How much is kept of both ends of a longer one.
+const END_BYTES: usize = 4 << 10;
+
+/// What was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    /// A line, without its newline.
+    Line(Vec<u8>),
+    /// How a line begins and ends that is too long, and how long it is.
+    TooLong { head: Vec<u8>, tail: Vec<u8>, bytes: usize },
+    /// There is nothing more.
+    End,
+}
+
+/// Reads a line of at most `most` bytes; the middle of a longer one is passed over.
+pub(super) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Read> {
+    let mut line = Vec::new();
+    let mut long: Option<(Vec<u8>, usize)> = None;
+    loop {
+        let available = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            available => available?,
+        };
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let part = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
+        let (used, at_end) = (part.len() + usize::from(end.is_some()), available.is_empty());
+        line.extend_from_slice(part);
+        match &mut long {
+            Some((_, bytes)) => {
+                *bytes += part.len();
+                line.drain(..line.len().saturating_sub(END_BYTES));
+            }
+            None if line.len() > most => {
+                let head = line.get(..END_BYTES.min(line.len())).unwrap_or_default().to_vec();
+                long = Some((head, line.len()));
+                line.drain(..line.len().saturating_sub(END_BYTES));
+                line.shrink_to(END_BYTES);
+            }
+            None => {}
+        }
+        input.consume(used);
+        if end.is_some() || at_end {
+            return Ok(match long {
+                Some((head, bytes)) => Read::TooLong { head, tail: line, bytes },
+                None if at_end && line.is_empty() => Read::End,
+                None => Read::Line(line),
+            });
+        }
+    }
+}
+
+/// The id in the ends of a message that is too long, as JSON: servers write it
+/// first or last.
+pub(super) fn id_in_ends(head: &[u8], tail: &[u8]) -> Option<serde_json::Value> {
+    id_in_head(&String::from_utf8_lossy(head)).or_else(|| id_in_tail(tail))
+}
+
+/// Reads fields from the beginning as long as they are short.
+fn id_in_head(head: &str) -> Option<serde_json::Value> {
+    let mut rest = head.trim_start().strip_prefix('{')?;
+    loop {
+        let (key, after) = first_value(rest)?;
+        let (value, after) = first_value(after.trim_start().strip_prefix(':')?)?;
+        if key == "id" {
+            return Some(value);
+        }
+        rest = after.trim_start().strip_prefix(',')?;
+    }
+}
+
+/// Looks for the last field of the message. What is before it can't be read, so it
+/// has to be the very last thing, and within nothing else.
+fn id_in_tail(tail: &[u8]) -> Option<serde_json::Value> {
+    let tail = String::from_utf8_lossy(tail);
+    let inside = tail.trim_end().strip_suffix('}')?;
+    let (_, value) = inside.rsplit_once("\"id\":")?;
+    let value: serde_json::Value = serde_json::from_str(value.trim()).ok()?;
+    (value.is_number() || value.is_string()).then_some(value)
+}
+
+fn first_value(text: &str) -> Option<(serde_json::Value, &str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    let value = values.next()?.ok()?;
+    Some((value, text.get(values.byte_offset()..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_the_next_one_is_found() {
+        let long = "x".repeat(END_BYTES * 3);
+        let text = format!("one\r\n{long}yz\n\nlast");
+        let mut input = BufReader::with_capacity(7, text.as_bytes());
+        let mut next = || read_line(&mut input, END_BYTES * 2).unwrap();
+        assert_eq!(next(), Read::Line(b"one\r".to_vec()));
+        let Read::TooLong { head, tail, bytes } = next() else { panic!("too long") };
+        assert_eq!((head.len(), tail.len(), bytes), (END_BYTES, END_BYTES, long.len() + 2));
+        assert!(tail.ends_with(b"xyz"));
+        assert_eq!(next(), Read::Line(Vec::new()));
+        assert_eq!(next(), Read::Line(b"last".to_vec()));
+        assert_eq!(next(), Read::End);
+    }
+
+    #[test]
+    fn an_id_is_found_at_both_ends() {
+        let id = |head: &str, tail: &str| id_in_ends(head.as_bytes(), tail.as_bytes());
+        assert_eq!(id(r#"{"jsonrpc":"2.0","id":7,"result":{"a":"xx"#, "").unwrap(), 7);
+        assert_eq!(id(r#"{"result":{"id":3,"#, r#"x"}]},"jsonrpc":"2.0","id":"a"}"#).unwrap(), "a");
+        assert_eq!(id(r#"{"result":{"id":3,"#, r#"xx"}]}}"#), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! How the tools of a server were described when they were seen first.
+//!
+//! A description is text that the model obeys. A server that changes one after people
+//! have looked at it is reported, in the journal and on standard error; nothing is
+//! refused, because most changes are updates.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jackline_engine::json::digest;
+use jackline_engine::{Digest, Digest128};
+use jackline_journal::{StoreError, write_private};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// How many tools of a server are remembered.
+const TOOLS_MAX: usize = 4096;
+
+/// The longest file of pins that is read.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// What of a tool is shown to the model, or decides how it is called.
+const PINNED: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
+
+/// The descriptions of one server, by what starts it.
+#[derive(Debug)]
+pub(super) struct Pins {
+    path: PathBuf,
+    kept: Kept,
+    changed: bool,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    /// The words that start the server.
+    server: Vec<String>,
+    /// Its tools, by name.
+    tools: BTreeMap<String, Digest128>,
+}
+
+impl Pins {
+    /// The pins of a server below the state home. What can't be read is begun anew.
+    pub(super) fn load(state_home: &Path, server: &[String]) -> Self {
+        let name = Digest::of(json!(server).to_string().as_bytes());
+        let path = state_home.join("pins").join(format!("{name}.json"));
+        let short = fs::metadata(&path).is_ok_and(|found| found.len() <= FILE_BYTES_MAX);
+        let read = || serde_json::from_slice::<Kept>(&fs::read(&path).ok()?).ok();
+        let kept = short.then(read).flatten().filter(|kept| kept.server == server);
+        let new = || Kept { server: server.to_vec(), tools: BTreeMap::new() };
+        Self { kept: kept.unwrap_or_else(new), path, changed: false }
+    }
+
+    /// Remembers how a tool is described; says whether it was another tool before.
+    pub(super) fn pin(&mut self, name: &str, tool: &Value) -> bool {
+        let parts: Vec<&Value> =
+            PINNED.iter().map(|key| tool.get(*key).unwrap_or(&Value::Null)).collect();
+        let now = digest(&json!(parts));
+        let before = self.kept.tools.get(name).copied();
+        if before == Some(now) || (before.is_none() && self.kept.tools.len() >= TOOLS_MAX) {
+            return false;
+        }
+        self.kept.tools.insert(name.to_owned(), now);
+        self.changed = true;
+        before.is_some()
+    }
+
+    /// Keeps what is new for the next run.
+    pub(super) fn save(&mut self) -> Result<(), StoreError> {
+        if !std::mem::take(&mut self.changed) {
+            return Ok(());
+        }
+        write_private(&self.path, json!(self.kept).to_string().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_is_described_otherwise_is_noticed_in_the_next_run_too() {
+        let home = tempfile::tempdir().unwrap();
+        let server = ["srv".to_owned(), "-x".to_owned()];
+        let tool = |text: &str| json!({"name": "t", "description": text, "_meta": {"n": text}});
+        let mut pins = Pins::load(home.path(), &server);
+        assert!(!pins.pin("t", &tool("a")));
+        assert!(!pins.pin("t", &tool("a")));
+        pins.save().unwrap();
+        let mut pins = Pins::load(home.path(), &server);
+        assert!(!pins.pin("t", &json!({"description": "a"})));
+        assert!(pins.pin("t", &tool("b")));
+        assert!(!pins.pin("t", &tool("b")), "it is told once");
+        let mut other = Pins::load(home.path(), &server[..1]);
+        assert!(!other.pin("t", &tool("c")), "another command is another server");
+    }
+}

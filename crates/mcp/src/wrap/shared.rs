@@ -1,0 +1,142 @@
+//! What the two directions have in common.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex};
+
+use super::clock::now_ms;
+use super::ledger::{Ledger, Open};
+use super::pages::Links;
+use super::server::{Input, lock};
+
+/// After so many complaints nobody reads them.
+const COMPLAINTS_MAX: u32 = 100;
+
+/// How much of what was sent is shown in one.
+const SHOWN_CHARS: usize = 200;
+
+/// Something that happened, for the thread that has the guard.
+pub(super) enum Job {
+    /// The client calls tools; it waits for the rulings.
+    Propose(Vec<Want>),
+    /// The server answered, and the guard has to see it.
+    Answered(Answered),
+    /// The client does not wait for a call any more.
+    Cancelled(Open),
+    /// A call that was let run was not sent.
+    Unsent(Open),
+    /// What the server answered is too long.
+    TooLong(Open, usize),
+    /// There is something to watch the time of.
+    Opened,
+    /// The server has not read what was sent to it.
+    Deaf,
+    /// The server says nothing more.
+    Silent,
+    /// The server's process has ended.
+    Ended,
+    /// The client says nothing more, or the proxy is to end.
+    Leave,
+}
+
+/// A call that the client asks for.
+pub(super) struct Want {
+    pub(super) open: Open,
+    pub(super) tool: String,
+    pub(super) arguments: Option<String>,
+}
+
+/// What becomes of it.
+pub(super) enum Ruled {
+    /// It is sent, under this number.
+    Run(u64),
+    /// It is answered with this.
+    Answer(String),
+}
+
+/// A line of the server in which something concerns the guard.
+pub(super) struct Answered {
+    pub(super) text: String,
+    /// Its messages by where they are in the text; who asked, where that concerns the guard.
+    pub(super) parts: Vec<(std::ops::Range<usize>, Option<Open>)>,
+    pub(super) batch: bool,
+}
+
+/// Everything that more than one thread touches.
+pub(super) struct Shared {
+    pub(super) ledger: Mutex<Ledger>,
+    pub(super) jobs: SyncSender<Job>,
+    pub(super) server: Arc<Input>,
+    pub(super) timeout_ms: u64,
+    pub(super) output: Mutex<Box<dyn Write + Send>>,
+    pub(super) errors: Mutex<Box<dyn Write + Send>>,
+    pub(super) complaints: AtomicU32,
+    pub(super) knows_links: AtomicBool,
+}
+
+impl Shared {
+    /// Gives a line to the client.
+    pub(super) fn emit(&self, mut line: Vec<u8>) {
+        line.push(b'\n');
+        let mut output = lock(&self.output);
+        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+            // Nobody is left to hear anything. Whoever takes jobs may be who writes, and
+            // must not wait for itself; what comes next says it again.
+            let _ = self.jobs.try_send(Job::Leave);
+        }
+    }
+
+    /// Gives a line to the server.
+    pub(super) fn forward(&self, mut line: Vec<u8>) {
+        line.push(b'\n');
+        // One that is gone is noticed by its end.
+        if let Err(error) = self.server.write(&line, self.timeout_ms)
+            && error.kind() == io::ErrorKind::TimedOut
+        {
+            self.send(Job::Deaf);
+        }
+    }
+
+    /// Gives something to the thread that has the guard.
+    pub(super) fn send(&self, job: Job) {
+        // Without it the process is at its end.
+        let _ = self.jobs.send(job);
+    }
+
+    /// Says something to people, on standard error, as long as that helps.
+    pub(super) fn complain(&self, text: &str) {
+        let count = self.complaints.fetch_add(1, Ordering::Relaxed);
+        if count < COMPLAINTS_MAX {
+            self.say(text);
+        } else if count == COMPLAINTS_MAX {
+            self.say("and so on; nothing more is said of this kind");
+        }
+    }
+
+    /// Says something to people.
+    pub(super) fn say(&self, text: &str) {
+        let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let _ = lock(&self.errors).write_all(format!("jackline: {clean}\n").as_bytes());
+    }
+
+    /// When a request that is sent now has waited long enough.
+    pub(super) fn until_ms(&self) -> u64 {
+        now_ms().saturating_add(self.timeout_ms)
+    }
+
+    /// Whether the client of a request knows links.
+    pub(super) fn links(&self, open: &Open) -> Links {
+        if open.stateless || self.knows_links.load(Ordering::Relaxed) {
+            Links::Known
+        } else {
+            Links::Unknown
+        }
+    }
+}
+
+/// What was sent, as far as it is shown to people.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    let start = bytes.get(..bytes.len().min(4 * SHOWN_CHARS)).unwrap_or_default();
+    String::from_utf8_lossy(start).chars().take(SHOWN_CHARS).collect()
+}

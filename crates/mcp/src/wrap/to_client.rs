@@ -1,0 +1,122 @@
+//! From the server to the client: everything as it is, but what nobody asked for, and
+//! what the guard has to see first.
+
+use std::io::{BufReader, Read};
+use std::sync::atomic::Ordering;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::ledger::{Open, What};
+use super::lines::{self, LINE_BYTES_MAX, id_in_ends, read_line};
+use super::message::{Id, Line, Message, range_in};
+use super::server::lock;
+use super::shared::{Answered, Job, Shared, shown};
+
+/// From this version on, results may point to resources.
+const LINKS_SINCE: &str = "2025-06-18";
+
+/// What is done with one message.
+enum Way {
+    /// The client gets it as it is.
+    Pass,
+    /// The guard sees it first.
+    Guard(Open),
+    /// Nobody gets it.
+    Drop(&'static str),
+}
+
+/// Reads until the server says nothing more.
+pub(super) fn run(shared: &Shared, output: impl Read) {
+    let mut output = BufReader::with_capacity(64 << 10, output);
+    loop {
+        match read_line(&mut output, LINE_BYTES_MAX) {
+            Ok(lines::Read::Line(bytes)) => line(shared, bytes),
+            Ok(lines::Read::TooLong { head, tail, bytes }) => {
+                shared.complain(&format!("the server sent a line of {bytes} bytes; it is dropped"));
+                let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
+                let mut ledger = lock(&shared.ledger);
+                let named = id.and_then(|id| ledger.take(&id));
+                if let Some(open) = named.or_else(|| ledger.take_oldest()) {
+                    drop(ledger);
+                    shared.send(Job::TooLong(open, bytes));
+                }
+            }
+            Ok(lines::Read::End) | Err(_) => return shared.send(Job::Silent),
+        }
+    }
+}
+
+fn line(shared: &Shared, bytes: Vec<u8>) {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return;
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return garbage(shared, error.as_bytes()),
+    };
+    let Some(Line { messages, batch }) = Line::parse(&text) else {
+        return garbage(shared, text.as_bytes());
+    };
+    let (mut parts, mut untouched) = (Vec::new(), true);
+    for (raw, message) in &messages {
+        match way(shared, message) {
+            Way::Pass => parts.push((range_in(&text, raw), None)),
+            Way::Guard(open) => {
+                untouched = false;
+                parts.push((range_in(&text, raw), Some(open)));
+            }
+            Way::Drop(why) => {
+                untouched = false;
+                let id = message.id.map_or("null", |id| id.get());
+                shared
+                    .complain(&format!("an answer to {} is dropped: {why}", shown(id.as_bytes())));
+            }
+        }
+    }
+    if untouched {
+        shared.emit(text.into_bytes());
+    } else if !parts.is_empty() {
+        shared.send(Job::Answered(Answered { text, parts, batch }));
+    }
+}
+
+fn garbage(shared: &Shared, bytes: &[u8]) {
+    let text = format!("the server sent a line that is no JSON-RPC message: {}", shown(bytes));
+    shared.complain(&text);
+}
+
+fn way(shared: &Shared, message: &Message<'_>) -> Way {
+    if message.method.as_deref() == Some("notifications/progress") {
+        let progress: Option<Progress> = message.params();
+        if let Some(token) = progress.and_then(|progress| Id::of(&progress.token)) {
+            lock(&shared.ledger).progress(&token, shared.until_ms());
+        }
+    }
+    let Some(id) = message.answers() else { return Way::Pass };
+    let Some(open) = lock(&shared.ledger).take(&id) else {
+        return Way::Drop("nobody waits for it, or no longer");
+    };
+    match open.what {
+        What::Call { .. } | What::List => Way::Guard(open),
+        What::Initialize => {
+            let agreed = message.result.and_then(|raw| serde_json::from_str(raw.get()).ok());
+            let knows = |agreed: Agreed| agreed.version.as_str() >= LINKS_SINCE;
+            shared.knows_links.store(agreed.is_some_and(knows), Ordering::Relaxed);
+            Way::Pass
+        }
+        What::Other(_) => Way::Pass,
+    }
+}
+
+#[derive(Deserialize)]
+struct Progress {
+    #[serde(rename = "progressToken")]
+    token: Value,
+}
+
+#[derive(Deserialize)]
+struct Agreed {
+    #[serde(rename = "protocolVersion")]
+    version: String,
+}

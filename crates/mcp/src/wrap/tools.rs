@@ -1,0 +1,110 @@
+//! The tools of a server as the client is told of them: its own, and one of ours.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::message::{push_to_array, range_in};
+use super::pins::Pins;
+
+/// The tool that turns pages.
+pub(super) const PAGE: &str = "jackline_page";
+
+/// What is known of the tools of a server.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    /// Those that promise structured output, which clients insist on.
+    structured: BTreeSet<String>,
+    /// Whether the server itself has a tool of our name.
+    taken: bool,
+}
+
+#[derive(Deserialize)]
+struct Listed<'a> {
+    #[serde(borrow)]
+    tools: &'a RawValue,
+    #[serde(borrow, default, rename = "nextCursor")]
+    next: Option<&'a RawValue>,
+}
+
+impl Tools {
+    /// Whether a call of our name is for us.
+    pub(super) fn is_page(&self, tool: &str) -> bool {
+        tool == PAGE && !self.taken
+    }
+
+    /// Whether clients take no result of a tool without structured content.
+    pub(super) fn is_structured(&self, tool: &str) -> bool {
+        self.structured.contains(tool)
+    }
+
+    /// Looks at a list of tools, and adds ours to its last page. Gives the tools that
+    /// are described otherwise than before; none where this is no list.
+    pub(super) fn listed(&mut self, result: &mut String, pins: &mut Pins) -> Option<Vec<String>> {
+        let Listed { tools, next } = serde_json::from_str(result).ok()?;
+        let (array, last) = (range_in(result, tools), next.is_none());
+        let described: Vec<Value> = serde_json::from_str(tools.get()).ok()?;
+        let mut changed = Vec::new();
+        for tool in &described {
+            let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
+            self.taken |= name == PAGE;
+            if tool.get("outputSchema").is_some_and(Value::is_object) {
+                self.structured.insert(name.to_owned());
+            } else {
+                self.structured.remove(name);
+            }
+            if pins.pin(name, tool) {
+                changed.push(name.to_owned());
+            }
+        }
+        if last && !self.taken {
+            push_to_array(result, &array, &ours().to_string());
+        }
+        Some(changed)
+    }
+}
+
+fn ours() -> Value {
+    json!({
+        "name": PAGE,
+        "description": "Shows the next page of a tool's result that was too long to be shown at \
+                        once. The result names the cursor; the pages together are the whole result.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "cursor": { "type": "string", "description": "As a cut result names it." },
+            },
+            "required": ["cursor"],
+        },
+        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_is_added_once_to_the_last_page_and_the_rest_stays_as_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let mut pins = Pins::load(home.path(), &[]);
+        let mut tools = Tools::default();
+        let page = "{ \"tools\" : [{\"name\":\"a\", \"outputSchema\":{}}], \"nextCursor\":\"x\"}";
+        let mut text = page.to_owned();
+        assert_eq!(tools.listed(&mut text, &mut pins), Some(Vec::new()));
+        assert_eq!(text, page);
+        assert!(tools.is_structured("a") && tools.is_page(PAGE));
+        let mut text =
+            "{\"tools\":[ {\"name\":\"b\",\"description\":\"\\u0062\"} ],\"ttlMs\":1}".to_owned();
+        assert_eq!(tools.listed(&mut text, &mut pins), Some(Vec::new()));
+        let start = "{\"tools\":[ {\"name\":\"b\",\"description\":\"\\u0062\"} ,{";
+        assert!(text.starts_with(start) && text.ends_with("}],\"ttlMs\":1}"), "{text}");
+        let mut text = "{\"tools\":[{\"name\":\"jackline_page\"}]}".to_owned();
+        tools.listed(&mut text, &mut pins).unwrap();
+        assert_eq!(text, "{\"tools\":[{\"name\":\"jackline_page\"}]}");
+        assert!(!tools.is_page(PAGE));
+        assert_eq!(tools.listed(&mut "{\"tools\":3}".to_owned(), &mut pins), None);
+    }
+}
