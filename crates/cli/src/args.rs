@@ -1,9 +1,13 @@
 //! What can be said on the command line.
 
+mod mcp;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
 
 /// A guardrail runtime for software agents: decides on every tool call and
 /// stop outside the model's reasoning, and can prove afterwards why.
@@ -413,54 +417,6 @@ pub(crate) struct SkipTestsArgs {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum McpCommand {
-    /// Serve bounded tools for one workspace, on standard input and output
-    Serve(ServeArgs),
-    /// Stand before a server: its tools are called only if the definition lets them
-    Wrap(WrapArgs),
-}
-
-#[derive(Args)]
-#[command(
-    after_help = "Started by an MCP client. Each call is decided on first, and a refusal is \
-the tool's result. See docs/guide/mcp.md."
-)]
-pub(crate) struct ServeArgs {
-    /// The definition [default: jackline.yaml in the workspace or in a parent]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) definition: Option<PathBuf>,
-    /// The directory that the tools work in [default: the one it is started in]
-    #[arg(short, long, value_name = "DIRECTORY")]
-    pub(crate) workspace: Option<PathBuf>,
-    /// The session of the calls [default: a new one]
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-    /// The session of the client that has this server
-    #[arg(long, value_name = "ID")]
-    pub(crate) parent: Option<String>,
-}
-
-#[derive(Args)]
-#[command(
-    after_help = "Everything passes as it is, but calls of tools: each is decided on, and a \
-refusal is the tool's result. See docs/guide/mcp.md."
-)]
-pub(crate) struct WrapArgs {
-    /// The definition [default: jackline.yaml here or in a parent]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) definition: Option<PathBuf>,
-    /// The session of the client that has this server [default: what the environment names]
-    #[arg(long, value_name = "ID")]
-    pub(crate) parent: Option<String>,
-    /// Seconds a request may be without an answer or a word of progress
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) timeout: u64,
-    /// The server: a program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub(crate) server: Vec<String>,
 }
 
 #[derive(Subcommand)]

@@ -260,12 +260,11 @@ impl Session {
             decision: Decision::Stop,
             message: format!("this session is over: {stop}"),
             location: None,
-            correction: Some(match facts.markers.stop {
-                true => format!(
-                    "a person can remove `{}` and open it anew with `jackline reset`",
-                    Markers::STOP
-                ),
-                false => "a person can open it anew with `jackline reset`".to_string(),
+            correction: Some(if facts.markers.stop {
+                let file = Markers::STOP;
+                format!("a person can remove `{file}` and open it anew with `jackline reset`")
+            } else {
+                "a person can open it anew with `jackline reset`".to_string()
             }),
         });
     }

@@ -144,7 +144,10 @@ impl<W: Write> Server<W> {
             }
             // We ask nothing, so nobody can answer us.
             Ok(Message::Response) => Ok(()),
-            Err((id, error)) => self.say(&error.render(&id)),
+            Err(refused) => {
+                let (id, error) = *refused;
+                self.say(&error.render(&id))
+            }
         }
     }
 

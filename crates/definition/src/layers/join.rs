@@ -151,7 +151,7 @@ impl Joining {
             long: if high.dated.is_empty() { low.long } else { high.long },
             windows: if high.dated.is_empty() { low.windows } else { high.windows },
             dated: if high.dated.is_empty() { low.dated } else { high.dated },
-            schemas: self.join_schemas(high.schemas, low.schemas, how),
+            schemas: self.join_schemas(&high.schemas, &low.schemas, how),
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,

@@ -10,12 +10,12 @@ impl Joining {
     /// The schemas of both layers.
     pub(super) fn join_schemas(
         &mut self,
-        high: Said<Schemas>,
-        low: Said<Schemas>,
+        high: &Said<Schemas>,
+        low: &Said<Schemas>,
         how: How,
     ) -> Said<Schemas> {
         let by = if low.what == Schemas::default() { high.by } else { low.by };
-        let (above, below) = (high.what.clone(), low.what.clone());
+        let (above, below) = (&high.what, &low.what);
         let mut kept = match how {
             How::Override => Schemas {
                 attempts: if below.attempts == Attempts::default() {

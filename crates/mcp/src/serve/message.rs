@@ -54,8 +54,8 @@ impl RpcError {
 }
 
 /// Reads a line; an error comes with the id to answer it to, as far as there is one.
-pub(super) fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
-    let unreadable = |error| (Value::Null, RpcError::unreadable(error));
+pub(super) fn parse(line: &[u8]) -> Result<Message, Box<(Value, RpcError)>> {
+    let unreadable = |error| Box::new((Value::Null, RpcError::unreadable(error)));
     let message = match parse_strict(line).map_err(unreadable)? {
         Value::Object(message) => message,
         Value::Array(_) => return Err(wrong("one message a line, please: there are no batches")),
@@ -68,7 +68,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
     }
     let known = id.filter(|id| id.is_string() || id.is_i64() || id.is_u64());
     let answer_to = known.cloned().unwrap_or_default();
-    let invalid = |why| (answer_to.clone(), RpcError::invalid(why));
+    let invalid = |why| Box::new((answer_to.clone(), RpcError::invalid(why)));
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(invalid("a message needs `\"jsonrpc\": \"2.0\"`"));
     }
@@ -80,7 +80,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
         Some(params) if params.is_object() => params.clone(),
         Some(_) => {
             let data = json!({ "path": "/params", "expected": "an object" });
-            return Err((answer_to, RpcError::params("`params` must be an object", data)));
+            let error = RpcError::params("`params` must be an object", data);
+            return Err(Box::new((answer_to, error)));
         }
     };
     let method = method.to_owned();
@@ -91,8 +92,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
     }
 }
 
-fn wrong(why: &str) -> (Value, RpcError) {
-    (Value::Null, RpcError::invalid(why))
+fn wrong(why: &str) -> Box<(Value, RpcError)> {
+    Box::new((Value::Null, RpcError::invalid(why)))
 }
 
 #[cfg(test)]
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     fn refused(line: &str) -> (Value, i64) {
-        let (id, error) = parse(line.as_bytes()).unwrap_err();
+        let (id, error) = *parse(line.as_bytes()).unwrap_err();
         (id, error.code)
     }
 

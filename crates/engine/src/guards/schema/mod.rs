@@ -169,10 +169,8 @@ fn objection<'a>(written: Written<'_>, decoded: &DecodedFact, is_over: bool) -> 
     let Written { what, name, .. } = written;
     let errors = told(&decoded.errors);
     let subtype = if decoded.cut { "cut_off" } else { written.invalid };
-    let message = match decoded.cut {
-        true => format!("{what} `{name}` end in the middle: {errors}"),
-        false => format!("{what} `{name}` can't be used: {errors}"),
-    };
+    let verb = if decoded.cut { "can't be used, and end in the middle" } else { "can't be used" };
+    let message = format!("{what} `{name}` {verb}: {errors}");
     let correction = match &decoded.example {
         _ if is_over => "it was asked for often enough; a person has to look at it".to_string(),
         _ if decoded.cut => "write less, or in several parts".to_string(),
@@ -202,7 +200,7 @@ fn told(errors: &[Mismatch]) -> String {
     });
     let mut told = words.collect::<Vec<_>>().join("; ");
     if let Some(more) = errors.len().checked_sub(TOLD).filter(|more| *more > 0) {
-        told.push_str(&format!("; and {more} more"));
+        told = format!("{told}; and {more} more");
     }
     told
 }
