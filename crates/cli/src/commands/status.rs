@@ -287,9 +287,10 @@ fn way_on(opened: &Opened, summary: &Summary) -> &'static str {
 fn way_to_reopen(opened: &Opened) -> &'static str {
     let workspace = opened.place.workspace.as_deref().map(Path::new);
     let stopped = |workspace: &Path| workspace.join(Markers::STOP).symlink_metadata().is_ok();
-    match workspace.is_some_and(stopped) {
-        true => "remove `.jackline/STOP`, then `jackline reset`",
-        false => "`jackline reset`",
+    if workspace.is_some_and(stopped) {
+        "remove `.jackline/STOP`, then `jackline reset`"
+    } else {
+        "`jackline reset`"
     }
 }
 
