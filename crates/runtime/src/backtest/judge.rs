@@ -1,8 +1,8 @@
 //! What is sure about one event, and what hangs on a world that is gone.
 
 use jackline_engine::{
-    Considered, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query, ROUNDS_MAX,
-    SafetyEvent, Session, Stop, Verdict, Violation,
+    Arguments, Considered, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query,
+    ROUNDS_MAX, SafetyEvent, Session, Stop, Verdict, Violation,
 };
 
 use super::name_of;
@@ -53,6 +53,7 @@ impl Lack {
 struct Judge<'a> {
     considered: &'a Considered<'a>,
     is_proposed: bool,
+    is_readable: bool,
     facts: &'a Facts,
 }
 
@@ -67,7 +68,10 @@ pub(super) struct Judged {
 /// Judges an event by what is known of its world.
 pub(super) fn judge(session: &Session, event: &Event, facts: &Facts) -> Judged {
     let is_proposed = is_proposed(&event.kind);
-    session.consider(event, |considered| Judge { considered, is_proposed, facts }.judge())
+    let is_readable =
+        !matches!(event.kind, EventKind::ToolProposed { args: Arguments::Text(_), .. });
+    session
+        .consider(event, |considered| Judge { considered, is_proposed, is_readable, facts }.judge())
 }
 
 impl Judge<'_> {
@@ -75,7 +79,7 @@ impl Judge<'_> {
         let mut known = self.considered.decide(self.facts);
         // How the recording was made is nothing that the agent did, and what
         // can't be read as a call was none.
-        known.violations.retain(|found| found.guard != PROTOCOL);
+        known.violations.retain(|found| !self.is_of_recording(found));
         let stop = known.stop.clone().filter(|_| known.is_enforced(Decision::Stop));
         let safety = std::mem::take(&mut known.safety);
         let is_sure = || {
@@ -89,7 +93,8 @@ impl Judge<'_> {
         let worlds = WORLDS.map(|kind| self.suppose(kind, false).violations);
         let [first, ..] = &worlds;
         let everywhere = |found: &&Violation| worlds.iter().all(|world| is_in(found, world));
-        let objections = first.iter().filter(|found| is_weighed(found)).filter(everywhere).cloned();
+        let weighed = |found: &&Violation| is_weighed(found) && !self.is_of_recording(found);
+        let objections = first.iter().filter(weighed).filter(everywhere).cloned();
         let objections = objections.collect();
         let mut judged = Judged { objections, undecidable: Vec::new(), stop, safety };
         for objection in known.violations.iter().filter(|found| found.guard == "rules") {
@@ -99,11 +104,16 @@ impl Judge<'_> {
             }
         }
         let others = known.violations.iter().chain(worlds.iter().flatten());
-        let unsure = |found: &&Violation| found.guard != "rules" && found.guard != PROTOCOL;
+        let unsure = |found: &&Violation| found.guard != "rules" && !self.is_of_recording(found);
         for objection in others.filter(unsure) {
             judged.weigh(objection, &worlds);
         }
         judged
+    }
+
+    /// Whether an objection is about how something was recorded.
+    fn is_of_recording(self, found: &Violation) -> bool {
+        found.guard == PROTOCOL || (found.guard == "schema" && !self.is_readable)
     }
 
     /// A rule that can't be answered: for want of facts, or because it is
@@ -193,8 +203,7 @@ fn is_about_it(query: &Query) -> bool {
 /// that nobody answered is not, nor is one about the end of a task: what was
 /// done is all in the files.
 fn is_weighed(objection: &Violation) -> bool {
-    objection.kind != "guard_fault"
-        && !matches!(&*objection.guard, "rules" | "completion" | PROTOCOL)
+    objection.kind != "guard_fault" && !matches!(&*objection.guard, "rules" | "completion")
 }
 
 /// Whether a world has the same objection.
