@@ -49,12 +49,13 @@ impl Worker<'_> {
             self.denied.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        assert_eq!(verdict["decision"], "allow", "{verdict}");
+        assert!(passes(&verdict), "{verdict}");
         if matches!(tool, "Edit" | "Write") {
             fs::write(self.world.work().join(&file), text).unwrap();
         }
         let finish = json!({"event": "tool_finished", "call": call, "status": "ok"});
-        assert_eq!(self.say(finish)["decision"], "allow");
+        let verdict = self.say(finish);
+        assert!(passes(&verdict), "{verdict}");
     }
 
     fn work(mut self) {
@@ -69,6 +70,12 @@ impl Worker<'_> {
         }
         assert_eq!(self.talk.end(), Some(0));
     }
+}
+
+/// Whether nothing is held up. Who works at random may look like a loop, and the
+/// loop guard only observes here.
+fn passes(verdict: &Value) -> bool {
+    verdict["decision"] == "allow" || verdict["enforced"] == false
 }
 
 #[test]

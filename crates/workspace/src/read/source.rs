@@ -14,6 +14,9 @@ pub(super) struct Source {
     piece: Vec<u8>,
     used: usize,
     position: u64,
+    /// The end was seen. What is appended after that belongs to another look, else
+    /// half a line and its rest would be two.
+    ended: bool,
 }
 
 /// How far lines were gone through.
@@ -27,7 +30,8 @@ pub(super) struct Counted {
 
 impl Source {
     pub(super) fn new(file: File) -> Source {
-        Source { file, piece: Vec::with_capacity(PIECE_BYTES), used: 0, position: 0 }
+        let piece = Vec::with_capacity(PIECE_BYTES);
+        Source { file, piece, used: 0, position: 0, ended: false }
     }
 
     /// Where the next byte is.
@@ -37,7 +41,7 @@ impl Source {
 
     /// The next bytes; none at the end.
     pub(super) fn peek(&mut self) -> Result<&[u8], Errno> {
-        if self.used >= self.piece.len() {
+        if self.used >= self.piece.len() && !self.ended {
             self.piece.resize(PIECE_BYTES, 0);
             self.used = 0;
             let read = loop {
@@ -48,7 +52,7 @@ impl Source {
             };
             let outcome = read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
             self.piece.truncate(*outcome.as_ref().unwrap_or(&0));
-            outcome?;
+            self.ended = outcome? == 0;
         }
         Ok(self.piece.get(self.used..).unwrap_or_default())
     }

@@ -194,6 +194,8 @@ fn a_file_that_grows_and_shrinks_is_read_as_it_is() {
     let path = trial.root().join("log");
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Also where a page is wrong: else the other thread would write for ever.
+        let _ended = Ended(&done);
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 let mut file = OpenOptions::new().append(true).open(&path).unwrap();
@@ -205,12 +207,24 @@ fn a_file_that_grows_and_shrinks_is_read_as_it_is() {
         });
         for offset in (1..300).cycle().take(2000) {
             let args = json!({ "path": "log", "offset": offset });
-            let page = trial.ok("read_file", &args);
+            let page = match trial.workspace.call("read_file", &args) {
+                Ok(output) => output.structured,
+                // While it is cut, its last part may read as zeros.
+                Err(error) if error.code == Code::Binary => continue,
+                Err(error) => panic!("{error:?}"),
+            };
             let shown = page["lines_shown"].as_u64().unwrap();
-            assert!(page["content"].as_str().unwrap().lines().count() as u64 == shown);
+            assert_eq!(page["content"].as_str().unwrap().lines().count() as u64, shown, "{page}");
         }
-        done.store(true, Ordering::Relaxed);
     });
+}
+
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]
