@@ -1,6 +1,8 @@
 //! MCP: a proxy that stands before any server, and a server of bounded tools.
 
+mod guard;
 pub mod serve;
 mod wrap;
 
-pub use wrap::{Ends, Opening, Wrap, WrapError, run as wrap};
+pub use guard::Opening;
+pub use wrap::{Ends, Wrap, WrapError, run as wrap};

@@ -5,7 +5,6 @@
 //! a tool that breaks is an answer, not the end.
 
 mod arguments;
-mod guard;
 mod message;
 mod protocol;
 mod result;
@@ -16,16 +15,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use jackline_engine::{Arguments, Payload};
 use jackline_runtime::{LINE_BYTES_MAX, LineEnd, Runtime, read_line};
 use jackline_workspace::{ToolError, ToolOutput, ToolSpec, Workspace};
 use serde_json::{Value, json};
 
 use self::arguments::check;
-pub use self::guard::Opening;
-use self::guard::{Guard, Ruling};
 use self::message::{Message, RpcError, parse};
 use self::protocol::Era;
 use self::result::{Answer, Shows};
+use crate::guard::{Guard, Opening, Ruling, Wanted};
 
 /// How many calls may run at once; an agent that wants more has not waited.
 const CALLS_MAX: usize = 32;
@@ -178,7 +177,12 @@ impl<W: Write> Server<W> {
         }
         let empty = json!({});
         let args = params.get("arguments").filter(|args| !args.is_null()).unwrap_or(&empty);
-        let number = match self.guard.propose(id, tool, args) {
+        let arguments = match args {
+            Value::Object(_) => Arguments::Parsed(args.clone()),
+            other => Arguments::Text(Payload::Inline(other.to_string())),
+        };
+        let wanted = Wanted { request: id.clone(), tool, args: arguments };
+        let number = match self.guard.propose(wanted) {
             Ruling::Run(number) => number,
             Ruling::Refuse(refusal) => {
                 let refused = Answer::refused(&refusal);
@@ -203,7 +207,7 @@ impl<W: Write> Server<W> {
                 Answer::broken()
             }
         };
-        let feedback = self.guard.finish(number, &answer);
+        let feedback = self.guard.finish(answer.came_back(number));
         Ok(Some(era.seal(answer.render(feedback.as_deref()))))
     }
 
@@ -227,7 +231,7 @@ impl<W: Write> Server<W> {
             Some(Err(error)) => Answer::failed(&error),
             None => Answer::broken(),
         };
-        let feedback = self.guard.finish(done.number, &answer);
+        let feedback = self.guard.finish(answer.came_back(done.number));
         if !running.wanted {
             return Ok(());
         }

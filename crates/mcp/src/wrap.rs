@@ -10,7 +10,6 @@
 
 mod clock;
 mod errors;
-mod guard;
 mod ledger;
 mod lines;
 mod message;
@@ -31,13 +30,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jackline_engine::Status;
+use jackline_engine::json::parse_strict;
+use jackline_engine::{Arguments, Payload, Status};
 use jackline_runtime::Runtime;
 use serde_json::Value;
 
 use self::clock::now_ms;
 use self::errors::Failure;
-use self::guard::{CameBack, Guard, Ruling, Wanted};
 use self::ledger::{Gone, Ledger, Open, What};
 use self::message::{Line, Message, range_in};
 use self::pages::{OUTPUT_BYTES_MAX, Pages};
@@ -48,8 +47,7 @@ use self::shared::{Answered, Job, Ruled, Shared, Want};
 use self::spill::Spill;
 use self::to_server::ToServer;
 use self::tools::Tools;
-
-pub use self::guard::Opening;
+use crate::guard::{CameBack, Guard, Opening, Ruling, Wanted};
 
 /// How many things may wait for the guard before whoever reads has to wait, too.
 const JOBS_MAX: usize = 64;
@@ -313,10 +311,16 @@ impl Proxy {
                 arguments.as_deref().and_then(|text| serde_json::from_str(text).ok());
             return Ruled::Answer(self.pages.turn(open, arguments.as_ref()));
         }
-        let wanted = Wanted { id: &open.id, tool, arguments: arguments.as_deref() };
-        match self.guard.propose(&wanted) {
+        let written = arguments.as_deref().unwrap_or("{}");
+        let args = match parse_strict(written.as_bytes()) {
+            Ok(args) if args.is_object() => Arguments::Parsed(args),
+            // Nobody can say what the server would read; the guards do.
+            _ => Arguments::Text(Payload::Inline(written.to_owned())),
+        };
+        let request = serde_json::from_str(open.id.json()).unwrap_or_default();
+        match self.guard.propose(Wanted { request, tool, args }) {
             Ruling::Run(call) => Ruled::Run(call),
-            Ruling::Refuse(text) => Ruled::Answer(refusal(open, &text)),
+            Ruling::Refuse(refused) => Ruled::Answer(refusal(open, &refused.text)),
         }
     }
 
@@ -391,7 +395,7 @@ impl Proxy {
         };
         let text = Some(said(&parsed, &parsed.items())).filter(|text| !text.is_empty());
         let (status, background) = (parsed.status(), parsed.is_background());
-        let words = self.guard.finish(CameBack { call, status, text, background });
+        let words = self.guard.finish(came_back(call, status, text, background));
         let insists = self.tools.is_structured(tool);
         if let Some(page) = self.pages.shorten(result, self.shared.links(open), insists) {
             *result = page;
@@ -413,10 +417,14 @@ impl Proxy {
     /// Tells the guard of a call that came back without a result.
     fn over(&mut self, open: &Open, status: Status, text: Option<String>) {
         if let What::Call { call, .. } = open.what
-            && let Some(words) =
-                self.guard.finish(CameBack { call, status, text, background: false })
+            && let Some(words) = self.guard.finish(came_back(call, status, text, false))
         {
             self.guard.owe(words);
         }
     }
+}
+
+/// What a server says of a call; it has no exit status, and shows no files.
+fn came_back(call: u64, status: Status, text: Option<String>, background: bool) -> CameBack {
+    CameBack { call, status, text, exit_code: None, seen: Vec::new(), background }
 }

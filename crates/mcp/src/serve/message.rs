@@ -58,8 +58,10 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, Box<(Value, RpcError)>> {
     let unreadable = |error| Box::new((Value::Null, RpcError::unreadable(error)));
     let message = match parse_strict(line).map_err(unreadable)? {
         Value::Object(message) => message,
-        Value::Array(_) => return Err(wrong("one message a line, please: there are no batches")),
-        _ => return Err(wrong("a message is a JSON object")),
+        Value::Array(_) => {
+            return Err(Box::new(wrong("one message a line, please: there are no batches")));
+        }
+        _ => return Err(Box::new(wrong("a message is a JSON object"))),
     };
     let id = message.get("id");
     let method = message.get("method");
@@ -92,8 +94,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, Box<(Value, RpcError)>> {
     }
 }
 
-fn wrong(why: &str) -> Box<(Value, RpcError)> {
-    Box::new((Value::Null, RpcError::invalid(why)))
+fn wrong(why: &str) -> (Value, RpcError) {
+    (Value::Null, RpcError::invalid(why))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use jackline_workspace::{ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::arguments::Wrong;
-use super::guard::Refusal;
+use crate::guard::{CameBack, Refusal};
 
 /// The answer to a call.
 #[derive(Debug)]
@@ -61,6 +61,18 @@ impl Answer {
     }
 
     /// What becomes of a call that the guards do not let run.
+    /// It for the guards.
+    pub(super) fn came_back(&self, call: u64) -> CameBack {
+        CameBack {
+            call,
+            status: self.status,
+            text: Some(self.text.clone()),
+            exit_code: self.exit_code,
+            seen: self.seen.clone(),
+            background: false,
+        }
+    }
+
     pub(super) fn refused(refusal: &Refusal) -> Self {
         Self::error(
             refusal.text.clone(),

@@ -3,7 +3,8 @@
 use std::io::{self, BufReader};
 
 use jackline_engine::SessionId;
-use jackline_mcp::serve::{Opening, serve};
+use jackline_mcp::Opening;
+use jackline_mcp::serve::serve;
 use jackline_runtime::{Definitions, Runtime, now};
 use jackline_workspace::{Limits, Workspace};
 

@@ -1,18 +1,15 @@
-//! The session of a proxy: every call of a tool is proposed to the guards, and every
-//! result is told to them.
+//! The session of a proxy or a server: every call of a tool is proposed to the guards,
+//! and every result is told to them.
 
-use jackline_engine::json::parse_strict;
 use jackline_engine::{
-    ActorId, Arguments, CallId, Decision, Event, EventKind, Payload, SessionId, Status, ToolName,
-    Verdict,
+    ActorId, Arguments, CallId, Decision, Event, EventKind, Payload, Seen, SessionId, Status,
+    ToolName, Verdict, Violation,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Runtime, ask_code};
 use serde_json::{Value, json};
 
-use super::message::Id;
-
-/// The name under which the proxy starts sessions.
+/// The name under which sessions are started.
 const CLIENT: &str = "mcp";
 
 /// What the agent is told where a person has to say.
@@ -22,46 +19,56 @@ const WAITS: &str = "a person was told how to let exactly this call pass; go on 
 /// Said where a verdict has no words of its own.
 const REFUSED: &str = "refused by jackline";
 
-/// How a session of a proxy begins.
+/// How a session begins.
 #[derive(Debug, Clone)]
 pub struct Opening {
     /// Its id.
     pub session: SessionId,
     /// The session of the client that has the server, where that is known.
     pub parent: Option<SessionId>,
-    /// The directory the server works in.
+    /// The directory that the tools work in.
     pub workspace: String,
 }
 
 /// A call as the client asks for it.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
-    pub(super) id: &'a Id,
-    pub(super) tool: &'a str,
-    /// Its arguments as they were written; none is an empty object.
-    pub(super) arguments: Option<&'a str>,
+pub(crate) struct Wanted<'a> {
+    /// The id of the request.
+    pub(crate) request: Value,
+    pub(crate) tool: &'a str,
+    pub(crate) args: Arguments,
 }
 
 /// How a call came back.
 #[derive(Debug)]
-pub(super) struct CameBack {
-    pub(super) call: u64,
-    pub(super) status: Status,
-    pub(super) text: Option<String>,
-    pub(super) background: bool,
+pub(crate) struct CameBack {
+    pub(crate) call: u64,
+    pub(crate) status: Status,
+    pub(crate) text: Option<String>,
+    pub(crate) exit_code: Option<i64>,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) background: bool,
 }
 
 /// What becomes of a call.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ruling {
-    /// The server gets it, under this number.
+#[derive(Debug)]
+pub(crate) enum Ruling {
+    /// It runs, under this number.
     Run(u64),
     /// It does not, and the agent is told why.
-    Refuse(String),
+    Refuse(Refusal),
+}
+
+/// Why a call does not run.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: &'static str,
+    pub(crate) text: String,
+    pub(crate) violations: Vec<Violation>,
 }
 
 /// The guards of one session.
-pub(super) struct Guard {
+pub(crate) struct Guard {
     runtime: Runtime,
     opening: Opening,
     begun: bool,
@@ -73,32 +80,28 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    pub(super) fn new(runtime: Runtime, opening: Opening) -> Self {
+    pub(crate) fn new(runtime: Runtime, opening: Opening) -> Self {
         Self { runtime, opening, begun: false, calls: 0, owed: Vec::new(), aside: Vec::new() }
     }
 
     /// Asks whether a call may run.
-    pub(super) fn propose(&mut self, wanted: &Wanted<'_>) -> Ruling {
+    pub(crate) fn propose(&mut self, wanted: Wanted<'_>) -> Ruling {
+        let Wanted { request, tool: name, args } = wanted;
         self.begin();
         self.calls += 1;
         let number = self.calls;
-        let tool = match ToolName::parse(wanted.tool) {
+        let tool = match ToolName::parse(name) {
             Ok(tool) => tool,
             Err(error) => {
                 let reason = format!("the name of the tool {error}");
                 let session = self.opening.session.clone();
                 self.runtime.refuse_line(number, "tool", &reason, Some(&session));
-                return Ruling::Refuse(format!("jackline: {reason}"));
+                let text = format!("jackline: {reason}");
+                let violations = Vec::new();
+                return Ruling::Refuse(Refusal { code: "invalid_tool", text, violations });
             }
         };
-        let written = wanted.arguments.unwrap_or("{}");
-        let args = match parse_strict(written.as_bytes()) {
-            Ok(args) if args.is_object() => Arguments::Parsed(args),
-            // Nobody can say what the server would read; the guards do.
-            _ => Arguments::Text(Payload::Inline(written.to_owned())),
-        };
         let kind = EventKind::ToolProposed { call: call_id(number), tool, args, cwd: None };
-        let request: Value = serde_json::from_str(wanted.id.json()).unwrap_or_default();
         let (verdict, outcome) = self.tell(kind, Some(json!({ "request": request })));
         if outcome == Outcome::Passed {
             return Ruling::Run(number);
@@ -112,24 +115,23 @@ impl Guard {
         {
             let code = ask_code(&self.opening.session, seq);
             self.aside.push(format!(
-                "a call of `{}` waits for a person: `jackline allow {code}` lets exactly this \
-                 call pass once, `jackline refuse {code}` refuses it",
-                wanted.tool
+                "a call of `{name}` waits for a person: `jackline allow {code}` lets exactly this \
+                 call pass once, `jackline refuse {code}` refuses it"
             ));
         }
-        Ruling::Refuse(refusal_text(&verdict))
+        Ruling::Refuse(refusal(verdict))
     }
 
     /// Tells how a call came back; gives what is to be added to its result.
-    pub(super) fn finish(&mut self, back: CameBack) -> Option<String> {
-        let CameBack { call, status, text, background } = back;
+    pub(crate) fn finish(&mut self, back: CameBack) -> Option<String> {
+        let CameBack { call, status, text, exit_code, seen, background } = back;
         let kind = EventKind::ToolFinished {
             call: call_id(call),
             of: None,
             status,
             result: text.map(Payload::Inline),
-            exit_code: None,
-            seen: Vec::new(),
+            exit_code,
+            seen,
             background,
         };
         let (verdict, outcome) = self.tell(kind, None);
@@ -141,12 +143,12 @@ impl Guard {
     }
 
     /// Keeps words for the next result, where this one had no place for them.
-    pub(super) fn owe(&mut self, words: String) {
+    pub(crate) fn owe(&mut self, words: String) {
         self.owed.push(words);
     }
 
     /// Writes down that tools are not described any more as they were.
-    pub(super) fn tools_changed(&mut self, tools: Vec<String>) {
+    pub(crate) fn tools_changed(&mut self, tools: Vec<String>) {
         let names = tools.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         self.aside.push(format!(
             "the server describes {names} otherwise than before; look at it before you trust it"
@@ -156,7 +158,7 @@ impl Guard {
     }
 
     /// Does what may wait until an answer is out; gives what people are to be told.
-    pub(super) fn tidy(&mut self) -> Vec<String> {
+    pub(crate) fn tidy(&mut self) -> Vec<String> {
         self.runtime.tidy();
         let mut aside = std::mem::take(&mut self.aside);
         aside.extend(self.runtime.take_warnings());
@@ -164,7 +166,7 @@ impl Guard {
     }
 
     /// Ends the session, if it has begun.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if std::mem::take(&mut self.begun) {
             self.tell(EventKind::SessionEnded {}, None);
         }
@@ -204,12 +206,17 @@ fn call_id(number: u64) -> Option<CallId> {
     CallId::parse(format!("c{number}")).ok()
 }
 
-/// Why a call does not run, for the agent.
-fn refusal_text(verdict: &Verdict) -> String {
-    let fault = verdict.error.as_ref().map(|error| error.reason.clone());
-    let why = verdict.context.clone().or(fault).unwrap_or_else(|| REFUSED.to_owned());
-    if verdict.is_enforced(Decision::Ask) {
-        return format!("jackline: {why}\n-> {WAITS}");
-    }
-    format!("jackline: {why}")
+fn refusal(verdict: Verdict) -> Refusal {
+    let code = match verdict.decision {
+        _ if verdict.error.is_some() => "guard_broken",
+        Decision::Ask => "waits_for_person",
+        Decision::Pause => "paused",
+        Decision::Stop => "stopped",
+        Decision::Allow | Decision::Rewrite | Decision::Deny => "denied",
+    };
+    let waits = verdict.is_enforced(Decision::Ask);
+    let fault = verdict.error.map(|error| error.reason);
+    let why = verdict.context.or(fault).unwrap_or_else(|| REFUSED.to_owned());
+    let waits = if waits { format!("\n-> {WAITS}") } else { String::new() };
+    Refusal { code, text: format!("jackline: {why}{waits}"), violations: verdict.violations }
 }
