@@ -128,6 +128,11 @@ pub fn claude_home() -> Option<PathBuf> {
         .or_else(|| home().map(|home| home.join(".claude")))
 }
 
+/// What a variable says that a person has named; it may be secret.
+pub fn named_variable(name: &str) -> Option<String> {
+    variable_path(name).and_then(|value| value.into_os_string().into_string().ok())
+}
+
 /// Whether a variable says anything; what it says may be secret.
 pub(crate) fn is_set(name: &str) -> bool {
     variable_path(name).is_some()
