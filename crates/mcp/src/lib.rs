@@ -5,4 +5,4 @@ pub mod serve;
 mod wrap;
 
 pub use guard::Opening;
-pub use wrap::{Ends, Wrap, WrapError, run as wrap};
+pub use wrap::{Address, AddressError, Behind, Encryption, Ends, Wrap, WrapError, run as wrap};

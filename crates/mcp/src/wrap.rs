@@ -1,9 +1,9 @@
-//! A proxy before an MCP server that speaks on standard input and output.
+//! A proxy before an MCP server; its client speaks on standard input and output.
 //!
-//! Four threads: one reads the client, one the server, one what the server complains
-//! about, and this one has the guard. Whoever reads writes on at once, and only calls
-//! of tools, their results and lists of tools come here; so a decision that takes long
-//! holds up the calls behind it, and nothing in the other direction.
+//! One thread reads the client, others hear the server, and this one has the guard.
+//! Whoever reads writes on at once, and only calls of tools, their results and lists of
+//! tools come here; so a decision that takes long holds up the calls behind it, and
+//! nothing in the other direction.
 //!
 //! This thread never writes to the server, but for what goes in without waiting. So
 //! a server that does not read can't keep it from answering the client.
@@ -15,6 +15,8 @@ mod lines;
 mod message;
 mod pages;
 mod pins;
+mod process;
+mod remote;
 mod result;
 mod server;
 mod shared;
@@ -25,7 +27,7 @@ mod tools;
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -38,11 +40,14 @@ use serde_json::Value;
 use self::clock::now_ms;
 use self::errors::Failure;
 use self::ledger::{Gone, Ledger, Open, What};
-use self::message::{Line, Message, range_in};
+use self::message::{Line, Message, cancelled, range_in};
 use self::pages::{OUTPUT_BYTES_MAX, Pages};
 use self::pins::Pins;
+use self::process::Process;
+use self::remote::Remote;
+pub use self::remote::{Address, AddressError, Encryption};
 use self::result::{ToolResult, add_text, refusal, said};
-use self::server::{Server, Streams, describe_end, lock, remember};
+use self::server::{Ear, Server, lock};
 use self::shared::{Answered, Job, Ruled, Shared, Want};
 use self::spill::Spill;
 use self::to_server::ToServer;
@@ -60,8 +65,8 @@ const LEAVE_GRACE_MS: u64 = 2000;
 
 /// What is wrapped, and how.
 pub struct Wrap {
-    /// The words that start the server.
-    pub server: Vec<String>,
+    /// What the proxy stands before.
+    pub server: Behind,
     /// How long a request may be without an answer, or a word of progress.
     pub timeout: Duration,
     /// How the session begins.
@@ -70,6 +75,14 @@ pub struct Wrap {
     pub session_directory: PathBuf,
     /// The state home.
     pub state_home: PathBuf,
+}
+
+/// A server, by where it runs.
+pub enum Behind {
+    /// It is started by these words, and speaks on standard input and output.
+    Command(Vec<String>),
+    /// It runs elsewhere, and speaks streamable HTTP.
+    Url(Address),
 }
 
 /// Who is at the other ends.
@@ -102,25 +115,22 @@ pub enum WrapError {
 
 /// Stands between a client and a server until one of them leaves.
 pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
-    let (mut server, streams) = Server::start(&wrap.server).map_err(|source| WrapError::Start {
-        program: wrap.server.first().cloned().unwrap_or_default(),
-        source,
-    })?;
+    let (server, ears, words) = begin(wrap.server)?;
     let (jobs, todo) = sync_channel(JOBS_MAX);
     let (rule, rulings) = channel();
     let Ends { input, output, errors, stop } = ends;
     let shared = Arc::new(Shared {
         ledger: Mutex::new(Ledger::default()),
         jobs,
-        server: Arc::clone(&server.input),
+        server: Arc::clone(&server),
         timeout_ms: u64::try_from(wrap.timeout.as_millis()).unwrap_or(u64::MAX),
         output: Mutex::new(output),
         errors: Mutex::new(errors),
         complaints: AtomicU32::new(0),
-        knows_links: AtomicBool::new(false),
+        agreed: Mutex::new(None),
     });
-    if let Err(error) = start_threads(&shared, &server, streams, (input, stop), rulings) {
-        server.end();
+    if let Err(error) = start_threads(&shared, ears, (input, stop), rulings) {
+        server.end(&shared);
         return Err(WrapError::Thread(error));
     }
     let spill = Spill::new(wrap.session_directory.join("spill"));
@@ -129,7 +139,7 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
         server,
         guard: Guard::new(runtime, wrap.opening),
         tools: Tools::default(),
-        pins: Pins::load(&wrap.state_home, &wrap.server),
+        pins: Pins::load(&wrap.state_home, &words),
         pages: Pages::new(spill, OUTPUT_BYTES_MAX),
         rule,
         silent: false,
@@ -141,37 +151,40 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
     Ok(())
 }
 
+/// A server, what hears it, and what it is known by.
+type Begun = (Arc<dyn Server>, Vec<Ear>, Vec<String>);
+
+fn begin(server: Behind) -> Result<Begun, WrapError> {
+    match server {
+        Behind::Command(words) => {
+            let program = words.first().cloned().unwrap_or_default();
+            let (process, ears) =
+                Process::start(&words).map_err(|source| WrapError::Start { program, source })?;
+            Ok((Arc::new(process), ears, words))
+        }
+        Behind::Url(address) => {
+            let words = address.words();
+            let (remote, ears) = Remote::new(address);
+            Ok((remote, ears, words))
+        }
+    }
+}
+
 /// A stream that is read by a thread of its own.
 type Input = Box<dyn Read + Send>;
 
 fn start_threads(
     shared: &Arc<Shared>,
-    server: &Server,
-    streams: Streams,
+    ears: Vec<Ear>,
     (input, mut stop): (Input, Input),
     rulings: Receiver<Vec<Ruled>>,
 ) -> io::Result<()> {
-    let Streams { output, mut errors } = streams;
-    let start = |work: Box<dyn FnOnce(&Shared) + Send>| {
+    let start = |work: Ear| {
         let shared = Arc::clone(shared);
         std::thread::Builder::new().spawn(move || work(&shared)).map(|_| ())
     };
     start(Box::new(move |shared| ToServer { shared, rulings }.run(input)))?;
-    start(Box::new(move |shared| to_client::run(shared, output)))?;
-    let tail = Arc::clone(&server.tail);
-    start(Box::new(move |shared| {
-        let mut chunk = vec![0; 16 << 10];
-        while let Ok(read @ 1..) = errors.read(&mut chunk) {
-            let said = chunk.get(..read).unwrap_or_default();
-            remember(&tail, said);
-            let _ = lock(&shared.errors).write_all(said);
-        }
-    }))?;
-    let wait = server.waiter();
-    start(Box::new(move |shared| {
-        wait();
-        shared.send(Job::Ended);
-    }))?;
+    ears.into_iter().try_for_each(start)?;
     start(Box::new(move |shared| {
         if stop.read(&mut [0]).is_ok_and(|read| read > 0) {
             shared.send(Job::Leave);
@@ -182,7 +195,7 @@ fn start_threads(
 /// The thread that has the guard.
 struct Proxy {
     shared: Arc<Shared>,
-    server: Server,
+    server: Arc<dyn Server>,
     guard: Guard,
     tools: Tools,
     pins: Pins,
@@ -190,7 +203,7 @@ struct Proxy {
     rule: Sender<Vec<Ruled>>,
     /// The server says nothing more.
     silent: bool,
-    /// Its process has ended.
+    /// It has ended.
     ended: bool,
     /// When it counts as gone although one of the two is missing.
     gone_at_ms: Option<u64>,
@@ -222,7 +235,7 @@ impl Proxy {
             }
         }
         if lock(&self.shared.ledger).gone().is_none() {
-            self.server.end();
+            self.server.end(&self.shared);
             self.close("the client has left".to_owned());
         }
         self.guard.end();
@@ -237,15 +250,12 @@ impl Proxy {
             }
             Job::Answered(answered) => self.answered(&answered),
             Job::Cancelled(open) | Job::Unsent(open) => self.over(&open, Status::Cancelled, None),
-            Job::TooLong(open, bytes) => {
-                self.fail(&open, &Failure::TooLong { bytes }, Status::Error);
+            Job::Failed(open, failure) => self.fail(&open, &failure),
+            Job::Lost(how) if lock(&self.shared.ledger).gone().is_none() => {
+                self.server.end(&self.shared);
+                self.close(how);
             }
-            Job::Opened => {}
-            Job::Deaf => {
-                let seconds = self.shared.timeout_ms / 1000;
-                self.server.end();
-                self.close(format!("it has not read its input for {seconds} seconds"));
-            }
+            Job::Opened | Job::Lost(_) => {}
             Job::Silent => {
                 self.silent = true;
                 self.going();
@@ -255,7 +265,7 @@ impl Proxy {
                 self.going();
             }
             Job::Leave => {
-                self.shared.server.close();
+                self.server.close();
                 self.leave_at_ms.get_or_insert_with(|| now_ms() + LEAVE_GRACE_MS);
             }
         }
@@ -275,22 +285,18 @@ impl Proxy {
         if self.gone_at_ms.is_some_and(|at| at <= now) {
             self.gone_at_ms = None;
             if lock(&self.shared.ledger).gone().is_none() {
-                let status = self.server.end();
-                self.close(describe_end(status));
+                let how = self.server.end(&self.shared);
+                self.close(how);
             }
         }
         let late = lock(&self.shared.ledger).take_late(now);
         for open in late {
             let seconds = self.shared.timeout_ms / 1000;
-            self.fail(&open, &Failure::Late { seconds }, Status::Timeout);
+            self.fail(&open, &Failure::Late { seconds });
+            let reason = format!("no answer within {seconds} s");
             // The one request that must not be taken back.
-            if open.what != What::Initialize {
-                let line = format!(
-                    r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"no answer within {seconds} s"}}}}"#,
-                    open.id.json()
-                );
-                self.shared.server.write_now(format!("{line}\n").as_bytes());
-            }
+            let notice = (open.what != What::Initialize).then(|| cancelled(&open.id, &reason));
+            self.server.take_back(&open, notice.as_deref());
         }
     }
 
@@ -299,7 +305,7 @@ impl Proxy {
         let gone = Gone { how, stderr: self.server.last_words() };
         let open = lock(&self.shared.ledger).close(gone.clone());
         for open in open {
-            self.fail(&open, &Failure::Gone(gone.clone()), Status::Crashed);
+            self.fail(&open, &Failure::Gone(gone.clone()));
         }
     }
 
@@ -409,8 +415,8 @@ impl Proxy {
     }
 
     /// Answers a request in the server's stead.
-    fn fail(&mut self, open: &Open, failure: &Failure, status: Status) {
-        self.over(open, status, Some(failure.text()));
+    fn fail(&mut self, open: &Open, failure: &Failure) {
+        self.over(open, failure.status(), Some(failure.text()));
         self.shared.emit(failure.answer_to(open).into_bytes());
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 #[derive(Subcommand)]
 pub(crate) enum McpCommand {
@@ -34,6 +34,7 @@ pub(crate) struct ServeArgs {
 
 #[derive(Args)]
 #[command(
+    group = ArgGroup::new("behind").required(true).args(["url", "server"]),
     after_help = "Everything passes as it is, but calls of tools: each is decided on, and a \
 refusal is the tool's result. See docs/guide/mcp.md."
 )]
@@ -47,7 +48,20 @@ pub(crate) struct WrapArgs {
     /// Seconds a request may be without an answer or a word of progress
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
+    /// The address of a server that runs elsewhere, and speaks streamable HTTP
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// A header for every request, as `Name: value`; may be given several times
+    #[arg(long, value_name = "HEADER", conflicts_with = "server")]
+    pub(crate) header: Vec<String>,
+    /// A header whose value is in an environment variable, as `Name=VARIABLE`: for tokens,
+    /// which others could read on the command line
+    #[arg(long, value_name = "HEADER", conflicts_with = "server")]
+    pub(crate) header_env: Vec<String>,
+    /// Speak to a server on another machine without encryption
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) insecure_http: bool,
     /// The server: a program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD")]
     pub(crate) server: Vec<String>,
 }

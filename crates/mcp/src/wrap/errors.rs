@@ -1,5 +1,6 @@
 //! Errors of the proxy's own, in the protocol's words: a code, what happened, what next.
 
+use jackline_engine::Status;
 use serde_json::json;
 
 use super::ledger::{Gone, Open};
@@ -22,6 +23,18 @@ pub(super) enum Failure {
     TooLong { bytes: usize },
     /// What it has answered can't be read.
     Unreadable,
+    /// Nobody could ask it.
+    Unreached { address: String, why: String },
+    /// It has refused the request as such.
+    Http { address: String, status: u16, said: String },
+    /// It is somewhere else.
+    Moved { address: String, to: String },
+    /// Something else answers there.
+    NoMcp { address: String, media: String },
+    /// Its answer has no end.
+    Cut { address: String, why: String },
+    /// Too much was asked of it at once.
+    Busy,
     /// The client uses an id twice.
     Twice,
     /// The client wants a call without an answer.
@@ -33,11 +46,9 @@ pub(super) enum Failure {
 impl Failure {
     fn code(&self) -> i64 {
         match self {
-            Self::Gone(_) | Self::Late { .. } | Self::TooLong { .. } | Self::Unreadable => {
-                CONNECTION
-            }
             Self::Twice | Self::Unanswerable => INVALID_REQUEST,
             Self::NoMessage => PARSE,
+            _ => CONNECTION,
         }
     }
 
@@ -48,9 +59,24 @@ impl Failure {
             Self::Late { .. } => "timeout",
             Self::TooLong { .. } => "result_too_long",
             Self::Unreadable => "result_unreadable",
+            Self::Unreached { .. } => "server_unreachable",
+            Self::Http { .. } => "http_error",
+            Self::Moved { .. } => "server_moved",
+            Self::NoMcp { .. } => "not_mcp",
+            Self::Cut { .. } => "answer_cut",
+            Self::Busy => "too_many_requests",
             Self::Twice => "id_in_use",
             Self::Unanswerable => "call_without_id",
             Self::NoMessage => "no_message",
+        }
+    }
+
+    /// How a call ended that has no answer for this reason.
+    pub(super) fn status(&self) -> Status {
+        match self {
+            Self::Gone(_) => Status::Crashed,
+            Self::Late { .. } => Status::Timeout,
+            _ => Status::Error,
         }
     }
 
@@ -58,13 +84,13 @@ impl Failure {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Gone(gone) => {
-                let said = if gone.stderr.is_empty() {
-                    "it said nothing on standard error".to_owned()
-                } else {
-                    format!("the last it said: {}", gone.stderr)
+                let said = match gone.stderr.as_deref() {
+                    None => String::new(),
+                    Some("") => "; it said nothing on standard error".to_owned(),
+                    Some(said) => format!("; the last it said: {said}"),
                 };
                 format!(
-                    "the MCP server is gone: {}; {said}; have the client start it again",
+                    "the MCP server is gone: {}{said}; have the client start it again",
                     gone.how
                 )
             }
@@ -73,11 +99,37 @@ impl Failure {
                  work; look before this is done again, or raise `--timeout` of `jackline mcp wrap`"
             ),
             Self::TooLong { bytes } => format!(
-                "the MCP server answered with a line of {bytes} bytes; at most {LINE_BYTES_MAX} \
-                 are read; ask it for less"
+                "the MCP server answered with a message of {bytes} bytes; at most \
+                 {LINE_BYTES_MAX} are read; ask it for less"
             ),
             Self::Unreadable => "the MCP server answered with what is no result of this method; \
                                  the call may have run"
+                .to_owned(),
+            Self::Unreached { address, why } => format!(
+                "the MCP server at {address} can't be reached: {why}; the request was not sent; \
+                 check that it runs, and `--url` of `jackline mcp wrap`"
+            ),
+            Self::Http { address, status, said } => {
+                let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+                let next = after_status(*status);
+                format!(
+                    "the MCP server at {address} answered with HTTP status {status}{said}; {next}"
+                )
+            }
+            Self::Moved { address, to } => format!(
+                "the MCP server at {address} sends its clients to `{to}`, where nobody follows; \
+                 the request was not answered; check that address, and give it as `--url`"
+            ),
+            Self::NoMcp { address, media } => format!(
+                "{address} answered with `{media}`, and an MCP server answers with JSON or a \
+                 stream of events; check `--url` of `jackline mcp wrap`"
+            ),
+            Self::Cut { address, why } => format!(
+                "the connection to the MCP server at {address} was lost: {why}; the call may have \
+                 run; look before this is done again"
+            ),
+            Self::Busy => "too many requests to the MCP server are under way; this one was not \
+                           sent; wait for the answers to others"
                 .to_owned(),
             Self::Twice => "another request that is still open has this id".to_owned(),
             Self::Unanswerable => {
@@ -95,7 +147,12 @@ impl Failure {
         let mut data = json!({ "by": "jackline", "kind": self.kind() });
         if let (Self::Gone(gone), Some(data)) = (self, data.as_object_mut()) {
             data.insert("how".to_owned(), json!(gone.how));
-            data.insert("stderr".to_owned(), json!(gone.stderr));
+            if let Some(stderr) = &gone.stderr {
+                data.insert("stderr".to_owned(), json!(stderr));
+            }
+        }
+        if let (Self::Http { status, .. }, Some(data)) = (self, data.as_object_mut()) {
+            data.insert("http_status".to_owned(), json!(status));
         }
         let error = json!({
             "code": self.code(),
@@ -109,5 +166,19 @@ impl Failure {
     /// The answer to a request that was open.
     pub(super) fn answer_to(&self, open: &Open) -> String {
         self.answer(Some(&open.id))
+    }
+}
+
+/// What to do about a status of HTTP.
+fn after_status(status: u16) -> &'static str {
+    match status {
+        401 | 403 | 407 => {
+            "it wants to know who asks: name a token with `--header-env Authorization=VARIABLE` of \
+             `jackline mcp wrap`"
+        }
+        404 | 405 | 410 => "check the path in `--url` of `jackline mcp wrap`",
+        429 => "it was asked too often; wait before this is done again",
+        500.. => "the call may have run; look before this is done again",
+        _ => "the request was not taken",
     }
 }

@@ -48,8 +48,8 @@ pub(super) enum Entered {
 pub(super) struct Gone {
     /// How it ended.
     pub(super) how: String,
-    /// What it said last.
-    pub(super) stderr: String,
+    /// What it said last, where it can say something to people.
+    pub(super) stderr: Option<String>,
 }
 
 /// The open requests.
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(ledger.next_until_ms(), Some(12));
         assert_eq!(ledger.take_late(12), [open(2, Some(12))]);
         assert_eq!(ledger.take_late(100), [open(1, Some(30))]);
-        let gone = Gone { how: "it ended".to_owned(), stderr: String::new() };
+        let gone = Gone { how: "it ended".to_owned(), stderr: None };
         assert_eq!(ledger.close(gone.clone()), [open(3, None)]);
         assert_eq!(ledger.enter(open(4, None)), Entered::Gone(gone));
     }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 pub(super) const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// How much is kept of both ends of a longer one.
-const END_BYTES: usize = 4 << 10;
+pub(super) const END_BYTES: usize = 4 << 10;
 
 /// What was read.
 #[derive(Debug, PartialEq, Eq)]

@@ -10,6 +10,19 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// Requests that are answered when the client has heard enough.
+pub(super) const LISTENS: [&str; 2] = ["subscriptions/listen", "messages/listen"];
+
+/// What tells that a client speaks the protocol without a handshake, and in which version.
+pub(super) const STATELESS: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// The parameters of a message that takes a request back.
+#[derive(Deserialize)]
+pub(super) struct Cancelled {
+    #[serde(rename = "requestId")]
+    pub(super) request: Value,
+}
+
 /// One message of a line.
 #[derive(Debug, Deserialize)]
 pub(super) struct Message<'a> {
@@ -119,6 +132,12 @@ pub(super) fn push_to_array(text: &mut String, array: &Range<usize>, item: &str)
 /// An answer with a result.
 pub(super) fn answer(id: &Id, result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.json())
+}
+
+/// What tells a server that nobody waits for an answer any more.
+pub(super) fn cancelled(id: &Id, reason: &str) -> String {
+    let params = format!(r#"{{"requestId":{},"reason":{}}}"#, id.json(), Value::from(reason));
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 /// What of a tool is shown to the model, or decides how it is called.
 const PINNED: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
 
-/// The descriptions of one server, by what starts it.
+/// The descriptions of one server, by what starts it or where it is.
 #[derive(Debug)]
 pub(super) struct Pins {
     path: PathBuf,
@@ -33,7 +33,7 @@ pub(super) struct Pins {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
-    /// The words that start the server.
+    /// The words that start the server, or its address.
     server: Vec<String>,
     /// Its tools, by name.
     tools: BTreeMap<String, Digest128>,

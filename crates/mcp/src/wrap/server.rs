@@ -1,177 +1,32 @@
-//! The server's process: started in a group of its own, written to with an end, and
-//! ended with everything it has started.
+//! What is behind the proxy, wherever it runs: all that the guard has to know of it.
 
-use std::io::{self, Write as _};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use super::ledger::Open;
+use super::shared::Shared;
 
-use super::clock::now_ms;
+/// A server at work. Nothing here waits for it, but for `send` and `end`, which have
+/// an end of their own.
+pub(super) trait Server: Send + Sync {
+    /// Gives it a line of the client, without its newline.
+    fn send(&self, shared: &Shared, line: Vec<u8>);
 
-/// How much is remembered of what a server complains about.
-const TAIL_BYTES: usize = 2 << 10;
-
-/// How long a server may take from the polite word to its end.
-const TERM_GRACE_MS: u64 = 1000;
-
-/// How often is looked whether it has ended.
-const TICK: Duration = Duration::from_millis(5);
-
-/// A server at work.
-pub(super) struct Server {
-    child: Child,
-    group: Pid,
-    /// What was said to it goes in here; none once it has heard the end.
-    pub(super) input: Arc<Input>,
-    /// The last it said on standard error.
-    pub(super) tail: Arc<Mutex<Vec<u8>>>,
-}
-
-/// What a server writes to.
-pub(super) struct Streams {
-    pub(super) output: ChildStdout,
-    pub(super) errors: ChildStderr,
-}
-
-impl Server {
-    pub(super) fn start(words: &[String]) -> io::Result<(Self, Streams)> {
-        let Some((program, args)) = words.split_first() else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command"));
-        };
-        let mut command = Command::new(program);
-        command.args(args).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
-        let missing = || io::Error::other("the server has no streams");
-        let output = child.stdout.take().ok_or_else(missing)?;
-        let errors = child.stderr.take().ok_or_else(missing)?;
-        let input = child.stdin.take().ok_or_else(missing)?;
-        fcntl_setfl(&input, fcntl_getfl(&input)? | OFlags::NONBLOCK)?;
-        let group = Pid::from_child(&child);
-        let input = Arc::new(Input(Mutex::new(Some(input))));
-        let server = Self { child, group, input, tail: Arc::default() };
-        Ok((server, Streams { output, errors }))
-    }
-
-    /// What waits until the process has ended, and leaves its number to it, so that
-    /// its group can still be named.
-    pub(super) fn waiter(&self) -> impl FnOnce() + Send + use<> {
-        let pid = self.group;
-        move || {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
-        }
-    }
-
-    /// Ends what is left of it, and says how the server itself ended.
-    pub(super) fn end(&mut self) -> Option<ExitStatus> {
-        self.input.close();
-        let _ = kill_process_group(self.group, Signal::TERM);
-        let until = now_ms() + TERM_GRACE_MS;
-        // Its number is free only once it was waited for, and by then all are gone.
-        while now_ms() < until && !self.has_ended() {
-            std::thread::sleep(TICK);
-        }
-        let _ = kill_process_group(self.group, Signal::KILL);
-        self.child.wait().ok()
-    }
-
-    /// Whether the process has ended; it is not waited for.
-    fn has_ended(&self) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        !matches!(waitid(WaitId::Pid(self.group), options), Ok(None))
-    }
-
-    /// The last it said, made fit for one line of text.
-    pub(super) fn last_words(&self) -> String {
-        let tail = lock(&self.tail);
-        let kept = tail.get(tail.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
-        let text = String::from_utf8_lossy(kept);
-        let clean = |c: char| if c.is_control() && c != '\n' { ' ' } else { c };
-        text.trim().chars().map(clean).collect()
-    }
-}
-
-/// Adds to what was said last.
-pub(super) fn remember(tail: &Mutex<Vec<u8>>, bytes: &[u8]) {
-    let mut tail = lock(tail);
-    tail.extend_from_slice(bytes);
-    // Now and then is enough: a few times as much is bounded, too.
-    let over = tail.len().saturating_sub(TAIL_BYTES);
-    if over > 4 * TAIL_BYTES {
-        tail.drain(..over);
-    }
-}
-
-/// How a server ended, in words.
-pub(super) fn describe_end(status: Option<ExitStatus>) -> String {
-    match status.map(|status| (status.code(), status.signal())) {
-        Some((Some(code), _)) => format!("it ended with exit status {code}"),
-        Some((_, Some(signal))) => format!("it was ended by signal {signal}"),
-        _ => "nobody knows how it ended".to_owned(),
-    }
-}
-
-/// The standard input of a server.
-pub(super) struct Input(Mutex<Option<ChildStdin>>);
-
-impl Input {
-    /// Writes a line, as long as the server reads it. One that does not for so long
-    /// is not to be talked to: half a line can't be taken back.
-    pub(super) fn write(&self, line: &[u8], allowed_ms: u64) -> io::Result<()> {
-        let mut input = lock(&self.0);
-        let Some(pipe) = input.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        let written = write_by(pipe, line, now_ms().saturating_add(allowed_ms));
-        if written.is_err() {
-            *input = None;
-        }
-        written
-    }
-
-    /// Writes a short line if that takes no time, and nobody else is writing.
-    pub(super) fn write_now(&self, line: &[u8]) {
-        if let Ok(mut input) = self.0.try_lock()
-            && let Some(pipe) = input.as_mut()
-            && line.len() <= rustix::pipe::PIPE_BUF
-        {
-            // That much goes in at once or not at all.
-            let _ = pipe.write(line);
-        }
-    }
+    /// Nobody waits for an answer any more. The notice is a message that says so, where
+    /// the protocol has one.
+    fn take_back(&self, open: &Open, notice: Option<&str>);
 
     /// Says that nothing more will come.
-    pub(super) fn close(&self) {
-        // Somebody who writes to a server that does not read keeps the lock.
-        if let Ok(mut input) = self.0.try_lock() {
-            *input = None;
-        }
-    }
+    fn close(&self);
+
+    /// Ends what is left of it, and says how it ended.
+    fn end(&self, shared: &Shared) -> String;
+
+    /// The last it said to people, where it can.
+    fn last_words(&self) -> Option<String>;
 }
 
-fn write_by(pipe: &mut ChildStdin, mut rest: &[u8], until_ms: u64) -> io::Result<()> {
-    while !rest.is_empty() {
-        match pipe.write(rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let left = until_ms.saturating_sub(now_ms());
-                if left == 0 {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                let left = Timespec::try_from(Duration::from_millis(left)).unwrap_or_default();
-                let _ = poll(&mut [PollFd::new(pipe, PollFlags::OUT)], Some(&left));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
+/// What hears something of a server, in a thread of its own.
+pub(super) type Ear = Box<dyn FnOnce(&Arc<Shared>) + Send>;
 
 /// A lock whose holder has panicked is taken all the same: what it guards is whole
 /// after every step.

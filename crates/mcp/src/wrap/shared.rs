@@ -1,14 +1,19 @@
 //! What the two directions have in common.
 
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::io::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 
 use super::clock::now_ms;
+use super::errors::Failure;
 use super::ledger::{Ledger, Open};
+use super::message::Id;
 use super::pages::Links;
-use super::server::{Input, lock};
+use super::server::{Server, lock};
+
+/// From this version on, results may point to resources.
+const LINKS_SINCE: &str = "2025-06-18";
 
 /// After so many complaints nobody reads them.
 const COMPLAINTS_MAX: u32 = 100;
@@ -26,15 +31,15 @@ pub(super) enum Job {
     Cancelled(Open),
     /// A call that was let run was not sent.
     Unsent(Open),
-    /// What the server answered is too long.
-    TooLong(Open, usize),
+    /// There is no answer of the server, or none that can be used.
+    Failed(Open, Failure),
     /// There is something to watch the time of.
     Opened,
-    /// The server has not read what was sent to it.
-    Deaf,
+    /// The server is not to be talked to any more, for this reason.
+    Lost(String),
     /// The server says nothing more.
     Silent,
-    /// The server's process has ended.
+    /// The server has ended.
     Ended,
     /// The client says nothing more, or the proxy is to end.
     Leave,
@@ -67,12 +72,13 @@ pub(super) struct Answered {
 pub(super) struct Shared {
     pub(super) ledger: Mutex<Ledger>,
     pub(super) jobs: SyncSender<Job>,
-    pub(super) server: Arc<Input>,
+    pub(super) server: Arc<dyn Server>,
     pub(super) timeout_ms: u64,
     pub(super) output: Mutex<Box<dyn Write + Send>>,
     pub(super) errors: Mutex<Box<dyn Write + Send>>,
     pub(super) complaints: AtomicU32,
-    pub(super) knows_links: AtomicBool,
+    /// The version of the protocol that the two have agreed on.
+    pub(super) agreed: Mutex<Option<String>>,
 }
 
 impl Shared {
@@ -88,13 +94,15 @@ impl Shared {
     }
 
     /// Gives a line to the server.
-    pub(super) fn forward(&self, mut line: Vec<u8>) {
-        line.push(b'\n');
-        // One that is gone is noticed by its end.
-        if let Err(error) = self.server.write(&line, self.timeout_ms)
-            && error.kind() == io::ErrorKind::TimedOut
-        {
-            self.send(Job::Deaf);
+    pub(super) fn forward(&self, line: Vec<u8>) {
+        self.server.send(self, line);
+    }
+
+    /// A request has no answer, and who waits for it is told why.
+    pub(super) fn fail(&self, id: &Id, failure: Failure) {
+        let open = lock(&self.ledger).take(id);
+        if let Some(open) = open {
+            self.send(Job::Failed(open, failure));
         }
     }
 
@@ -127,7 +135,8 @@ impl Shared {
 
     /// Whether the client of a request knows links.
     pub(super) fn links(&self, open: &Open) -> Links {
-        if open.stateless || self.knows_links.load(Ordering::Relaxed) {
+        let agreed = lock(&self.agreed);
+        if open.stateless || agreed.as_deref().is_some_and(|version| version >= LINKS_SINCE) {
             Links::Known
         } else {
             Links::Unknown

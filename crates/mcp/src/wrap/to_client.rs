@@ -2,19 +2,16 @@
 //! what the guard has to see first.
 
 use std::io::{BufReader, Read};
-use std::sync::atomic::Ordering;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::errors::Failure;
 use super::ledger::{Open, What};
 use super::lines::{self, LINE_BYTES_MAX, id_in_ends, read_line};
 use super::message::{Id, Line, Message, range_in};
 use super::server::lock;
 use super::shared::{Answered, Job, Shared, shown};
-
-/// From this version on, results may point to resources.
-const LINKS_SINCE: &str = "2025-06-18";
 
 /// What is done with one message.
 enum Way {
@@ -31,7 +28,7 @@ pub(super) fn run(shared: &Shared, output: impl Read) {
     let mut output = BufReader::with_capacity(64 << 10, output);
     loop {
         match read_line(&mut output, LINE_BYTES_MAX) {
-            Ok(lines::Read::Line(bytes)) => line(shared, bytes),
+            Ok(lines::Read::Line(bytes)) => drop(line(shared, bytes)),
             Ok(lines::Read::TooLong { head, tail, bytes }) => {
                 shared.complain(&format!("the server sent a line of {bytes} bytes; it is dropped"));
                 let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
@@ -39,7 +36,7 @@ pub(super) fn run(shared: &Shared, output: impl Read) {
                 let named = id.and_then(|id| ledger.take(&id));
                 if let Some(open) = named.or_else(|| ledger.take_oldest()) {
                     drop(ledger);
-                    shared.send(Job::TooLong(open, bytes));
+                    shared.send(Job::Failed(open, Failure::TooLong { bytes }));
                 }
             }
             Ok(lines::Read::End) | Err(_) => return shared.send(Job::Silent),
@@ -47,9 +44,10 @@ pub(super) fn run(shared: &Shared, output: impl Read) {
     }
 }
 
-fn line(shared: &Shared, bytes: Vec<u8>) {
+/// Passes a line on; gives the requests that it answers.
+pub(super) fn line(shared: &Shared, bytes: Vec<u8>) -> Vec<Id> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return;
+        return Vec::new();
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -59,6 +57,7 @@ fn line(shared: &Shared, bytes: Vec<u8>) {
         return garbage(shared, text.as_bytes());
     };
     let (mut parts, mut untouched) = (Vec::new(), true);
+    let answered = messages.iter().filter_map(|(_, message)| message.answers()).collect();
     for (raw, message) in &messages {
         match way(shared, message) {
             Way::Pass => parts.push((range_in(&text, raw), None)),
@@ -79,11 +78,13 @@ fn line(shared: &Shared, bytes: Vec<u8>) {
     } else if !parts.is_empty() {
         shared.send(Job::Answered(Answered { text, parts, batch }));
     }
+    answered
 }
 
-fn garbage(shared: &Shared, bytes: &[u8]) {
+fn garbage(shared: &Shared, bytes: &[u8]) -> Vec<Id> {
     let text = format!("the server sent a line that is no JSON-RPC message: {}", shown(bytes));
     shared.complain(&text);
+    Vec::new()
 }
 
 fn way(shared: &Shared, message: &Message<'_>) -> Way {
@@ -101,8 +102,7 @@ fn way(shared: &Shared, message: &Message<'_>) -> Way {
         What::Call { .. } | What::List => Way::Guard(open),
         What::Initialize => {
             let agreed = message.result.and_then(|raw| serde_json::from_str(raw.get()).ok());
-            let knows = |agreed: Agreed| agreed.version.as_str() >= LINKS_SINCE;
-            shared.knows_links.store(agreed.is_some_and(knows), Ordering::Relaxed);
+            *lock(&shared.agreed) = agreed.map(|Agreed { version }| version);
             Way::Pass
         }
         What::Other(_) => Way::Pass,

@@ -10,15 +10,9 @@ use serde_json::value::RawValue;
 use super::errors::Failure;
 use super::ledger::{Entered, Open, What};
 use super::lines::{self, LINE_BYTES_MAX, id_in_ends, read_line};
-use super::message::{Id, Line, Message};
+use super::message::{Cancelled, Id, LISTENS, Line, Message, STATELESS};
 use super::server::lock;
 use super::shared::{Job, Ruled, Shared, Want};
-
-/// Requests that are answered when the client has heard enough.
-const LISTENS: [&str; 2] = ["subscriptions/listen", "messages/listen"];
-
-/// What tells that a client speaks the protocol without a handshake.
-const STATELESS: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// The client's part of the work.
 pub(super) struct ToServer<'a> {
@@ -194,12 +188,6 @@ struct Params<'a> {
     arguments: Option<&'a RawValue>,
     #[serde(default, rename = "_meta")]
     meta: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Cancelled {
-    #[serde(rename = "requestId")]
-    request: Value,
 }
 
 /// Messages as one line.

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use jackline_engine::SessionId;
-use jackline_mcp::{Ends, Opening, Wrap, wrap};
-use jackline_runtime::{Definitions, Runtime, now, parent_session};
+use jackline_mcp::{Address, Behind, Encryption, Ends, Opening, Wrap, wrap};
+use jackline_runtime::{Definitions, Runtime, named_variable, now, parent_session};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
@@ -32,6 +32,7 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
         let text = format!("no definition `{}`; check the path after -d", file.display());
         return Err(fail(Exit::Usage, text));
     }
+    let server = behind(args)?;
     let store = store()?;
     let (session_directory, state_home) = (store.directory(&session), store.home().to_owned());
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
@@ -42,7 +43,7 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
     }
     let opening = Opening { session, parent, workspace: workspace.display().to_string() };
     let wrapped = Wrap {
-        server: args.server.clone(),
+        server,
         timeout: Duration::from_secs(args.timeout),
         opening,
         session_directory,
@@ -50,6 +51,32 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
     };
     let ends = ends().map_err(|error| fail(Exit::Broken, format!("no streams: {error}")))?;
     wrap(wrapped, runtime, ends).map_err(|error| fail(Exit::Usage, error))
+}
+
+/// What the proxy stands before.
+fn behind(args: &WrapArgs) -> Result<Behind, Exit> {
+    let Some(url) = &args.url else { return Ok(Behind::Command(args.server.clone())) };
+    let bad = |error| fail(Exit::Usage, error);
+    let encryption = if args.insecure_http { Encryption::Waived } else { Encryption::Demanded };
+    let mut address = Address::parse(url, encryption).map_err(bad)?;
+    for header in &args.header {
+        let Some((name, value)) = header.split_once(':') else {
+            return Err(fail(Exit::Usage, "`--header` is written as `Name: value`"));
+        };
+        address = address.with_header(name, value).map_err(bad)?;
+    }
+    for header in &args.header_env {
+        let Some((name, variable)) = header.split_once('=') else {
+            return Err(fail(Exit::Usage, "`--header-env` is written as `Name=VARIABLE`"));
+        };
+        let Some(value) = named_variable(variable) else {
+            // Who gives a token instead of a name must not find it in a log.
+            let text = format!("the variable that is named for the header `{name}` is not set");
+            return Err(fail(Exit::Usage, text));
+        };
+        address = address.with_header(name, &value).map_err(bad)?;
+    }
+    Ok(Behind::Url(address))
 }
 
 /// The streams of this process, without buffers of their own.

@@ -1,0 +1,148 @@
+//! A stream of events, taken up again where it breaks.
+
+use std::time::Duration;
+
+use ureq::Body;
+
+use super::flight::{Flight, media};
+use super::sse::{Data, Event, Events};
+use crate::wrap::clock::now_ms;
+use crate::wrap::errors::Failure;
+use crate::wrap::lines::{LINE_BYTES_MAX, id_in_ends};
+use crate::wrap::message::Id;
+
+/// How often a stream is opened again that says nothing.
+const TRIES_MAX: u32 = 5;
+
+/// How long is waited before that, unless the server says so; twice as long each time.
+const WAIT_MS: u64 = 500;
+const WAIT_MS_MAX: u64 = 10_000;
+
+/// Who was heard for so long has not failed.
+const LASTED_MS: u64 = 30_000;
+
+/// How often is looked whether somebody still waits.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Where a stream is taken up again.
+#[derive(Default)]
+pub(super) struct Mark {
+    /// The last event that had a name.
+    id: Option<String>,
+    retry_ms: Option<u64>,
+    /// How often nothing came of it.
+    tries: u32,
+}
+
+/// What a server answers to somebody who wants to hear it.
+pub(super) enum Opened {
+    Stream(Body),
+    /// It has no such streams, or not for us.
+    Refused(String),
+    /// It could not be asked.
+    Unheard(Failure),
+    /// Nobody wants to hear it any more.
+    Over,
+}
+
+impl Flight<'_> {
+    /// Hears the answers of a stream. One that breaks before is taken up again, if the
+    /// server has said where.
+    pub(super) fn follow(
+        &self,
+        body: Body,
+        session: Option<&str>,
+        resumes: bool,
+    ) -> Result<(), Failure> {
+        let mut mark = Mark::default();
+        if self.hear(body, &mut mark) {
+            return Ok(());
+        }
+        while resumes && mark.id.is_some() && self.pause(&mut mark) {
+            match self.open(session, &mark) {
+                Opened::Stream(body) => {
+                    if self.hear(body, &mut mark) {
+                        return Ok(());
+                    }
+                }
+                Opened::Unheard(_) => {}
+                Opened::Refused(_) => break,
+                Opened::Over => return Ok(()),
+            }
+        }
+        Err(self.remote.cut("the stream ended before the answer"))
+    }
+
+    /// Hears a stream to its end. Says whether everything asked is answered.
+    pub(super) fn hear(&self, body: Body, mark: &mut Mark) -> bool {
+        let began = now_ms();
+        let mut events = Events::new(body.into_reader(), LINE_BYTES_MAX);
+        while let Ok(Some(event)) = events.next() {
+            mark.tries = 0;
+            mark.retry_ms = event.retry_ms.or(mark.retry_ms);
+            // An empty name takes back the one before.
+            if let Some(id) = &event.id {
+                mark.id = Some(id.clone()).filter(|id| !id.is_empty());
+            }
+            if self.said(event) {
+                return true;
+            }
+        }
+        if now_ms().saturating_sub(began) >= LASTED_MS {
+            mark.tries = 0;
+        }
+        false
+    }
+
+    /// Says whether an event was the last answer that somebody waits for.
+    fn said(&self, event: Event) -> bool {
+        if event.name.is_some_and(|name| name != "message") {
+            return false;
+        }
+        let asks = self.asks();
+        match event.data {
+            Data::Whole(data) if data.is_empty() => false,
+            Data::Whole(data) => self.heard(data) && asks,
+            Data::TooLong { head, tail, bytes } => {
+                let text = format!("the server sent an event of {bytes} bytes; it is dropped");
+                self.shared.complain(&text);
+                let named = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
+                let Some(id) = named.or_else(|| self.oldest()) else { return false };
+                self.shared.fail(&id, Failure::TooLong { bytes });
+                self.answered(&[id]) && asks
+            }
+        }
+    }
+
+    /// Waits before a stream is opened again; says whether it is worth it.
+    pub(super) fn pause(&self, mark: &mut Mark) -> bool {
+        let wait = mark.retry_ms.unwrap_or(WAIT_MS << mark.tries.min(10)).min(WAIT_MS_MAX);
+        mark.tries += 1;
+        let until = now_ms() + wait;
+        while now_ms() < until && self.agent().is_some() {
+            std::thread::sleep(TICK);
+        }
+        mark.tries <= TRIES_MAX
+    }
+
+    /// Asks for a stream.
+    pub(super) fn open(&self, session: Option<&str>, mark: &Mark) -> Opened {
+        let Some(agent) = self.agent() else { return Opened::Over };
+        let request = agent.get(&self.remote.address.uri);
+        let request = self.remote.headed(self.shared, request, session, None);
+        let mut request = request.header("accept", "text/event-stream");
+        if let Some(id) = &mark.id {
+            request = request.header("last-event-id", id);
+        }
+        let response = match request.call() {
+            Ok(response) => response,
+            Err(_) if self.agent().is_none() => return Opened::Over,
+            Err(error) => return Opened::Unheard(self.remote.trouble(&error, false)),
+        };
+        match response.status().as_u16() {
+            404 if self.has_expired(session) => Opened::Over,
+            200 if media(&response) == "text/event-stream" => Opened::Stream(response.into_body()),
+            status => Opened::Refused(format!("HTTP status {status}")),
+        }
+    }
+}
