@@ -2,8 +2,10 @@
 //! in between.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -31,6 +33,39 @@ fn modules() -> PathBuf {
     PathBuf::from(place)
 }
 
+fn program(server: &str) -> PathBuf {
+    modules().join(format!("node_modules/@modelcontextprotocol/{server}/dist/index.js"))
+}
+
+/// A server that speaks streamable HTTP; it is ended with this.
+struct Elsewhere {
+    child: Child,
+    url: String,
+}
+
+impl Elsewhere {
+    fn start() -> Self {
+        // Whoever takes the port in between makes the test fail, and not pass.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = Command::new("node");
+        command.arg(program("server-everything")).arg("streamableHttp");
+        command.env("PORT", port.to_string()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("listening")), "it never began");
+        // What it says later must find a reader.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, url: format!("http://localhost:{port}/mcp") }
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 struct World {
     root: TempDir,
 }
@@ -47,15 +82,19 @@ impl World {
         self.root.path().canonicalize().unwrap().join("files")
     }
 
-    /// What the client gets; the tools first.
+    /// What the client gets of a server; the tools first.
     fn ask(&self, before: &[&str], server: &str, about: &str, calls: &Value) -> Vec<Value> {
+        let program = program(server).display().to_string();
+        self.ask_words(&[before, &["node", &program, about]].concat(), calls)
+    }
+
+    /// What the client gets of what these words start.
+    fn ask_words(&self, words: &[&str], calls: &Value) -> Vec<Value> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/mcp_client.mjs");
-        let modules = modules();
-        let program = format!("node_modules/@modelcontextprotocol/{server}/dist/index.js");
         let mut command = Command::new("node");
         command.current_dir(self.root.path()).env("JACKLINE_HOME", self.root.path().join("home"));
-        command.arg(script).arg(&modules).arg(calls.to_string()).args(before);
-        let output = command.arg("node").arg(modules.join(program)).arg(about).output().unwrap();
+        command.arg(script).arg(modules()).arg(calls.to_string());
+        let output = command.args(words).output().unwrap();
         let complaints = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{complaints}");
         let lines = String::from_utf8(output.stdout).unwrap();
@@ -75,11 +114,9 @@ impl World {
     }
 }
 
-#[test]
-#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
-fn server_everything_answers_the_same_behind_the_guard() {
-    let world = World::new();
-    let calls = json!([
+/// Calls of `server-everything` of many kinds.
+fn everything() -> Value {
+    json!([
         {"name": "echo", "arguments": {"message": "Grüße"}},
         {"name": "get-sum", "arguments": {"a": 1, "b": 2}},
         {"name": "get-tiny-image", "arguments": {}},
@@ -88,12 +125,34 @@ fn server_everything_answers_the_same_behind_the_guard() {
         {"name": "trigger-long-running-operation", "arguments": {"duration": 1, "steps": 4}},
         {"name": "get-sum", "arguments": {"a": "no number"}},
         {"name": "no-such-tool", "arguments": {}},
-    ]);
-    let direct = world.ask(&[], "server-everything", "stdio", &calls);
-    let mut wrapped = world.wrapped("server-everything", "stdio", &calls);
-    let tools = wrapped.first_mut().and_then(Value::as_array_mut).unwrap();
+    ])
+}
+
+/// What the client would have got without us.
+fn without_ours(mut answers: Vec<Value>) -> Vec<Value> {
+    let tools = answers.first_mut().and_then(Value::as_array_mut).unwrap();
     assert_eq!(tools.pop().unwrap().get("name"), Some(&json!("jackline_page")));
-    assert_eq!(wrapped, direct);
+    answers
+}
+
+#[test]
+#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
+fn server_everything_answers_the_same_behind_the_guard() {
+    let (world, calls) = (World::new(), everything());
+    let direct = world.ask(&[], "server-everything", "stdio", &calls);
+    let wrapped = world.wrapped("server-everything", "stdio", &calls);
+    assert_eq!(without_ours(wrapped), direct);
+    world.prove();
+}
+
+#[test]
+#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
+fn server_everything_elsewhere_answers_the_same_behind_the_guard() {
+    let (world, calls) = (World::new(), everything());
+    let direct = world.ask(&[], "server-everything", "stdio", &calls);
+    let server = Elsewhere::start();
+    let wrapped = world.ask_words(&[JACKLINE, "mcp", "wrap", "--url", &server.url], &calls);
+    assert_eq!(without_ours(wrapped), direct);
     world.prove();
 }
 
