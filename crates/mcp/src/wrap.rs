@@ -383,12 +383,13 @@ impl Proxy {
 
     /// Whether a list of tools is one; ours is added.
     fn listed(&mut self, result: &mut String) -> bool {
-        let Some(changed) = self.tools.listed(result, &mut self.pins) else { return false };
+        let Some(seen) = self.tools.listed(result, &mut self.pins) else { return false };
+        self.server.listed(&self.shared, &seen.tools);
         if let Err(error) = self.pins.save() {
             self.shared.say(&format!("how tools are described can't be kept: {error}"));
         }
-        if !changed.is_empty() {
-            self.guard.tools_changed(changed);
+        if !seen.changed.is_empty() {
+            self.guard.tools_changed(seen.changed);
         }
         true
     }

@@ -160,16 +160,24 @@ fn a_session_is_named_in_every_request_and_ended_at_the_end() {
 #[test]
 fn a_client_without_a_handshake_is_repeated_in_headers() {
     let world = World::new(EMPTY);
-    let server =
-        Http::start(|asked| asked.calls("slow").then(|| Reply::Hang(stream(": hello\n\n"))));
+    let server = Http::start(|asked| {
+        let place = json!({"place": {"type": "string", "x-mcp-header": "Place"}});
+        let tools = json!({"tools": [{"name": "echo", "inputSchema": {"properties": place}}]});
+        match asked.message()["method"].as_str()? {
+            "tools/list" => Some(reply_json(asked.answer(&tools))),
+            _ => asked.calls("slow").then(|| Reply::Hang(stream(": hello\n\n"))),
+        }
+    });
     let mut proxy = server.proxy(&world, &[]);
+    proxy.ask(r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#);
     let meta = r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"#;
-    let line = |id, tool| call(id, tool, "{}").replace(r#""params":{"#, meta);
+    let line = |id, tool| call(id, tool, r#"{"place":"süd"}"#).replace(r#""params":{"#, meta);
     assert_eq!(text(&proxy.ask(&line(1, "echo")), 0), "said");
     let asked = server.wait(|asked| asked.calls("echo"));
     assert_eq!(asked.header("mcp-protocol-version"), Some("2026-07-28"));
     assert_eq!(asked.header("mcp-method"), Some("tools/call"));
     assert_eq!(asked.header("mcp-name"), Some("echo"));
+    assert_eq!(asked.header("mcp-param-place"), Some("=?base64?c8O8ZA==?="));
     assert_eq!(asked.header("mcp-session-id"), None);
     // The end of the connection takes a request back, and nothing else does.
     proxy.send(&line(2, "slow"));

@@ -8,6 +8,7 @@
 mod address;
 mod flight;
 mod listener;
+mod mirror;
 mod outgoing;
 mod sse;
 mod stream;
@@ -19,12 +20,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use ureq::{Agent, RequestBuilder};
 
 use self::flight::Flight;
+use self::mirror::Mirrors;
 use self::outgoing::{Kind, Outgoing};
 use super::errors::Failure;
 use super::ledger::Open;
+use super::lines::LINE_BYTES_MAX;
 use super::message::Id;
 use super::server::{Ear, Server, lock};
 use super::shared::{Job, Shared};
@@ -32,8 +36,9 @@ use super::shared::{Job, Shared};
 /// How many requests may be under way at once.
 const FLIGHTS_MAX: usize = 32;
 
-/// How many may wait for that.
+/// How many may wait for that, and how long they may be together.
 const WAITING_MAX: usize = 64;
+const WAITING_BYTES_MAX: usize = 2 * LINE_BYTES_MAX;
 
 /// How long the end of a session may take.
 const DELETE: Duration = Duration::from_secs(1);
@@ -57,6 +62,8 @@ struct State {
     free: Vec<Agent>,
     /// The name of the session, where the server has one.
     session: Option<String>,
+    /// What headers repeat of calls.
+    mirrors: Mirrors,
     /// How many were under way so far.
     count: u64,
     /// Nothing more will come.
@@ -140,10 +147,9 @@ impl Remote {
     /// A request with what is said in all of them.
     fn headed<B>(
         &self,
-        shared: &Shared,
         mut request: RequestBuilder<B>,
         session: Option<&str>,
-        stateless: Option<&str>,
+        version: Option<&str>,
     ) -> RequestBuilder<B> {
         for (name, value) in &self.address.headers {
             request = request.header(name, value);
@@ -151,8 +157,7 @@ impl Remote {
         if let Some(session) = session {
             request = request.header("mcp-session-id", session);
         }
-        let agreed = lock(&shared.agreed).clone();
-        if let Some(version) = stateless.or(agreed.as_deref()) {
+        if let Some(version) = version {
             request = request.header("mcp-protocol-version", version);
         }
         request
@@ -163,7 +168,8 @@ impl Remote {
         let agent = self.address.agent();
         let request = agent.delete(&self.address.uri);
         let request = request.config().timeout_global(Some(DELETE)).build();
-        let _ = self.headed(shared, request, Some(session), None).call();
+        let agreed = lock(&shared.agreed).clone();
+        let _ = self.headed(request, Some(session), agreed.as_deref()).call();
     }
 
     /// The state, to change it; who waits for that looks once it is let go.
@@ -176,14 +182,15 @@ impl Remote {
 
 impl Server for Remote {
     fn send(&self, shared: &Shared, line: Vec<u8>) {
-        let outgoing = Outgoing::new(line);
+        let mut outgoing = Outgoing::new(line);
         let mut state = self.lock();
+        outgoing.mirror(&state.mirrors);
         if let Kind::Cancelled(id) = &outgoing.kind
             && (state.take_back(id) == Told::Already || outgoing.stateless.is_some())
         {
             return;
         }
-        let Err(outgoing) = state.queue(outgoing) else { return };
+        let Some(outgoing) = state.queue(outgoing) else { return };
         drop(state);
         if outgoing.asked.is_empty() {
             shared.complain("a message is dropped: too many are under way");
@@ -224,6 +231,15 @@ impl Server for Remote {
     fn last_words(&self) -> Option<String> {
         None
     }
+
+    fn listed(&self, shared: &Shared, tools: &[Value]) {
+        let bad = self.lock().mirrors.listed(tools);
+        for tool in bad {
+            shared.complain(&format!(
+                "the tool `{tool}` marks parameters for headers that can't be sent; it may not work"
+            ));
+        }
+    }
 }
 
 /// How a server hears that a request was taken back.
@@ -235,12 +251,15 @@ enum Told {
 }
 
 impl State {
-    fn queue(&mut self, outgoing: Outgoing) -> Result<(), Outgoing> {
-        if self.closing || self.waiting.len() >= WAITING_MAX {
-            return Err(outgoing);
+    /// Has a line wait; gives back what there is no room for.
+    fn queue(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
+        let bytes: usize = self.waiting.iter().map(|waiting| waiting.body.len()).sum();
+        let full = self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX;
+        if self.closing || full {
+            return Some(outgoing);
         }
         self.waiting.push_back(outgoing);
-        Ok(())
+        None
     }
 
     /// What may fly now.

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
+
 use super::ledger::Open;
 use super::shared::Shared;
 
@@ -23,6 +25,9 @@ pub(super) trait Server: Send + Sync {
 
     /// The last it said to people, where it can.
     fn last_words(&self) -> Option<String>;
+
+    /// Looks at its tools, where how they are called hangs on that.
+    fn listed(&self, _: &Shared, _: &[Value]) {}
 }
 
 /// What hears something of a server, in a thread of its own.

@@ -21,6 +21,14 @@ pub(super) struct Tools {
     taken: bool,
 }
 
+/// What was seen of a list.
+pub(super) struct Seen {
+    /// The tools as the server describes them.
+    pub(super) tools: Vec<Value>,
+    /// Those that are described otherwise than before.
+    pub(super) changed: Vec<String>,
+}
+
 #[derive(Deserialize)]
 struct Listed<'a> {
     #[serde(borrow)]
@@ -40,9 +48,8 @@ impl Tools {
         self.structured.contains(tool)
     }
 
-    /// Looks at a list of tools, and adds ours to its last page. Gives the tools that
-    /// are described otherwise than before; none where this is no list.
-    pub(super) fn listed(&mut self, result: &mut String, pins: &mut Pins) -> Option<Vec<String>> {
+    /// Looks at a list of tools, and adds ours to its last page; none where this is no list.
+    pub(super) fn listed(&mut self, result: &mut String, pins: &mut Pins) -> Option<Seen> {
         let Listed { tools, next } = serde_json::from_str(result).ok()?;
         let (array, last) = (range_in(result, tools), next.is_none());
         let described: Vec<Value> = serde_json::from_str(tools.get()).ok()?;
@@ -62,7 +69,7 @@ impl Tools {
         if last && !self.taken {
             push_to_array(result, &array, &ours().to_string());
         }
-        Some(changed)
+        Some(Seen { tools: described, changed })
     }
 }
 
@@ -93,18 +100,18 @@ mod tests {
         let mut tools = Tools::default();
         let page = "{ \"tools\" : [{\"name\":\"a\", \"outputSchema\":{}}], \"nextCursor\":\"x\"}";
         let mut text = page.to_owned();
-        assert_eq!(tools.listed(&mut text, &mut pins), Some(Vec::new()));
+        assert!(tools.listed(&mut text, &mut pins).unwrap().changed.is_empty());
         assert_eq!(text, page);
         assert!(tools.is_structured("a") && tools.is_page(PAGE));
         let mut text =
             "{\"tools\":[ {\"name\":\"b\",\"description\":\"\\u0062\"} ],\"ttlMs\":1}".to_owned();
-        assert_eq!(tools.listed(&mut text, &mut pins), Some(Vec::new()));
+        assert!(tools.listed(&mut text, &mut pins).unwrap().changed.is_empty());
         let start = "{\"tools\":[ {\"name\":\"b\",\"description\":\"\\u0062\"} ,{";
         assert!(text.starts_with(start) && text.ends_with("}],\"ttlMs\":1}"), "{text}");
         let mut text = "{\"tools\":[{\"name\":\"jackline_page\"}]}".to_owned();
         tools.listed(&mut text, &mut pins).unwrap();
         assert_eq!(text, "{\"tools\":[{\"name\":\"jackline_page\"}]}");
         assert!(!tools.is_page(PAGE));
-        assert_eq!(tools.listed(&mut "{\"tools\":3}".to_owned(), &mut pins), None);
+        assert!(tools.listed(&mut "{\"tools\":3}".to_owned(), &mut pins).is_none());
     }
 }

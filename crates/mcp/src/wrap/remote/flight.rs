@@ -44,15 +44,15 @@ impl Flight<'_> {
         let request = agent.post(&self.remote.address.uri);
         let most = outgoing.asked.is_empty().then_some(UNANSWERED);
         let request = request.config().timeout_global(most).build();
-        let stateless = outgoing.stateless.as_deref();
+        let version = self.version(outgoing);
         let mut request = self
             .remote
-            .headed(self.shared, request, session.as_deref(), stateless)
+            .headed(request, session.as_deref(), version.as_deref())
             .header("accept", "application/json, text/event-stream")
             .header("content-type", "application/json")
             .header("content-length", outgoing.body.len());
         for (name, value) in &outgoing.mirrored {
-            request = request.header(*name, value);
+            request = request.header(name, value);
         }
         let mut body = Watched { rest: &outgoing.body, begun: false };
         let response = request.send(SendBody::from_reader(&mut body));
@@ -103,6 +103,10 @@ impl Flight<'_> {
             "application/json" => self.whole(response.into_body()),
             // The answer comes by another stream, or is too late.
             "" if matches!(status.as_u16(), 202 | 204) => Ok(()),
+            "" => {
+                let (address, media) = (self.remote.address.to_string(), "nothing".to_owned());
+                Err(Failure::NoMcp { address, media })
+            }
             media => {
                 let (address, media) = (self.remote.address.to_string(), shown(media.as_bytes()));
                 Err(Failure::NoMcp { address, media })
@@ -211,6 +215,14 @@ impl Flight<'_> {
         if none { None } else { lock(&self.remote.state).session.clone() }
     }
 
+    /// The version that a line is written in; none as long as it is being agreed on.
+    fn version(&self, outgoing: &Outgoing) -> Option<String> {
+        match outgoing.kind {
+            Kind::Initialize => None,
+            _ => outgoing.stateless.clone().or_else(|| lock(&self.shared.agreed).clone()),
+        }
+    }
+
     fn begin_session(&self, response: &Response<Body>) {
         let named = response.headers().get("mcp-session-id");
         let session = named.and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -242,6 +254,7 @@ pub(super) fn media(response: &Response<Body>) -> String {
 /// space says as much.
 fn one_line(mut message: Vec<u8>) -> Vec<u8> {
     let breaks = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    message.truncate(message.iter().rposition(|byte| !breaks(byte)).map_or(0, |last| last + 1));
     if message.iter().any(breaks)
         && serde_json::from_slice::<serde::de::IgnoredAny>(&message).is_ok()
     {
@@ -258,6 +271,7 @@ mod tests {
     fn a_message_of_many_lines_is_one_line_and_nothing_else_of_it_changes() {
         let line = |text: &str| String::from_utf8(one_line(text.as_bytes().to_vec())).unwrap();
         assert_eq!(line("{\r\n \"a\":1.0,\n\"b\":\"\\n\"}"), "{   \"a\":1.0, \"b\":\"\\n\"}");
+        assert_eq!(line("{ }\r\n"), "{ }");
         assert_eq!(line("{\"a\":\"\n\"}"), "{\"a\":\"\n\"}", "this is no JSON");
     }
 }

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::mirror::Mirrors;
 use crate::wrap::message::{Cancelled, Id, LISTENS, Line, Message, STATELESS};
 
 /// How values begin and end that no header could hold as they are.
@@ -21,7 +22,9 @@ pub(super) struct Outgoing {
     /// The version of a client that speaks the protocol without a handshake.
     pub(super) stateless: Option<String>,
     /// What intermediaries want to know without reading the body.
-    pub(super) mirrored: Vec<(&'static str, String)>,
+    pub(super) mirrored: Vec<(String, String)>,
+    /// The tool that a client without a handshake calls, and its arguments.
+    call: Option<(String, Value)>,
 }
 
 /// What is done around a line.
@@ -45,6 +48,8 @@ struct Params {
     name: Option<String>,
     #[serde(default)]
     uri: Option<String>,
+    #[serde(default)]
+    arguments: Option<Value>,
     #[serde(default, rename = "_meta")]
     meta: Option<Value>,
 }
@@ -58,6 +63,7 @@ impl Outgoing {
             kind: Kind::Other,
             stateless: None,
             mirrored: Vec::new(),
+            call: None,
         };
         let body = std::mem::take(&mut outgoing.body);
         let line = std::str::from_utf8(&body).ok().and_then(Line::parse);
@@ -90,14 +96,26 @@ impl Outgoing {
             return;
         }
         if is_plain(method) {
-            self.mirrored.push(("mcp-method", method.to_owned()));
+            self.mirrored.push(("mcp-method".to_owned(), method.to_owned()));
         }
         let name = match method {
             "tools/call" | "prompts/get" => params.name,
             "resources/read" => params.uri,
             _ => None,
         };
-        self.mirrored.extend(name.map(|name| ("mcp-name", encoded(&name))));
+        let mirror = |name: &String| ("mcp-name".to_owned(), encoded(name));
+        self.mirrored.extend(name.as_ref().map(mirror));
+        if method == "tools/call" {
+            self.call = name.zip(params.arguments);
+        }
+    }
+
+    /// Adds the parameters that the server wants to see in headers.
+    pub(super) fn mirror(&mut self, mirrors: &Mirrors) {
+        if let Some((tool, arguments)) = self.call.take() {
+            let headers = mirrors.of(&tool, &arguments).into_iter();
+            self.mirrored.extend(headers.map(|(name, value)| (name, encoded(&value))));
+        }
     }
 
     /// Whether what comes behind has to wait until the server has this: who takes no
@@ -148,10 +166,11 @@ mod tests {
         };
         let call = line("tools/call", r#""name":"ä","#, "VERSION");
         assert_eq!((call.stateless.as_deref(), call.asked.len()), (Some("v"), 1));
-        let method = |name: &str| ("mcp-method", name.to_owned());
-        assert_eq!(call.mirrored, [method("tools/call"), ("mcp-name", encoded("ä"))]);
+        let method = |value: &str| ("mcp-method".to_owned(), value.to_owned());
+        let name = |value: &str| ("mcp-name".to_owned(), value.to_owned());
+        assert_eq!(call.mirrored, [method("tools/call"), name(&encoded("ä"))]);
         let read = line("resources/read", r#""uri":"file:///a","name":"b","#, "VERSION");
-        assert_eq!(read.mirrored, [method("resources/read"), ("mcp-name", "file:///a".to_owned())]);
+        assert_eq!(read.mirrored, [method("resources/read"), name("file:///a")]);
         let list = line("tools/list", r#""name":"b","#, "VERSION");
         assert_eq!(list.mirrored, [method("tools/list")]);
         let old = line("tools/call", r#""name":"a","#, "");

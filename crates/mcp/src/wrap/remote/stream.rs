@@ -10,6 +10,7 @@ use crate::wrap::clock::now_ms;
 use crate::wrap::errors::Failure;
 use crate::wrap::lines::{LINE_BYTES_MAX, id_in_ends};
 use crate::wrap::message::Id;
+use crate::wrap::server::lock;
 
 /// How often a stream is opened again that says nothing.
 const TRIES_MAX: u32 = 5;
@@ -129,7 +130,8 @@ impl Flight<'_> {
     pub(super) fn open(&self, session: Option<&str>, mark: &Mark) -> Opened {
         let Some(agent) = self.agent() else { return Opened::Over };
         let request = agent.get(&self.remote.address.uri);
-        let request = self.remote.headed(self.shared, request, session, None);
+        let agreed = lock(&self.shared.agreed).clone();
+        let request = self.remote.headed(request, session, agreed.as_deref());
         let mut request = request.header("accept", "text/event-stream");
         if let Some(id) = &mark.id {
             request = request.header("last-event-id", id);
