@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, output, root};
 
 /// How many crates `jackline` may be made of, our own included. Start-up and
-/// build time are part of the product: raise this only with a reason. Of the 145
+/// build time are part of the product: raise this only with a reason. Of the 163
 /// that it has, 19 are `ratatui-core` and 4 `signal-hook`, for `jackline watch`;
 /// 18 ripgrep's libraries and 3 `landlock`, for the tools of `jackline mcp serve`; 40
-/// the validator of JSON Schema, for what models write.
+/// the validator of JSON Schema, for what models write; 18 `ureq` with its TLS, for MCP
+/// servers elsewhere.
 /// ARCHITECTURE.md says what was measured and what they are instead of.
-const CRATES_MAX: usize = 147;
+const CRATES_MAX: usize = 165;
 
 /// How long a source file may be before it wants a seam; tests are lists, and longer.
 const LINES_MAX: usize = 600;
