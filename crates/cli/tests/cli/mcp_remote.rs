@@ -158,6 +158,30 @@ fn a_session_is_named_in_every_request_and_ended_at_the_end() {
 }
 
 #[test]
+fn an_answer_whose_stream_breaks_is_fetched_where_the_server_says() {
+    let world = World::new(EMPTY);
+    let server = Http::start(|asked| {
+        if asked.calls("slow") {
+            let events = "retry: 10\nid: e-7\ndata:\n\ndata: {\"jsonrpc\":";
+            return Some(Reply::Raw(stream(events).into_bytes()));
+        }
+        if asked.verb == "GET" {
+            let answer = r#"{"jsonrpc":"2.0","id":2,"result":{"content":[]}}"#;
+            return Some(Reply::Hang(stream(&event(answer))));
+        }
+        begins(asked, "s-1")
+    });
+    let mut proxy = server.proxy(&world, &[]);
+    proxy.ask(INITIALIZE);
+    assert_eq!(proxy.call(2, "slow", "{}")["result"]["content"], json!([]));
+    let again = server.wait(|asked| asked.verb == "GET");
+    let headers = (again.header("last-event-id"), again.header("mcp-session-id"));
+    assert_eq!(headers, (Some("e-7"), Some("s-1")));
+    assert_eq!(proxy.leave().lines, Vec::<String>::new());
+    assert_eq!((server.calls(), ended(&world)), (1, vec![Status::Ok]));
+}
+
+#[test]
 fn a_client_without_a_handshake_is_repeated_in_headers() {
     let world = World::new(EMPTY);
     let server = Http::start(|asked| {

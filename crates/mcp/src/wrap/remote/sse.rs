@@ -126,6 +126,9 @@ fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn all(text: &str, most: usize) -> Vec<Event> {
@@ -159,6 +162,22 @@ mod tests {
             assert!(head.starts_with(b"begin") && tail.ends_with(b"end"), "{events:?}");
             assert_eq!(*found, bytes);
             assert_eq!(events[1].data, Data::Whole(b"1".to_vec()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_come_to_an_end_and_no_event_is_longer_than_allowed(
+            lines in vec("(data|id|event|retry|:|x)?:? ?[a-z{}\"\u{e4}]{0,12}\r?\n{0,2}", 0..40),
+            most in 1_usize..30,
+        ) {
+            let text = lines.concat();
+            for event in all(&text, most) {
+                match event.data {
+                    Data::Whole(data) => prop_assert!(data.len() <= most),
+                    Data::TooLong { bytes, .. } => prop_assert!(bytes <= text.len()),
+                }
+            }
         }
     }
 }
