@@ -1,5 +1,6 @@
 //! A stream of events, taken up again where it breaks.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use ureq::Body;
@@ -15,9 +16,12 @@ use crate::wrap::server::lock;
 /// How often a stream is opened again that says nothing.
 const TRIES_MAX: u32 = 5;
 
-/// How long is waited before that, unless the server says so; twice as long each time.
+/// How long is waited before that; twice as long each time.
 const WAIT_MS: u64 = 500;
 const WAIT_MS_MAX: u64 = 10_000;
+
+/// How long a server may have others wait, and what it can't have them do faster.
+const RETRY_MS: RangeInclusive<u64> = 100..=60_000;
 
 /// Who was heard for so long has not failed.
 const LASTED_MS: u64 = 30_000;
@@ -117,7 +121,9 @@ impl Flight<'_> {
 
     /// Waits before a stream is opened again; says whether it is worth it.
     pub(super) fn pause(&self, mark: &mut Mark) -> bool {
-        let wait = mark.retry_ms.unwrap_or(WAIT_MS << mark.tries.min(10)).min(WAIT_MS_MAX);
+        let longer = (WAIT_MS << mark.tries.min(10)).min(WAIT_MS_MAX);
+        let told = mark.retry_ms.map(|wait| wait.clamp(*RETRY_MS.start(), *RETRY_MS.end()));
+        let wait = told.unwrap_or(longer);
         mark.tries += 1;
         let until = now_ms() + wait;
         while now_ms() < until && self.agent().is_some() {
