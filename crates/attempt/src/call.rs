@@ -121,10 +121,6 @@ impl<A> Going<'_, '_, A> {
     }
 
     /// Validates, runs and judges an artifact within its transaction.
-    #[expect(
-        clippy::type_complexity,
-        reason = "how it ends, how it failed, or nothing more at all"
-    )]
     fn carry_out(
         &mut self,
         artifact: &A,

@@ -8,7 +8,7 @@ use jackline_engine::Class;
 use serde::{Serialize, Serializer};
 
 /// Where something is wrong, counted from one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
     /// The line.
     pub line: u32,
@@ -19,6 +19,12 @@ pub struct Location {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+impl Serialize for Location {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 
@@ -38,11 +44,7 @@ pub struct Violation {
     #[serde(rename = "violation_message")]
     pub message: String,
     /// Where.
-    #[serde(
-        rename = "violation_location",
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "as_text"
-    )]
+    #[serde(rename = "violation_location", skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
     /// What passes instead: a mechanism, never an answer.
     #[serde(rename = "required_correction")]
@@ -100,13 +102,6 @@ impl From<&jackline_engine::Violation> for Violation {
             location: None,
             correction: correction.unwrap_or_else(|| Subtype::ToolDenied.correction().to_owned()),
         }
-    }
-}
-
-fn as_text<S: Serializer>(location: &Option<Location>, to: S) -> Result<S::Ok, S::Error> {
-    match location {
-        Some(location) => to.collect_str(location),
-        None => to.serialize_none(),
     }
 }
 

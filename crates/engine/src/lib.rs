@@ -38,7 +38,7 @@ mod verdict;
 pub mod wire;
 
 pub use definition::{Definition, Mode};
-pub use digest::{Digest, Digest128};
+pub use digest::{Digest, Digest128, Hasher};
 pub use event::{
     Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Payload, Payloads,
     PromptSource, Seen, Status, Tests,

@@ -66,8 +66,8 @@ proptest! {
         let (outcome, trace) = world.play(&budgets, &answers);
 
         // Bounded.
-        let lanes = budgets.provider + budgets.guardrail + budgets.execution + budgets.outcome;
-        prop_assert!(world.asks.len() as u32 <= budgets.ceiling.min(1 + lanes));
+        let most = budgets.provider + budgets.guardrail + budgets.execution + budgets.outcome;
+        prop_assert!(world.asks.len() <= budgets.ceiling.min(1 + most) as usize);
         prop_assert_eq!(trace.lanes.asked as usize, world.asks.len());
 
         // All or nothing.
