@@ -15,6 +15,22 @@ pub struct Digest([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest128([u8; 16]);
 
+/// A digest that is not finished.
+#[derive(Debug)]
+pub struct Hasher(sha2::Sha256);
+
+impl Hasher {
+    /// Takes the next part.
+    pub fn update(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    /// The digest of all parts.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 impl Digest {
     /// All zeros: what comes before the first record.
     pub const ZERO: Self = Self([0; 32]);
@@ -22,6 +38,11 @@ impl Digest {
     /// The sha256 of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// The sha256 of what comes in parts.
+    pub fn hasher() -> Hasher {
+        Hasher(sha2::Sha256::new())
     }
 
     /// A digest from its bytes.

@@ -38,7 +38,7 @@ mod verdict;
 pub mod wire;
 
 pub use definition::{Definition, Mode};
-pub use digest::{Digest, Digest128};
+pub use digest::{Digest, Digest128, Hasher};
 pub use event::{
     Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Payload, Payloads,
     PromptSource, Seen, Status, Tests,
@@ -66,7 +66,7 @@ pub use observe::{
 pub use path::{PathError, canonical};
 pub use place::Place;
 pub use proposal::PATH_KEYS;
-pub use session::{Considered, Record, Session, StateError};
+pub use session::{Ground, Record, Session, StateError, Understood};
 pub use state::{
     BudgetSummary, ContextSummary, Invocations, LastAction, Order, ReportFile, STATE_BYTES_MAX,
     STATE_FORMAT, Summary, TurnSummary, UsageTotals, Waiting,

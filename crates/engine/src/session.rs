@@ -39,12 +39,28 @@ pub struct Record<'a> {
     pub verdict: &'a Verdict,
 }
 
-/// An event that a session has understood and not yet decided on.
+/// What events are understood with. It is apart from the session, which changes
+/// while an event is still the same.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    definition: Arc<Definition>,
+    place: Arc<Place>,
+}
+
+/// An event that is understood, for whoever has more than one question about it.
 #[derive(Debug)]
-pub struct Considered<'a> {
-    session: &'a Session,
+pub struct Understood<'a> {
     event: &'a Event,
     proposal: Option<Proposal<'a>>,
+}
+
+impl Ground {
+    /// Understands an event once.
+    pub fn understand<T>(&self, event: &Event, then: impl FnOnce(&Understood<'_>) -> T) -> T {
+        let heard = Heard::of(&self.definition, event);
+        let proposal = heard.as_ref().map(|it| Proposal::of(&self.definition, &self.place, it));
+        then(&Understood { event, proposal })
+    }
 }
 
 /// Why a saved state can't be used.
@@ -140,21 +156,57 @@ impl Session {
         self.state.has_counted(report, said)
     }
 
+    /// What its events are understood with, until the next one that reloads.
+    pub fn ground(&self) -> Ground {
+        let (definition, place) = (Arc::clone(&self.definition), Arc::clone(&self.place));
+        Ground { definition, place }
+    }
+
     /// The facts that a decision on `event` still lacks. Ask until it is empty.
     pub fn needs(&self, event: &Event, facts: &Facts) -> Queries {
-        self.consider(event, |considered| considered.needs(facts))
+        self.ground().understand(event, |understood| self.needs_of(understood, facts))
+    }
+
+    /// The same for an event that is understood.
+    pub fn needs_of(&self, understood: &Understood<'_>, facts: &Facts) -> Queries {
+        let event = understood.event;
+        let mut queries = Queries::default();
+        if self.terminal_for(event).is_some() {
+            return queries;
+        }
+        let asks = self.state.seq == 0
+            || matches!(
+                event.kind,
+                EventKind::SessionStarted { .. } | EventKind::PromptSubmitted { .. }
+            );
+        if asks && facts.definition.is_none() {
+            queries.ask(Query::Definition);
+        }
+        let clock = self.state.clock.after(event, facts);
+        let look = self.look_at(understood, facts, &clock);
+        GUARDS.iter().for_each(|guard| guard.needs(look, &mut queries));
+        queries
     }
 
     /// Answers an event. Changes nothing.
     pub fn decide(&self, event: &Event, facts: &Facts) -> Verdict {
-        self.consider(event, |considered| considered.decide(facts))
+        self.ground().understand(event, |understood| self.decide_on(understood, facts))
     }
 
-    /// Understands an event once, for whoever has more than one question about it.
-    pub fn consider<T>(&self, event: &Event, ask: impl FnOnce(&Considered<'_>) -> T) -> T {
-        let heard = Heard::of(&self.definition, event);
-        let proposal = heard.as_ref().map(|it| Proposal::of(&self.definition, &self.place, it));
-        ask(&Considered { session: self, event, proposal })
+    /// The same for an event that is understood.
+    pub fn decide_on(&self, understood: &Understood<'_>, facts: &Facts) -> Verdict {
+        let event = understood.event;
+        let seq = self.state.seq + 1;
+        let clock = self.state.clock.after(event, facts);
+        let mut answers = Answers::new(self.definition.mode, facts, seq);
+        if let Some(stop) = self.terminal_for(event) {
+            self.decide_over(event, facts, &stop, &mut answers);
+        } else {
+            let look = self.look_at(understood, facts, &clock);
+            GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));
+            lifecycle::decide(look, &mut answers);
+        }
+        self.verdict(seq, event, answers)
     }
 
     /// Protected files that have to be given back because of this event, and
@@ -187,12 +239,15 @@ impl Session {
 
     /// Folds a recorded verdict into the session.
     pub fn apply(&mut self, record: &Record<'_>) {
+        self.ground().understand(record.event, |understood| self.apply_on(understood, record));
+    }
+
+    /// The same for an event that is understood.
+    pub fn apply_on(&mut self, understood: &Understood<'_>, record: &Record<'_>) {
         let over = self.terminal_for(record.event).is_some();
         let (definition, state) = (&*self.definition, &mut self.state);
-        let heard = Heard::of(definition, record.event);
-        let proposal = heard.as_ref().map(|it| Proposal::of(definition, &self.place, it));
         let said = if over { None } else { control::said(state, record) };
-        let proposal = proposal.as_ref();
+        let proposal = understood.proposal.as_ref();
         let fold = Fold { definition, place: &self.place, record, proposal, said };
         state.clock = state.clock.after(record.event, record.facts);
         state.seq = record.seq;
@@ -227,6 +282,16 @@ impl Session {
     fn look<'a>(&'a self, event: &'a Event, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
         let (definition, state, place) = (&self.definition, &self.state, &self.place);
         Look { definition, state, event, facts, clock, place, proposal: None }
+    }
+
+    fn look_at<'a>(
+        &'a self,
+        understood: &'a Understood<'a>,
+        facts: &'a Facts,
+        clock: &'a Clock,
+    ) -> Look<'a> {
+        let proposal = understood.proposal.as_ref();
+        Look { proposal, ..self.look(understood.event, facts, clock) }
     }
 
     /// The stop that answers this event, where the session is over for it.
@@ -302,50 +367,6 @@ impl Session {
             safety: answers.safety,
             ..Verdict::allow()
         }
-    }
-}
-
-impl Considered<'_> {
-    /// The facts that a decision still lacks.
-    pub fn needs(&self, facts: &Facts) -> Queries {
-        let (session, event) = (self.session, self.event);
-        let mut queries = Queries::default();
-        if session.terminal_for(event).is_some() {
-            return queries;
-        }
-        let asks = session.state.seq == 0
-            || matches!(
-                event.kind,
-                EventKind::SessionStarted { .. } | EventKind::PromptSubmitted { .. }
-            );
-        if asks && facts.definition.is_none() {
-            queries.ask(Query::Definition);
-        }
-        let clock = session.state.clock.after(event, facts);
-        let look = self.look(facts, &clock);
-        GUARDS.iter().for_each(|guard| guard.needs(look, &mut queries));
-        queries
-    }
-
-    /// The answer.
-    pub fn decide(&self, facts: &Facts) -> Verdict {
-        let (session, event) = (self.session, self.event);
-        let seq = session.state.seq + 1;
-        let clock = session.state.clock.after(event, facts);
-        let mut answers = Answers::new(session.definition.mode, facts, seq);
-        if let Some(stop) = session.terminal_for(event) {
-            session.decide_over(event, facts, &stop, &mut answers);
-        } else {
-            let look = self.look(facts, &clock);
-            GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));
-            lifecycle::decide(look, &mut answers);
-        }
-        session.verdict(seq, event, answers)
-    }
-
-    fn look<'a>(&'a self, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
-        let proposal = self.proposal.as_ref();
-        Look { proposal, ..self.session.look(self.event, facts, clock) }
     }
 }
 

@@ -130,10 +130,14 @@ impl BacktestRun {
         facts.decoded = decoded;
         let (definition, place) = (&self.definition, &self.place);
         let session = self.session.get_or_insert_with(|| begin(definition, place, &event));
-        let judged = judge(session, &event, &facts);
-        let seq = session.seq() + 1;
-        let verdict = went_on(&event, seq);
-        session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
+        let judged = session.ground().understand(&event, |understood| {
+            let judged = judge(session, &event, understood, &facts);
+            let seq = session.seq() + 1;
+            let verdict = went_on(&event, seq);
+            let record = Record { seq, event: &event, facts: &facts, verdict: &verdict };
+            session.apply_on(understood, &record);
+            judged
+        });
         self.note(event, judged)
     }
 

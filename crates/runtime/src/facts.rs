@@ -43,9 +43,9 @@ pub(crate) struct World<'a> {
 
 /// Asks until nothing is open, for a bounded number of rounds.
 pub(crate) fn gather(session: &Session, event: &Event, facts: &mut Facts, world: &World<'_>) {
-    session.consider(event, |considered| {
+    session.ground().understand(event, |understood| {
         for _ in 0..ROUNDS_MAX {
-            let queries = considered.needs(facts);
+            let queries = session.needs_of(understood, facts);
             if queries.is_empty() {
                 return;
             }

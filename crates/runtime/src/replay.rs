@@ -81,7 +81,12 @@ impl Replay {
             let reason = "it comes before the record that opens the session".to_owned();
             return Err(RecordError { seq: record.seq.to_string(), reason });
         };
-        let decided = session.decide(&record.event, &record.facts);
+        // The recorded verdict is what happened, so it is what is folded in.
+        let decided = session.ground().understand(&record.event, |understood| {
+            let decided = session.decide_on(understood, &record.facts);
+            session.apply_on(understood, &record.as_record());
+            decided
+        });
         let decided = serde_json::to_string(&decided).unwrap_or_default();
         self.report.events += 1;
         if decided == record.verdict_json {
@@ -105,8 +110,6 @@ impl Replay {
                 });
             }
         }
-        // The recorded verdict is what happened, so it is what is folded in.
-        session.apply(&record.as_record());
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use jackline_decode::Decoder;
 use jackline_engine::definition::Redact;
 use jackline_engine::{
     Digest, Event, EventKind, Facts, OffFact, Place, Record, Session, SessionId, Timestamp,
-    Verdict, elide, observe, wire::WireError,
+    Understood, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
@@ -321,7 +321,19 @@ impl Runtime {
         facts.now = clock::now();
         facts.markers = markers::look(live.workspace());
 
-        let verdict = live.session.decide(event, &facts);
+        let ground = live.session.ground();
+        ground.understand(event, |understood| self.settle(live, event, understood, facts))
+    }
+
+    /// Decides, writes down, and goes on from there.
+    fn settle(
+        &mut self,
+        live: &mut Live,
+        event: &Event,
+        understood: &Understood<'_>,
+        mut facts: Facts,
+    ) -> Result<Box<RawValue>, Fault> {
+        let verdict = live.session.decide_on(understood, &facts);
         let json = to_raw_value(&verdict).map_err(|error| Fault::Panic(error.to_string()))?;
         // Before the record, which says what became of it. Once that has ended
         // the call, a file that is still changed would pass for a person's work.
@@ -331,7 +343,9 @@ impl Runtime {
             self.note(Note::Fault { kind: "notify".to_owned(), reason });
         }
         self.report(live, event, &mut facts, &verdict);
-        self.append(live, event, &facts, &verdict, &json)?;
+        let record =
+            Record { seq: live.session.seq() + 1, event, facts: &facts, verdict: &verdict };
+        self.append(live, understood, &record, &json)?;
         self.log_safety(live, event, &facts, &verdict);
         self.notice(live, event, &verdict, facts.now.wall);
         Ok(json)
@@ -410,17 +424,15 @@ impl Runtime {
     fn append(
         &mut self,
         live: &mut Live,
-        event: &Event,
-        facts: &Facts,
-        verdict: &Verdict,
+        understood: &Understood<'_>,
+        record: &Record<'_>,
         json: &RawValue,
     ) -> Result<(), Fault> {
-        let seq = live.session.seq() + 1;
-        let record = Record { seq, event, facts, verdict };
-        let defined = live.defined.after(&record, live.head.map_or(0, |head| head.bytes));
+        let &Record { seq, event, facts, .. } = record;
+        let defined = live.defined.after(record, live.head.map_or(0, |head| head.bytes));
         let after = (seq.is_multiple_of(SNAPSHOT_EVERY)).then(|| {
             let mut after = live.session.clone();
-            after.apply(&record);
+            after.apply_on(understood, record);
             Snapshot { state: after.snapshot(), defined_at: defined.at }
         });
         if let Some(bytes) = live.log.take_repaired() {
@@ -446,7 +458,7 @@ impl Runtime {
                 days: journal.retain_days,
             });
         }
-        live.session.apply(&record);
+        live.session.apply_on(understood, record);
         live.defined = defined;
         live.head = Some(head);
         if let Err(error) = live.log.save_state(&head, &live.saved()) {

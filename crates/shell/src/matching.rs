@@ -14,8 +14,11 @@ pub(crate) fn matches(words: &[Word<'_>], pattern: &str) -> bool {
     let (Some(program), Some(first)) = (wanted.next(), words.first().and_then(Word::exact)) else {
         return false;
     };
-    let name = base_name(first);
     // Most commands are refused here, before anything is looked up.
+    if !first.ends_with(program) && !first.contains("py") {
+        return false;
+    }
+    let name = base_name(first);
     let is_other = name != program && first != program && !name.starts_with("py");
     if is_other || !wanted.clone().all(|target| is_among(words, target)) {
         return false;

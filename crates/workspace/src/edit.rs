@@ -73,11 +73,11 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
     ]
     .concat();
     small_enough(workspace, &inside, edited.len())?;
-    let place = workspace.jail.place(&inside)?;
+    let place = workspace.place(&inside)?;
     if !place.look.as_ref().is_some_and(|now| same(&look, now)) {
         return Err(changed(&inside));
     }
-    replace(&place, &inside, edited.as_bytes())?;
+    replace(workspace, &place, &inside, edited.as_bytes())?;
     let line = line_of(&content, at);
     Ok(ToolOutput {
         text: format!("edited `{path}` at line {line}\n"),

@@ -50,6 +50,8 @@ pub enum Code {
     NoChange,
     /// Somebody else changed the file in the meantime.
     ChangedMeanwhile,
+    /// What is there could not be put back again.
+    NotUndoable,
     /// The disk is full, or may not be written.
     NoSpace,
     /// The command could not be run.
@@ -84,6 +86,7 @@ impl Code {
             Code::AmbiguousMatch => "ambiguous_match",
             Code::NoChange => "no_change",
             Code::ChangedMeanwhile => "changed_meanwhile",
+            Code::NotUndoable => "not_undoable",
             Code::NoSpace => "no_space",
             Code::CommandNotRun => "command_not_run",
             Code::CommandLost => "command_lost",

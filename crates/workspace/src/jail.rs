@@ -16,7 +16,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat,
 use rustix::io::Errno;
 
 use crate::error::{Code, OpenError, ToolError};
-pub(crate) use steps::Place;
+pub(crate) use steps::{Making, Place};
 
 /// An open workspace.
 #[derive(Debug)]
@@ -152,9 +152,8 @@ impl Jail {
     }
 
     /// Where a file is to be put: its directory, open, and what is there now.
-    pub(crate) fn place(&self, path: &Inside) -> Result<Place, ToolError> {
-        let place = steps::resolve(self, OsStr::new(path.as_str()), steps::Parents::Make);
-        place.map_err(|errno| ToolError::system(errno, path.as_str()))
+    pub(crate) fn place(&self, path: &Inside, making: &mut Making<'_>) -> Result<Place, Errno> {
+        steps::resolve(self, OsStr::new(path.as_str()), steps::Parents::Make(making))
     }
 
     fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {

@@ -18,6 +18,8 @@ mod read;
 mod search;
 pub mod shell;
 mod tools;
+mod transaction;
+pub mod undo;
 mod walk;
 mod write;
 

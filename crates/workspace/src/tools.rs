@@ -11,6 +11,7 @@ use crate::error::{Code, OpenError, ToolError};
 use crate::guidance::Guidance;
 use crate::jail::Jail;
 use crate::limits::Limits;
+use crate::transaction::Attempt;
 use crate::{edit, find, list, read, search, shell, write};
 
 /// A directory and the tools to work in it.
@@ -18,6 +19,7 @@ use crate::{edit, find, list, read, search, shell, write};
 pub struct Workspace {
     pub(crate) jail: Jail,
     pub(crate) limits: Limits,
+    pub(crate) attempt: Attempt,
 }
 
 /// What is said about a tool to whoever calls it.
@@ -88,7 +90,8 @@ pub fn tools() -> &'static [ToolSpec] {
 impl Workspace {
     /// Opens a directory to work in. It stays open, even if it is moved.
     pub fn open(root: impl AsRef<Path>, limits: Limits) -> Result<Workspace, OpenError> {
-        Ok(Workspace { jail: Jail::open(root.as_ref())?, limits: limits.workable() })
+        let jail = Jail::open(root.as_ref())?;
+        Ok(Workspace { jail, limits: limits.workable(), attempt: Attempt::default() })
     }
 
     /// All tools; the same for every workspace.

@@ -41,9 +41,9 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
     args.finish()?;
     let inside = workspace.jail.locate(path)?;
     small_enough(workspace, &inside, content.len())?;
-    let place = workspace.jail.place(&inside)?;
+    let place = workspace.place(&inside)?;
     let created = place.look.is_none();
-    replace(&place, &inside, content.as_bytes())?;
+    replace(workspace, &place, &inside, content.as_bytes())?;
     let path = inside.as_str();
     let did = if created { "created" } else { "replaced" };
     Ok(ToolOutput {
@@ -75,7 +75,12 @@ pub(crate) fn small_enough(
 /// Puts new contents in the place of what is there. They are written beside it and
 /// renamed, so nobody sees half a file, and neither a link nor another name of
 /// the old file is written through.
-pub(crate) fn replace(place: &Place, path: &Inside, content: &[u8]) -> Result<(), ToolError> {
+pub(crate) fn replace(
+    workspace: &Workspace,
+    place: &Place,
+    path: &Inside,
+    content: &[u8],
+) -> Result<(), ToolError> {
     let failed = |errno| ToolError::system(errno, path.as_str());
     if let Some(look) = &place.look {
         regular(look, path)?;
@@ -84,7 +89,7 @@ pub(crate) fn replace(place: &Place, path: &Inside, content: &[u8]) -> Result<()
         let opened = openat(&place.parent, &place.name, flags, Mode::empty()).map_err(failed)?;
         regular(&fstat(&opened).map_err(failed)?, path)?;
     }
-    let temporary = Temporary::new(place).map_err(failed)?;
+    let temporary = Temporary::new(place, |name| workspace.touch(place, path, content, name))?;
     temporary.fill(place.look.as_ref(), content).map_err(failed)?;
     if let Some(before) = &place.look {
         let now = statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW);
@@ -123,18 +128,25 @@ struct Temporary<'p> {
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl<'p> Temporary<'p> {
-    fn new(place: &'p Place) -> Result<Temporary<'p>, Errno> {
+    /// Makes it, after `touch` was told its name.
+    fn new(
+        place: &'p Place,
+        touch: impl Fn(&str) -> Result<(), ToolError>,
+    ) -> Result<Temporary<'p>, ToolError> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // What replaces a file is nobody's to read until it has that file's mode.
         let mode = Mode::from_raw_mode(if place.look.is_some() { 0o600 } else { 0o666 });
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let name = OsString::from(format!(".jackline-{}-{number}", std::process::id()));
+            let name = format!(".jackline-{}-{number}", std::process::id());
+            touch(&name)?;
+            let name = OsString::from(name);
             match openat(&place.parent, &name, flags, mode) {
                 // Left behind by a process of the same number.
                 Err(Errno::EXIST) => {}
-                opened => return Ok(Temporary { place, name, opened: opened? }),
+                Ok(opened) => return Ok(Temporary { place, name, opened }),
+                Err(errno) => return Err(ToolError::system(errno, &place.name.to_string_lossy())),
             }
         }
     }

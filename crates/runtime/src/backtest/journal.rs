@@ -81,8 +81,11 @@ impl Open {
         let session = run.session.as_mut()?;
         let facts = facts(&record, &self.recorded, &run.definition);
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            let judged = judge(session, &record.event, &facts);
-            session.apply(&record.as_record());
+            let judged = session.ground().understand(&record.event, |understood| {
+                let judged = judge(session, &record.event, understood, &facts);
+                session.apply_on(understood, &record.as_record());
+                judged
+            });
             judged
         }));
         Some(match judged {

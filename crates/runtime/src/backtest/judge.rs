@@ -1,8 +1,8 @@
 //! What is sure about one event, and what hangs on a world that is gone.
 
 use jackline_engine::{
-    Arguments, Considered, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query,
-    ROUNDS_MAX, SafetyEvent, Session, Stop, Verdict, Violation,
+    Arguments, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query, ROUNDS_MAX,
+    SafetyEvent, Session, Stop, Understood, Verdict, Violation,
 };
 
 use super::name_of;
@@ -51,7 +51,8 @@ impl Lack {
 /// One event and all that is known of its world.
 #[derive(Clone, Copy)]
 struct Judge<'a> {
-    considered: &'a Considered<'a>,
+    session: &'a Session,
+    understood: &'a Understood<'a>,
     is_proposed: bool,
     is_readable: bool,
     facts: &'a Facts,
@@ -66,24 +67,28 @@ pub(super) struct Judged {
 }
 
 /// Judges an event by what is known of its world.
-pub(super) fn judge(session: &Session, event: &Event, facts: &Facts) -> Judged {
+pub(super) fn judge(
+    session: &Session,
+    event: &Event,
+    understood: &Understood<'_>,
+    facts: &Facts,
+) -> Judged {
     let is_proposed = is_proposed(&event.kind);
     let is_readable =
         !matches!(event.kind, EventKind::ToolProposed { args: Arguments::Text(_), .. });
-    session
-        .consider(event, |considered| Judge { considered, is_proposed, is_readable, facts }.judge())
+    Judge { session, understood, is_proposed, is_readable, facts }.judge()
 }
 
 impl Judge<'_> {
     fn judge(self) -> Judged {
-        let mut known = self.considered.decide(self.facts);
+        let mut known = self.session.decide_on(self.understood, self.facts);
         // How the recording was made is nothing that the agent did, and what
         // can't be read as a call was none.
         known.violations.retain(|found| !self.is_of_recording(found));
         let stop = known.stop.clone().filter(|_| known.is_enforced(Decision::Stop));
         let safety = std::mem::take(&mut known.safety);
         let is_sure = || {
-            let open = self.considered.needs(self.facts);
+            let open = self.session.needs_of(self.understood, self.facts);
             !open.iter().any(is_about_it)
         };
         if !self.is_proposed || is_sure() {
@@ -133,7 +138,7 @@ impl Judge<'_> {
         let mut facts = self.facts.clone();
         for _ in 0..ROUNDS_MAX {
             let mut learned = false;
-            for query in &self.considered.needs(&facts) {
+            for query in &self.session.needs_of(self.understood, &facts) {
                 match query {
                     Query::File { path, .. } => {
                         let fact = FileFact { bytes: 1, ..FileFact::of(kind) };
@@ -154,7 +159,7 @@ impl Judge<'_> {
                 break;
             }
         }
-        self.considered.decide(&facts)
+        self.session.decide_on(self.understood, &facts)
     }
 }
 

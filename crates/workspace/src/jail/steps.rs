@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
@@ -22,11 +22,14 @@ const LINKS_MAX: usize = 40;
 const DEPTH_MAX: usize = 256;
 
 /// What to do where a directory on the way is missing.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Parents {
+pub(crate) enum Parents<'a> {
     Need,
-    Make,
+    /// It is made, after this was told where.
+    Make(&'a mut Making<'a>),
 }
+
+/// Is told of the directory in which one is about to be made, and its name.
+pub(crate) type Making<'a> = dyn FnMut(BorrowedFd<'_>, &OsStr) -> Result<(), Errno> + 'a;
 
 /// Where a path ends, links followed.
 #[derive(Debug)]
@@ -56,7 +59,7 @@ pub(super) fn open(jail: &Jail, path: &OsStr, flags: OFlags) -> Result<OwnedFd, 
 }
 
 /// Goes to where a path ends.
-pub(super) fn resolve(jail: &Jail, path: &OsStr, parents: Parents) -> Result<Place, Errno> {
+pub(super) fn resolve(jail: &Jail, path: &OsStr, mut parents: Parents<'_>) -> Result<Place, Errno> {
     let mut held: Vec<OwnedFd> = Vec::new();
     let mut todo = VecDeque::new();
     let (mut links, mut made) = (0, 0);
@@ -83,12 +86,11 @@ pub(super) fn resolve(jail: &Jail, path: &OsStr, parents: Parents) -> Result<Pla
                 return Ok(Place { parent: top(held, jail)?, name: part, look: None });
             }
             // Removed again and again by somebody else, it is given up.
-            Err(Errno::NOENT) if parents == Parents::Make && made < DEPTH_MAX => {
-                let mode = Mode::from_raw_mode(0o777);
-                let outcome = match held.last() {
-                    Some(at) => mkdirat(at, &part, mode),
-                    None => mkdirat(&jail.root, &part, mode),
-                };
+            Err(Errno::NOENT) if made < DEPTH_MAX => {
+                let Parents::Make(making) = &mut parents else { return Err(Errno::NOENT) };
+                let at = held.last().unwrap_or(&jail.root).as_fd();
+                making(at, &part)?;
+                let outcome = mkdirat(at, &part, Mode::from_raw_mode(0o777));
                 outcome.or_else(|errno| if errno == Errno::EXIST { Ok(()) } else { Err(errno) })?;
                 made += 1;
                 todo.push_front(part);

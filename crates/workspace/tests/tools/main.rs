@@ -13,6 +13,7 @@ mod guiding;
 mod pages;
 mod races;
 mod reading;
+mod undoing;
 mod writing;
 
 use std::fs;

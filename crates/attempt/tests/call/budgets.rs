@@ -1,0 +1,64 @@
+//! Budgets 0, 1 and 2 in every lane, with exact counts of what the generator is asked.
+
+use jackline_attempt::{Budgets, Lane};
+
+use crate::world::{Answer, Kept, World, mutation, retriable};
+
+fn failing(lane: Lane) -> Answer {
+    match lane {
+        Lane::Provider => Answer::Down("provider"),
+        Lane::Guardrail => mutation(),
+        Lane::Execution => Answer::Crash("execution", "RAW-CRASH".to_owned()),
+        Lane::Outcome => retriable("fetch_failed"),
+    }
+}
+
+fn with(lane: Lane, budget: u32, ceiling: u32) -> Budgets {
+    let mut budgets = Budgets { ceiling, ..Budgets::default() };
+    match lane {
+        Lane::Provider => budgets.provider = budget,
+        Lane::Guardrail => budgets.guardrail = budget,
+        Lane::Execution => budgets.execution = budget,
+        Lane::Outcome => budgets.outcome = budget,
+    }
+    budgets
+}
+
+#[test]
+fn a_lane_asks_once_and_once_more_for_each_retry() {
+    for lane in Lane::ALL {
+        for budget in 0..=2 {
+            let mut world = World::default();
+            let (outcome, trace) = world.play(&with(lane, budget, 6), &[failing(lane)]);
+            assert_eq!(world.asks.len(), 1 + budget as usize, "{lane:?} {budget}");
+            assert_eq!(trace.lanes.of(lane).used, budget);
+            assert!(!outcome.is_ok());
+            assert_eq!(world.kept, Kept::default());
+            let exhausted = trace.guardrail_retry_exhausted
+                || trace.execution_retry_exhausted
+                || trace.outcome_repair_retry_exhausted;
+            assert_eq!(exhausted, budget > 0 && lane != Lane::Provider, "{lane:?} {budget}");
+        }
+    }
+}
+
+#[test]
+fn a_lane_that_is_off_gives_the_original_back() {
+    let error_of = |lane| {
+        let (outcome, _) = World::default().play(&with(lane, 0, 6), &[failing(lane)]);
+        outcome.error().unwrap().error_type.clone()
+    };
+    assert_eq!(error_of(Lane::Provider), "provider");
+    assert_eq!(error_of(Lane::Guardrail), "tool_registry_violation");
+    assert_eq!(error_of(Lane::Execution), "execution");
+    assert_eq!(error_of(Lane::Outcome), "fetch_failed");
+}
+
+#[test]
+fn the_ceiling_holds_whatever_the_lanes_have_left() {
+    for ceiling in 1..5 {
+        let mut world = World::default();
+        world.play(&with(Lane::Guardrail, 100, ceiling), &[mutation()]);
+        assert_eq!(world.asks.len(), ceiling as usize);
+    }
+}

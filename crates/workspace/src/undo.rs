@@ -1,0 +1,199 @@
+//! What an attempt did to files, so that it can be undone.
+//!
+//! Before a file is touched for the first time, what it was is copied out of the
+//! workspace and written down, durably. So is what it is going to be: after a crash, a
+//! file that is neither was changed by somebody else, and is left alone.
+
+mod image;
+mod log;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::OpenError;
+use crate::jail::Jail;
+pub use image::Image;
+use log::{Entry, Log};
+
+/// How large a file may be to be kept; what is larger is not touched.
+const KEPT_BYTES_MAX: u64 = 1 << 30;
+
+/// Why something can't be undone, or not be kept so that it can.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// The workspace can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The log, or a copy, can't be written or read.
+    #[error("{what} `{path}`: {source}")]
+    Kept {
+        /// What was done.
+        what: &'static str,
+        /// With what.
+        path: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// There is something at a path that nobody can put back.
+    #[error("`{path}` {why}, so it can't be put back, and is not touched")]
+    NotKeepable {
+        /// The path.
+        path: String,
+        /// What is there.
+        why: &'static str,
+    },
+    /// The log is none of ours, or of another version.
+    #[error("`{path}` is no undo log that this jackline knows")]
+    Unknown {
+        /// The log.
+        path: String,
+    },
+    /// Some of it could not be undone.
+    #[error("{}", unfinished(.0))]
+    Unfinished(Box<Undone>),
+}
+
+/// What undoing came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    /// What is as it was again.
+    pub restored: Vec<String>,
+    /// What somebody else has changed meanwhile, and is left as it is.
+    pub kept: Vec<String>,
+    /// What is not as it was, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+fn unfinished(undone: &Undone) -> String {
+    let each =
+        |(path, why): &(String, String)| format!("`{path}` is as the attempt left it ({why})");
+    undone.failed.iter().map(each).collect::<Vec<_>>().join("; ")
+}
+
+/// The undo log of one attempt, open.
+#[derive(Debug)]
+pub struct Undo {
+    jail: Jail,
+    directory: PathBuf,
+    log: Log,
+    touched: BTreeSet<String>,
+}
+
+impl Undo {
+    /// Begins a log in a directory of its own, outside the workspace.
+    pub fn begin(root: &Path, directory: &Path) -> Result<Self, UndoError> {
+        let jail = Jail::open(root)?;
+        let log = Log::create(directory, jail.real())?;
+        Ok(Self { jail, directory: directory.to_owned(), log, touched: BTreeSet::new() })
+    }
+
+    /// Keeps what is at a path, and writes down what will be there, and the name of a
+    /// file beside it that holds that first. Whoever changes the path does so
+    /// afterwards. The path is the real one, relative to the workspace.
+    pub fn before(
+        &mut self,
+        path: &str,
+        becomes: Image,
+        temporary: Option<&str>,
+    ) -> Result<(), UndoError> {
+        if !self.touched.contains(path) {
+            let number = self.touched.len();
+            let image = image::keep(&self.jail, path, &self.directory.join(number.to_string()))?;
+            self.log.append(&Entry::Before { path: path.to_owned(), image, copy: number })?;
+            self.touched.insert(path.to_owned());
+        }
+        let temporary = temporary.map(str::to_owned);
+        self.log.append(&Entry::Becomes { path: path.to_owned(), image: becomes, temporary })
+    }
+
+    /// Writes down what a path became, where that was not known before.
+    pub fn after(&mut self, path: &str) -> Result<(), UndoError> {
+        let image = image::look(&self.jail, path)?;
+        self.log.append(&Entry::Becomes { path: path.to_owned(), image, temporary: None })
+    }
+
+    /// What the attempt did stays. It can still be undone by whoever wants to.
+    pub fn commit(mut self) -> Result<(), UndoError> {
+        image::sync_parents(&self.jail, self.touched.iter().map(String::as_str))?;
+        self.log.append(&Entry::Committed)
+    }
+
+    /// Undoes everything.
+    pub fn roll_back(self) -> Result<Undone, UndoError> {
+        let directory = self.directory.clone();
+        drop(self);
+        roll_back(&directory)
+    }
+}
+
+/// How a log was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// In the middle: its attempt is neither done nor undone.
+    Open,
+    /// Its attempt is done.
+    Committed,
+    /// Its attempt is undone.
+    RolledBack,
+}
+
+/// How the log in a directory was left.
+pub fn left(directory: &Path) -> Result<Left, UndoError> {
+    let (_, entries) = Log::read(directory)?;
+    Ok(match entries.last() {
+        Some(Entry::Committed) => Left::Committed,
+        Some(Entry::RolledBack) => Left::RolledBack,
+        _ => Left::Open,
+    })
+}
+
+/// Undoes everything that the log in a directory tells of. What was undone before is
+/// found undone, so a rollback that was cut off is finished by another one.
+pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
+    let (root, entries) = Log::read(directory)?;
+    let jail = Jail::open(&root)?;
+    let mut order: Vec<(&str, &Image, usize)> = Vec::new();
+    let mut becomes: BTreeMap<&str, Vec<&Image>> = BTreeMap::new();
+    let mut temporaries: Vec<(&str, &str)> = Vec::new();
+    for entry in &entries {
+        match entry {
+            Entry::Before { path, image, copy } => order.push((path, image, *copy)),
+            Entry::Becomes { path, image, temporary } => {
+                becomes.entry(path).or_default().push(image);
+                temporaries.extend(temporary.as_deref().map(|name| (path.as_str(), name)));
+            }
+            Entry::Committed | Entry::RolledBack => {}
+        }
+    }
+    for (path, name) in temporaries {
+        image::remove_beside(&jail, path, name);
+    }
+    let paths: Vec<&str> = order.iter().map(|(path, ..)| *path).collect();
+    let mut undone = Undone::default();
+    // What was made last is taken away first, so directories are empty when they go.
+    for (path, before, copy) in order.into_iter().rev() {
+        let becomes = becomes.get(path).map(Vec::as_slice).unwrap_or_default();
+        let temporary = format!(".jackline-undo-{copy}");
+        let copy = directory.join(copy.to_string());
+        let back = image::Back { jail: &jail, path, copy: &copy, temporary: &temporary };
+        match back.restore(before, becomes) {
+            Ok(image::Restored::Already) => {}
+            Ok(image::Restored::Now) => undone.restored.push(path.to_owned()),
+            Ok(image::Restored::Not) => undone.kept.push(path.to_owned()),
+            Err(error) => undone.failed.push((path.to_owned(), error.to_string())),
+        }
+    }
+    if !undone.failed.is_empty() {
+        return Err(UndoError::Unfinished(Box::new(undone)));
+    }
+    image::sync_parents(&jail, paths.into_iter())?;
+    Log::open(directory)?.append(&Entry::RolledBack)?;
+    Ok(undone)
+}
+
+/// Says with what something failed.
+fn kept(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> UndoError {
+    move |source| UndoError::Kept { what, path: path.display().to_string(), source }
+}
