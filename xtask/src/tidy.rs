@@ -27,7 +27,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["decode", "engine"]),
@@ -37,6 +37,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("clients", &["engine", "journal", "model", "runtime"]),
     ("decode", &["engine"]),
     ("workspace", &["engine"]),
+    ("attempt", &["engine"]),
     ("mcp", &["engine", "journal", "runtime", "workspace"]),
     (
         "cli",
