@@ -33,7 +33,7 @@ usage: cargo xtask COMMAND
                    directory (agentdojo*.jsonl.gz, miniswe*.jsonl.gz); fails if a figure
                    is out of its bounds
   fuzz [TARGET…] [--runs N]
-                   fuzz shell, definition, expression, wire, session with cargo-fuzz,
+                   fuzz shell, definition, expression, decode, wire, session, hook with cargo-fuzz,
                    5,000,000 inputs each unless told";
 
 fn main() -> ExitCode {

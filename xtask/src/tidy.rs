@@ -42,7 +42,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
         &["clients", "definition", "engine", "journal", "mcp", "model", "runtime", "workspace"],
     ),
     ("conformance", &["decode", "definition", "engine"]),
-    ("fuzzing", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
+    ("fuzzing", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
     ("bench", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
 ];
 
