@@ -43,7 +43,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ),
     ("conformance", &["decode", "definition", "engine"]),
     ("fuzzing", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
-    ("bench", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
+    ("bench", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
 ];
 
 pub(crate) fn run() -> Result<(), String> {
