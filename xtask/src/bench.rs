@@ -9,7 +9,8 @@ use crate::shell::{self, cargo, root};
 const BUILD_SECONDS_MAX: u64 = 180;
 
 pub(crate) fn run(parts: &[String]) -> Result<(), String> {
-    if parts.first().is_some_and(|part| part == "corpus" || part == "loops") {
+    // These take words of their own, and are not run unasked.
+    if parts.first().is_some_and(|part| ["corpus", "loops", "io"].contains(&part.as_str())) {
         shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline"]))?;
         shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline-bench"]))?;
         let release = target_directory()?.join("release");
@@ -19,7 +20,9 @@ pub(crate) fn run(parts: &[String]) -> Result<(), String> {
     if let Some(unknown) =
         parts.iter().find(|part| !["engine", "process", "replay", "build"].contains(&part.as_str()))
     {
-        return Err(format!("no part `{unknown}`; there are engine, process, replay, build"));
+        return Err(format!(
+            "no part `{unknown}`; there are engine, process, replay, build, and by itself corpus, loops or io"
+        ));
     }
     if parts.iter().any(|part| part == "build") {
         build()?;

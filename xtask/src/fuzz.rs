@@ -24,7 +24,7 @@ struct Target {
     options: &'static [&'static str],
 }
 
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 7] = [
     Target {
         name: "shell",
         input_bytes_max: 4096,
@@ -41,6 +41,13 @@ const TARGETS: [Target; 6] = [
     },
     Target {
         name: "expression",
+        input_bytes_max: 1024,
+        sanitizer: "none",
+        compares: true,
+        options: &[],
+    },
+    Target {
+        name: "decode",
         input_bytes_max: 1024,
         sanitizer: "none",
         compares: true,

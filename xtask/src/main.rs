@@ -32,8 +32,11 @@ usage: cargo xtask COMMAND
                    how well loops are found: in made-up runs, and in recorded ones of a
                    directory (agentdojo*.jsonl.gz, miniswe*.jsonl.gz); fails if a figure
                    is out of its bounds
+  bench io [DIR] [--bytes N] [--seconds N] [--only PART]…
+                   files, trees and the MCP proxy: first_page (writes 10 GB in DIR and
+                   removes them), search (beside rg), streaming, proxy, steady (a minute)
   fuzz [TARGET…] [--runs N]
-                   fuzz shell, definition, expression, wire, session with cargo-fuzz,
+                   fuzz shell, definition, expression, decode, wire, session, hook with cargo-fuzz,
                    5,000,000 inputs each unless told";
 
 fn main() -> ExitCode {

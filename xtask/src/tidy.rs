@@ -44,8 +44,8 @@ const LAYERS: [(&str, &[&str]); 15] = [
         &["clients", "definition", "engine", "journal", "mcp", "model", "runtime", "workspace"],
     ),
     ("conformance", &["decode", "definition", "engine"]),
-    ("fuzzing", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
-    ("bench", &["clients", "definition", "engine", "journal", "runtime", "shell"]),
+    ("fuzzing", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
+    ("bench", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
 ];
 
 pub(crate) fn run() -> Result<(), String> {

@@ -14,6 +14,7 @@ mod cedar;
 mod corpus;
 mod engine;
 mod hook;
+mod io;
 mod loops;
 mod mix;
 mod process;
@@ -30,10 +31,14 @@ type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
-    let Some(jackline) = words.next().map(PathBuf::from) else {
+    let first = words.next();
+    if first.as_deref() == Some(io::ECHO) {
+        return io::serve_echo().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
+    let Some(jackline) = first.map(PathBuf::from) else {
         println!(
             "usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay|transcript]… | corpus FILE… | \
-             loops [DIR]"
+             loops [DIR] | io [DIR] [--bytes N] [--seconds N] [--only PART]…"
         );
         return ExitCode::from(2);
     };
@@ -56,6 +61,13 @@ fn main() -> ExitCode {
         let directory = rest.first().map(PathBuf::from);
         let played = loops::run(&jackline, directory.as_deref(), &mut report);
         return end(played, &report);
+    }
+    if let [part, rest @ ..] = wanted.as_slice()
+        && part == "io"
+    {
+        let mut report = Report::default();
+        let measured = io::run(&jackline, rest, &mut report);
+        return end(measured, &report);
     }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let mut report = Report::default();

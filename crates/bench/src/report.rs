@@ -6,7 +6,8 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Row {
     name: String,
-    value: f64,
+    /// None where it could not be measured.
+    value: Option<f64>,
     unit: &'static str,
     limit: Option<f64>,
     within: bool,
@@ -29,7 +30,7 @@ impl Report {
         limit: f64,
         context: String,
     ) {
-        let within = value <= limit;
+        let (within, value) = (value <= limit, Some(value));
         self.rows.push(Row { name: name.into(), value, unit, limit: Some(limit), within, context });
     }
 
@@ -42,7 +43,7 @@ impl Report {
         limit: f64,
         context: String,
     ) {
-        let within = value >= limit;
+        let (within, value) = (value >= limit, Some(value));
         self.rows.push(Row { name: name.into(), value, unit, limit: Some(limit), within, context });
     }
 
@@ -54,15 +55,21 @@ impl Report {
         unit: &'static str,
         context: String,
     ) {
-        let name = name.into();
+        let (name, value) = (name.into(), Some(value));
         self.rows.push(Row { name, value, unit, limit: None, within: true, context });
     }
 
     /// Something that must hold.
     pub(crate) fn holds(&mut self, name: impl Into<String>, within: bool, context: String) {
-        let value = if within { 1.0 } else { 0.0 };
+        let value = Some(if within { 1.0 } else { 0.0 });
         let row = Row { name: name.into(), value, unit: "", limit: Some(1.0), within, context };
         self.rows.push(row);
+    }
+
+    /// A figure that this machine can't give, and why.
+    pub(crate) fn missing(&mut self, name: impl Into<String>, why: &str) {
+        let (name, context) = (name.into(), format!("not measured: {why}"));
+        self.rows.push(Row { name, value: None, unit: "", limit: None, within: true, context });
     }
 
     pub(crate) fn is_within(&self) -> bool {
@@ -74,10 +81,15 @@ impl Report {
         println!("{:<46} {:>10} {:<8} {:>9}  ", "what", "measured", "", "limit");
         for row in &self.rows {
             let limit = row.limit.map_or_else(String::new, |limit| format!("{limit}"));
-            let mark = if row.within { "ok " } else { "OUT" };
+            let value = row.value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+            let mark = match row.value {
+                None => "-  ",
+                Some(_) if row.within => "ok ",
+                Some(_) => "OUT",
+            };
             println!(
-                "{:<46} {:>10.2} {:<8} {:>9}  {mark}  {}",
-                row.name, row.value, row.unit, limit, row.context
+                "{:<46} {value:>10} {:<8} {limit:>9}  {mark}  {}",
+                row.name, row.unit, row.context
             );
         }
         println!("{}", serde_json::to_string(self).unwrap_or_default());

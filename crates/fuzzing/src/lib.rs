@@ -12,6 +12,7 @@
     reason = "what does not hold is told by panicking"
 )]
 
+mod decode;
 mod definition;
 mod expression;
 mod hook;
@@ -21,6 +22,7 @@ mod wire;
 
 use std::time::{Duration, Instant};
 
+pub use decode::decode;
 pub use definition::definition;
 pub use expression::expression;
 pub use hook::hook;
@@ -40,10 +42,11 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target { name: "shell", check: shell, input_bytes_max: 4096 },
     Target { name: "definition", check: definition, input_bytes_max: 8192 },
     Target { name: "expression", check: expression, input_bytes_max: 1024 },
+    Target { name: "decode", check: decode, input_bytes_max: 1024 },
     Target { name: "wire", check: wire, input_bytes_max: 4096 },
     Target { name: "session", check: session, input_bytes_max: 120 },
     Target { name: "hook", check: hook, input_bytes_max: 1024 },

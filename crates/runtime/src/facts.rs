@@ -193,7 +193,7 @@ impl World<'_> {
         Reports { home: self.definitions.given_home(), workspace, session }
     }
 
-    fn files(&self) -> Files {
+    fn files(&self) -> Files<'_> {
         Files::of(self.workspace)
     }
 

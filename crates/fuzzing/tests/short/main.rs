@@ -74,6 +74,11 @@ fn every_condition_is_read_or_says_where_it_is_wrong() {
 }
 
 #[test]
+fn what_is_decoded_is_allowed_and_what_is_allowed_passes_while_it_comes() {
+    run("decode", 5_000);
+}
+
+#[test]
 fn every_line_on_the_wire_is_an_event_or_a_mistake() {
     run("wire", 10_000);
 }

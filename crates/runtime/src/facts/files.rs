@@ -1,5 +1,6 @@
 //! What is at a path, how it looks, and what is in it.
 
+use std::cell::OnceCell;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -29,21 +30,31 @@ const CHUNK_BYTES: usize = 64 << 10;
 const TRACKED_MAX: usize = 1024;
 
 /// The files of this machine, as a session names them.
-pub(super) struct Files {
-    /// The workspace, without links; none where there is none to look in.
-    root: Option<PathBuf>,
+pub(super) struct Files<'w> {
+    workspace: Option<&'w Path>,
+    /// Found when something is looked at first: most events look at nothing, and
+    /// finding it is a system call for every directory on the way.
+    root: OnceCell<Option<PathBuf>>,
 }
 
-impl Files {
-    pub(super) fn of(workspace: Option<&Path>) -> Self {
-        let root = workspace.and_then(|root| root.canonicalize().ok());
-        Self { root: root.filter(|root| root.is_dir()) }
+impl<'w> Files<'w> {
+    pub(super) fn of(workspace: Option<&'w Path>) -> Self {
+        Self { workspace, root: OnceCell::new() }
+    }
+
+    /// The workspace, without links; none where there is none to look in.
+    fn root(&self) -> Option<&Path> {
+        let find = || {
+            let root = self.workspace.and_then(|root| root.canonicalize().ok());
+            root.filter(|root| root.is_dir())
+        };
+        self.root.get_or_init(find).as_deref()
     }
 
     /// Looks at a canonical path.
     pub(super) fn look_at(&self, path: &str, wants: Wants) -> FileFact {
         let absolute = path.starts_with('/');
-        let base = match &self.root {
+        let base = match self.root() {
             Some(root) => root,
             None if absolute => Path::new("/"),
             None => return FileFact::of(FileKind::NoFilesystem),
@@ -84,7 +95,7 @@ impl Files {
 
     /// A canonical path as the system knows it.
     pub(super) fn absolute(&self, path: &str) -> Option<PathBuf> {
-        match &self.root {
+        match self.root() {
             // An absolute path stays what it is.
             Some(root) => Some(root.join(path)),
             None => path.starts_with('/').then(|| PathBuf::from(path)),
@@ -93,7 +104,7 @@ impl Files {
 
     /// The canonical name of a path without links.
     fn name(&self, path: &Path) -> String {
-        let inside = self.root.as_deref().and_then(|root| path.strip_prefix(root).ok());
+        let inside = self.root().and_then(|root| path.strip_prefix(root).ok());
         match inside.unwrap_or(path) {
             name if name.as_os_str().is_empty() => ".".to_owned(),
             name => name.to_string_lossy().into_owned(),
@@ -211,7 +222,7 @@ mod tests {
     }
 
     impl Place {
-        fn files(&self) -> Files {
+        fn files(&self) -> Files<'_> {
             Files::of(Some(&self.work))
         }
 

@@ -10,6 +10,7 @@
 mod attacks;
 mod finding;
 mod guiding;
+mod hostile;
 mod pages;
 mod races;
 mod reading;

@@ -1,0 +1,95 @@
+//! A search over a large tree, beside ripgrep.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::peer::Peer;
+use crate::Failure;
+use crate::report::{Report, median};
+
+const ROUNDS: usize = 9;
+const FILES: usize = 100_000;
+const PATTERN: &str = r"needle_\d+";
+const NAME: &str = "search over 100,000 files";
+
+pub(super) fn run(jackline: &Path, place: &Path, report: &mut Report) -> Result<(), Failure> {
+    let root = place.join("work");
+    plant(&root)?;
+    let mut server = Peer::serving(jackline, place)?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut same = true;
+    // The first round only warms the cache.
+    for round in 0..=ROUNDS {
+        let start = Instant::now();
+        let found = server.call("search", &json!({ "pattern": PATTERN }))?;
+        let our_time = start.elapsed().as_secs_f64() * 1e3;
+        let start = Instant::now();
+        let lines = match rg(&root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            lines => lines?,
+        };
+        let their_time = start.elapsed().as_secs_f64() * 1e3;
+        same &= found.pointer("/structuredContent/total_matches") == Some(&json!(lines));
+        if round > 0 {
+            ours.push(our_time);
+            theirs.push(their_time);
+        }
+    }
+    if theirs.is_empty() {
+        return alone(&mut server, report);
+    }
+    let (ours, theirs) = (median(ours), median(theirs));
+    let context = format!("of rg; {ours:.0} vs {theirs:.0} ms, median of {ROUNDS}");
+    report.at_most(NAME, ours / theirs, "x", 1.3, context);
+    report.holds("  both find the same number of lines", same, String::new());
+    Ok(())
+}
+
+/// There is nobody to be compared with.
+fn alone(server: &mut Peer, report: &mut Report) -> Result<(), Failure> {
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        server.call("search", &json!({ "pattern": PATTERN }))?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    let why =
+        "rg is not installed, so there is no ratio: `apt install ripgrep`, or put it on the PATH";
+    report.missing(NAME, why);
+    report.plain("  by itself", median(times), "ms", String::new());
+    Ok(())
+}
+
+/// Files of some lines, a tenth of them ignored; one in a hundred has a match.
+fn plant(root: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(root.join(".git"))?;
+    fs::write(root.join(".gitignore"), "*.log\nbuild/\n")?;
+    for number in 0..FILES {
+        let directory = root.join(format!("part{}/sub{}", number / 5000, number % 50));
+        fs::create_dir_all(&directory)?;
+        let ending = if number % 10 == 9 { "log" } else { "rs" };
+        let mut text = "    let value = compute(first, second) + offset;\n".repeat(number % 60 + 5);
+        if number % 100 == 0 {
+            writeln!(text, "// needle_{number}")?;
+        }
+        fs::write(directory.join(format!("file{number}.{ending}")), text)?;
+    }
+    Ok(())
+}
+
+/// How many lines ripgrep finds, with what our search has: the same rules of what is
+/// ignored, the line and column of a match, lines cut at the same length, any order.
+fn rg(root: &Path) -> io::Result<u64> {
+    let mut command = Command::new("rg");
+    command.args(["--no-config", "--no-ignore-global", "--color=never", "--no-heading"]);
+    command.args(["-n", "--column", "--max-columns=500", "--max-columns-preview"]);
+    command.args(["-e", PATTERN, "."]);
+    let output = command.current_dir(root).stdin(Stdio::null()).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().count() as u64)
+}

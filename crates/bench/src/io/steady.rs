@@ -1,0 +1,57 @@
+//! Calls at a steady rate, for as long as it takes to see something grow.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::peer::Peer;
+use crate::Failure;
+use crate::report::Report;
+
+const CALLS_A_SECOND: u32 = 200;
+
+/// When the memory is looked at first.
+const SETTLED: Duration = Duration::from_secs(5);
+
+pub(super) fn run(
+    jackline: &Path,
+    place: &Path,
+    seconds: u64,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let mut proxy = Peer::wrapped(jackline, place)?;
+    let whole = Duration::from_secs(seconds);
+    let settled = SETTLED.min(whole / 2);
+    let planned = u32::try_from(seconds)?.saturating_mul(CALLS_A_SECOND);
+    let (mut before, mut missed, mut latest) = (None, 0, Duration::ZERO);
+    let start = Instant::now();
+    for number in 0..planned {
+        let due = Duration::from_secs(1) * number / CALLS_A_SECOND;
+        std::thread::sleep(due.saturating_sub(start.elapsed()));
+        // One that comes a second late is as good as missed.
+        let late = start.elapsed().saturating_sub(due);
+        latest = latest.max(late);
+        if late >= Duration::from_secs(1) {
+            missed += 1;
+        }
+        proxy.echoes()?;
+        if before.is_none() && due >= settled {
+            before = Some(proxy.memory_mb("VmRSS")?);
+        }
+    }
+    let after = proxy.memory_mb("VmRSS")?;
+    let before = before.unwrap_or(after);
+    report.at_most(
+        "MCP proxy, memory after steady calls",
+        after / before,
+        "x",
+        1.1,
+        format!(
+            "{CALLS_A_SECOND} a second for {seconds} s; {after:.1} MB vs {before:.1} after {} s",
+            settled.as_secs()
+        ),
+    );
+    let context =
+        format!("of {planned}, begun a second late or more; the latest {} ms", latest.as_millis());
+    report.at_most("  missed calls", f64::from(missed), "", 0.0, context);
+    Ok(())
+}
