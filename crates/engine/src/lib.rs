@@ -20,6 +20,7 @@ pub mod expr;
 mod facts;
 mod guards;
 mod id;
+mod io;
 pub mod json;
 mod lifecycle;
 pub mod models;

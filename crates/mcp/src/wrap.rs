@@ -39,7 +39,7 @@ use self::clock::now_ms;
 use self::errors::Failure;
 use self::ledger::{Gone, Ledger, Open, What};
 use self::message::{Line, Message, range_in};
-use self::pages::{OUTPUT_BYTES_MAX, Pages};
+use self::pages::Pages;
 use self::pins::Pins;
 use self::result::{ToolResult, add_text, refusal, said};
 use self::server::{Server, Streams, describe_end, lock, remember};
@@ -64,6 +64,8 @@ pub struct Wrap {
     pub server: Vec<String>,
     /// How long a request may be without an answer, or a word of progress.
     pub timeout: Duration,
+    /// How long a result may be before it comes in pages (`io.output.max_bytes`).
+    pub output_bytes_max: usize,
     /// How the session begins.
     pub opening: Opening,
     /// The directory of the session.
@@ -130,7 +132,7 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
         guard: Guard::new(runtime, wrap.opening),
         tools: Tools::default(),
         pins: Pins::load(&wrap.state_home, &wrap.server),
-        pages: Pages::new(spill, OUTPUT_BYTES_MAX),
+        pages: Pages::new(spill, wrap.output_bytes_max),
         rule,
         silent: false,
         ended: false,
