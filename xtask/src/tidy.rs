@@ -33,7 +33,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("journal", &["engine"]),
     ("runtime", &["decode", "definition", "engine", "journal"]),
     ("model", &[]),
-    ("clients", &["engine", "journal", "model", "runtime"]),
+    ("clients", &["engine", "journal", "model", "runtime", "workspace"]),
     ("decode", &["engine"]),
     ("workspace", &["engine"]),
     ("mcp", &["engine", "journal", "runtime", "workspace"]),

@@ -295,6 +295,7 @@ impl Session {
             constraints: answers.constraints,
             args: answers.args,
             output: answers.output,
+            page: answers.page,
             repair: answers.repair,
             completion: answers.completion,
             context_gate: answers.context_gate,

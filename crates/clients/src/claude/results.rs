@@ -54,7 +54,7 @@ pub(crate) fn exit_code(error: &str) -> Option<i64> {
 }
 
 /// What a command printed.
-fn output(response: &mut Map<String, Value>) -> Option<String> {
+pub(crate) fn output(response: &mut Map<String, Value>) -> Option<String> {
     let Some(Value::String(mut out)) = response.remove("stdout") else { return None };
     if let Some(Value::String(errors)) = response.remove("stderr")
         && !errors.is_empty()

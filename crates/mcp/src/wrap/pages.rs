@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jackline_runtime::spill::{Cursor, Page, Spill, file_uri, first_part};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::ledger::Open;
 use super::message::answer;
 use super::result::{Item, ToolResult, own_answer, said, text_item};
-use super::spill::{Cursor, Page, Spill, file_uri, first_part};
 use super::tools::PAGE;
 
 /// What is left of a page for our own words.
