@@ -148,6 +148,9 @@ pub struct Tool {
     pub doubted: bool,
     /// What its arguments have to look like.
     pub schema: Option<SchemaText>,
+    /// What it has to give back.
+    #[serde(default)]
+    pub output_schema: Option<SchemaText>,
     /// The sections it is in, by number.
     pub sections: Vec<u16>,
     /// Whether the loop guard passes it over.
@@ -173,6 +176,7 @@ impl Tool {
             commands: Vec::new(),
             doubted: false,
             schema: None,
+            output_schema: None,
             sections: Vec::new(),
             transparent: false,
             read_only: false,

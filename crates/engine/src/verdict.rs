@@ -89,6 +89,9 @@ pub struct Verdict {
     /// What the decoding layer had to do, or what has to be written again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
+    /// What is wrong with what a tool gave back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid_result: Vec<Mismatch>,
     /// What became of the completion check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
@@ -125,6 +128,7 @@ impl Verdict {
             output: None,
             page: None,
             repair: None,
+            invalid_result: Vec::new(),
             completion: None,
             context_gate: None,
             stop: None,

@@ -257,7 +257,9 @@ impl Runtime {
         if live.session.definition().journal.redact == Redact::BuiltIn {
             redact(&mut event, live.session.definition());
         }
-        let decoded = self.decoder.decode(&mut event, live.session.definition());
+        let of = live.session.tool_of(&event).map(ToOwned::to_owned);
+        let definition = live.session.definition();
+        let decoded = self.decoder.decode(&mut event, definition, of.as_deref());
         let observed = observe(&event);
         let blobs = elide(&mut event, live.session.definition());
         let mut facts = Facts::at(clock::now());

@@ -110,11 +110,11 @@ impl Returned {
                 Some(Page { fact: cut.fact, output: json!(cut.text) })
             }
             (Shape::Items, Value::Array(items)) => {
-                let texts: Vec<&str> = items.iter().filter_map(text_of).collect();
+                let texts: Vec<&str> = items.iter().filter_map(results::item_text).collect();
                 let whole = Some(texts.join("\n")).filter(|whole| whole.len() > most)?;
                 let cut = Cut::of(&whole, room, keep(runtime, session, &bounds, &whole));
                 let page = json!({ "type": "text", "text": cut.text });
-                let others = items.into_iter().filter(|item| text_of(item).is_none());
+                let others = items.into_iter().filter(|item| results::item_text(item).is_none());
                 let items = std::iter::once(page).chain(others).collect();
                 Some(Page { fact: cut.fact, output: Value::Array(items) })
             }
@@ -163,11 +163,6 @@ fn note(missing: u64, bytes: u64, file: Option<&str>) -> String {
         )
     });
     format!("[jackline: {missing} of {bytes} bytes are not shown{lies}]")
-}
-
-fn text_of(item: &Value) -> Option<&str> {
-    let is_text = item.get("type").and_then(Value::as_str) == Some("text");
-    item.get("text").and_then(Value::as_str).filter(|_| is_text)
 }
 
 /// The names of the workspace, where the agent is in it: elsewhere a relative name would

@@ -217,9 +217,15 @@ pub(crate) static TOOL: Keys = Keys {
             "Whether it changes nothing, so that the same result again is nothing new.",
         ),
         key("schema", Schema, "none", "What its arguments have to look like."),
+        key(
+            "output_schema",
+            Schema,
+            "none",
+            "What it gives back has to look like, where that is JSON. The tool has run, so what does not is told to the agent and never refused.",
+        ),
         key("poll", Map(&POLL), "none", "How long it may be asked whether something has happened."),
     ],
-    later: &["output_schema", "roles"],
+    later: &["roles"],
     needs: &[],
 };
 

@@ -25,7 +25,7 @@ tools:
   make: { commands: [make all, 'npm  run build'] }
   lint: {}
   test:
-  deploy: { kind: effect, idempotent: false }
+  deploy: { kind: effect, idempotent: false, output_schema: { type: object } }
 sections:
   - name: release
     tools: [lint, test, deploy]
@@ -144,7 +144,10 @@ fn full() -> Definition {
             },
             tool("lint", Kind::Other, &[], &[0]),
             tool("test", Kind::Other, &[], &[0]),
-            tool("deploy", Kind::Effect, &[], &[0]),
+            Tool {
+                output_schema: Some(SchemaText(r#"{"type":"object"}"#.to_owned())),
+                ..tool("deploy", Kind::Effect, &[], &[0])
+            },
         ],
         policies: vec![
             Policy {
@@ -300,6 +303,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "1f746ec66be688876f272d7160e48f37123cce400cb787dee3ec2f81254b3448"
+        "76e53abac38bace7cc64e60e65cd105febbaf155b2d402bb3e02a7aa5d904be9"
     );
 }

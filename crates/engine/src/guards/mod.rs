@@ -44,8 +44,8 @@ use crate::proposal::Proposal;
 use crate::session::Record;
 use crate::state::{Clock, State};
 use crate::verdict::{
-    Class, Completion, Constraint, ContextGate, Decision, Feedback, Page, Repair, SafetyEvent,
-    Stop, Violation,
+    Class, Completion, Constraint, ContextGate, Decision, Feedback, Mismatch, Page, Repair,
+    SafetyEvent, Stop, Violation,
 };
 
 /// Everything a guard may look at.
@@ -142,6 +142,7 @@ pub(crate) struct Answers {
     pub(crate) output: Option<Value>,
     pub(crate) page: Option<Page>,
     pub(crate) repair: Option<Repair>,
+    pub(crate) invalid_result: Vec<Mismatch>,
     pub(crate) completion: Option<Completion>,
     pub(crate) context_gate: Option<ContextGate>,
     pub(crate) stop: Option<Stop>,
@@ -161,6 +162,7 @@ impl Answers {
             output: None,
             page: None,
             repair: None,
+            invalid_result: Vec::new(),
             completion: None,
             context_gate: None,
             stop: None,
