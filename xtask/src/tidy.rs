@@ -34,7 +34,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("journal", &["engine"]),
     ("runtime", &["decode", "definition", "engine", "journal"]),
     ("model", &[]),
-    ("clients", &["engine", "journal", "model", "runtime"]),
+    ("clients", &["engine", "journal", "model", "runtime", "workspace"]),
     ("decode", &["engine"]),
     ("workspace", &["engine"]),
     ("attempt", &["engine"]),

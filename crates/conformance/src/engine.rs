@@ -165,7 +165,9 @@ impl Played {
         off: Option<OffFact>,
         now: Timestamp,
     ) -> Result<Value, String> {
-        let decoded = Decoder::default().decode(&mut event, self.session.definition());
+        let of = self.session.tool_of(&event).map(ToOwned::to_owned);
+        let definition = self.session.definition();
+        let decoded = Decoder::default().decode(&mut event, definition, of.as_deref());
         let observed = observe(&event);
         elide(&mut event, self.session.definition());
         let mut facts = Facts::at(Now::wall(now));

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use jackline_engine::definition::{Definition, SchemaText};
-use jackline_engine::{Arguments, DecodedFact, Event, EventKind, Mismatch, Payload};
+use jackline_engine::json::parse_strict;
+use jackline_engine::{Arguments, DecodedFact, Event, EventKind, Mismatch, Payload, Status};
 use serde_json::Value;
 
+use crate::limits::TEXT_BYTES_MAX;
 use crate::{Decoded, Ending, Repair, Schema, check, decode, plan_schema};
 
 /// How many schemas are kept compiled; a definition has rarely more.
@@ -20,8 +22,23 @@ pub struct Decoder {
 impl Decoder {
     /// Decodes what a model wrote. What had to be cleaned up stands in the event
     /// as it was understood afterwards; nothing is said about what was right.
-    pub fn decode(&mut self, event: &mut Event, definition: &Definition) -> Option<DecodedFact> {
+    /// `of` is the tool whose result the event tells, where it tells one.
+    pub fn decode(
+        &mut self,
+        event: &mut Event,
+        definition: &Definition,
+        of: Option<&str>,
+    ) -> Option<DecodedFact> {
         match &mut event.kind {
+            EventKind::ToolFinished {
+                status: Status::Ok,
+                result: Some(Payload::Inline(text)),
+                background: false,
+                ..
+            } => {
+                let schema = definition.declared(of?)?.output_schema.as_ref()?;
+                self.result(text, schema)
+            }
             EventKind::ToolProposed { tool, args, .. } => {
                 let schema =
                     definition.declared(tool.as_str()).and_then(|tool| tool.schema.as_ref());
@@ -72,6 +89,19 @@ impl Decoder {
                 }
             }
         }
+    }
+
+    /// What a tool gave back is nobody's to write again: it is looked at as it is, and
+    /// what is no JSON promises nothing.
+    fn result(&mut self, text: &str, schema: &SchemaText) -> Option<DecodedFact> {
+        let text = Some(text.trim()).filter(|text| text.len() <= TEXT_BYTES_MAX)?;
+        let value = parse_strict(text.as_bytes()).ok()?;
+        let fact = wrong(self.schema(&schema.0)?, &value)?;
+        (!fact.errors.is_empty()).then_some(DecodedFact {
+            example: None,
+            placeholders: false,
+            ..fact
+        })
     }
 
     fn plan(

@@ -5,6 +5,7 @@
 //! the JSON Schema of the file and its reference page are made from it.
 
 mod budgets;
+mod io;
 mod loops;
 mod progress;
 mod rules;
@@ -12,6 +13,7 @@ mod schemas;
 mod tables;
 
 pub(crate) use budgets::*;
+pub(crate) use io::*;
 pub(crate) use loops::*;
 pub(crate) use progress::*;
 pub(crate) use rules::*;

@@ -10,6 +10,7 @@ mod every_key;
 mod finish;
 #[cfg(test)]
 mod held_as_hard;
+mod io;
 mod join;
 mod loops;
 mod modes;

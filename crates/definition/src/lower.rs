@@ -3,6 +3,7 @@
 pub(crate) mod completion;
 mod context;
 pub(crate) mod feedback;
+mod io;
 mod limits;
 mod loops;
 pub(crate) mod modes;
@@ -85,6 +86,7 @@ pub(crate) fn lower(
             "schema" => schemas::lower(node, &mut definition.schemas.attempts, reader),
             "plan" => definition.schemas.plan = schemas::plan(node, reader),
             "outputs" => definition.schemas.outputs = schemas::outputs(node, reader),
+            "io" => definition.io = io::lower(node, reader),
             "limits" => waiting.limits = Some(node),
             "iterations_extension" => waiting.iterations_extension = Some(node),
             "prices" => waiting.prices = Some(node),

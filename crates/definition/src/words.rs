@@ -1,7 +1,7 @@
 //! A lowered definition in words for people, one line a demand.
 
 use jackline_engine::definition::{
-    Cap, Checker, Context, Effect, FeedbackProvider, Graded, Limit, Limits, Loops, Notifier,
+    Cap, Checker, Context, Effect, FeedbackProvider, Graded, Io, Limit, Limits, Loops, Notifier,
     Opaque, Per, PolicyRule, Price, Profile, Progress, Redact, Rule, RuleScope, Speech, Strict,
     Tool, UnknownTools,
 };
@@ -175,6 +175,26 @@ pub fn tool_limit(tool: &str, limit: Limit) -> String {
 pub fn price(price: &Price) -> String {
     let Price { model, input, output, .. } = price;
     format!("`{model}` costs {} USD read and {} USD written", usd(*input), usd(*output))
+}
+
+/// What tools may answer, where it is not as usual.
+pub fn io(io: &Io) -> Option<String> {
+    let Io { read_file: read, output, shell } = io;
+    let usual = Io::default();
+    let said = [
+        ("read_file.max_lines", read.max_lines, usual.read_file.max_lines),
+        ("read_file.max_bytes", read.max_bytes, usual.read_file.max_bytes),
+        ("read_file.max_line_bytes", read.max_line_bytes, usual.read_file.max_line_bytes),
+        ("output.max_bytes", output.max_bytes, usual.output.max_bytes),
+        ("shell.seconds", shell.seconds, usual.shell.seconds),
+        ("shell.output_bytes", shell.output_bytes, usual.shell.output_bytes),
+    ];
+    let said = said.iter().filter(|(_, own, usual)| own != usual);
+    let mut said: Vec<String> = said.map(|(key, own, _)| format!("{key} {own}")).collect();
+    if !output.relative_paths {
+        said.push("output.relative_paths false".to_owned());
+    }
+    (!said.is_empty()).then(|| format!("io: {}", said.join(", ")))
 }
 
 /// From which fill of the context on something is done.

@@ -27,6 +27,7 @@ pub use crate::guards::progress::Progress;
 pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
 pub use crate::guards::schema::{Attempts, Output, SchemaText, Schemas};
 pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
+pub use crate::io::{Io, OutputIo, ReadFileIo, ShellIo};
 pub use crate::models::{LongPrice, Models, Price};
 
 /// The guardrails of one agent.
@@ -67,6 +68,9 @@ pub struct Definition {
     pub models: Models,
     /// How structured what the agent writes has to be, and how often it may try.
     pub schemas: Schemas,
+    /// How much of what tools answer is shown.
+    #[serde(default)]
+    pub io: Io,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -97,6 +101,7 @@ impl Default for Definition {
             context: None,
             models: Models::default(),
             schemas: Schemas::default(),
+            io: Io::default(),
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),
@@ -143,6 +148,9 @@ pub struct Tool {
     pub doubted: bool,
     /// What its arguments have to look like.
     pub schema: Option<SchemaText>,
+    /// What it has to give back.
+    #[serde(default)]
+    pub output_schema: Option<SchemaText>,
     /// The sections it is in, by number.
     pub sections: Vec<u16>,
     /// Whether the loop guard passes it over.
@@ -168,6 +176,7 @@ impl Tool {
             commands: Vec::new(),
             doubted: false,
             schema: None,
+            output_schema: None,
             sections: Vec::new(),
             transparent: false,
             read_only: false,

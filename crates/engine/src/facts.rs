@@ -2,6 +2,7 @@
 
 mod decoded;
 mod markers;
+mod output;
 mod reload;
 
 use alloc::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::verdict::{Observed, Severity};
 
 pub use decoded::DecodedFact;
 pub use markers::Markers;
+pub use output::OutputFact;
 pub use reload::{DefinitionFile, NewDefinition, ReloadFact};
 
 /// How many rounds of questions one decision may take.
@@ -54,6 +56,9 @@ pub struct Facts {
     /// What the decoding layer made of what a model wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<DecodedFact>,
+    /// What an adapter can show instead of what a tool gave back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputFact>,
     /// Files that were asked for, by canonical path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, FileFact>,
@@ -114,6 +119,7 @@ impl Facts {
             written: BTreeMap::new(),
             observed: Observation::default(),
             decoded: None,
+            output: None,
             files: BTreeMap::new(),
             policies: BTreeMap::new(),
             checkers: BTreeMap::new(),

@@ -20,6 +20,7 @@ pub mod expr;
 mod facts;
 mod guards;
 mod id;
+mod io;
 pub mod json;
 mod lifecycle;
 pub mod models;
@@ -45,9 +46,9 @@ pub use event::{
 };
 pub use facts::{
     CallView, CheckFact, DecodedFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact,
-    FeedbackView, FileFact, FileKind, GitFact, Markers, NewDefinition, Now, OffFact, PolicyFact,
-    QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked, VerificationFact, Wants,
-    WatchedFact,
+    FeedbackView, FileFact, FileKind, GitFact, Markers, NewDefinition, Now, OffFact, OutputFact,
+    PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked, VerificationFact,
+    Wants, WatchedFact,
 };
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
@@ -78,7 +79,7 @@ pub use understanding::{
 };
 pub use verdict::{
     Bypass, Class, Completion, Constraint, ConstraintKind, ContextGate, ContextLevel, Decision,
-    Feedback, Mismatch, Observed, Repair, SafetyEvent, SafetyKind, Severity, Stop, StopCode,
+    Feedback, Mismatch, Observed, Page, Repair, SafetyEvent, SafetyKind, Severity, Stop, StopCode,
     Verdict, Violation, WireFault,
 };
 

@@ -279,6 +279,12 @@ impl Session {
         }
     }
 
+    /// The tool whose result an event tells, by its declared name.
+    pub fn tool_of<'a>(&'a self, event: &'a Event) -> Option<&'a str> {
+        let call = self.state.in_flight.find(key(&self.definition, event))?;
+        Some(call.tool.as_str())
+    }
+
     fn look<'a>(&'a self, event: &'a Event, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
         let (definition, state, place) = (&self.definition, &self.state, &self.place);
         Look { definition, state, event, facts, clock, place, proposal: None }
@@ -360,7 +366,9 @@ impl Session {
             constraints: answers.constraints,
             args: answers.args,
             output: answers.output,
+            page: answers.page,
             repair: answers.repair,
+            invalid_result: answers.invalid_result,
             completion: answers.completion,
             context_gate: answers.context_gate,
             stop: answers.stop,

@@ -83,9 +83,15 @@ pub struct Verdict {
     /// A plan or an output to use instead of what was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
+    /// A page to show instead of what a tool gave back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<Page>,
     /// What the decoding layer had to do, or what has to be written again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
+    /// What is wrong with what a tool gave back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid_result: Vec<Mismatch>,
     /// What became of the completion check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
@@ -120,7 +126,9 @@ impl Verdict {
             constraints: Vec::new(),
             args: None,
             output: None,
+            page: None,
             repair: None,
+            invalid_result: Vec::new(),
             completion: None,
             context_gate: None,
             stop: None,
@@ -155,6 +163,24 @@ impl Verdict {
         let about_client = |guard: &str| guard == "protocol";
         !self.feedback.is_empty() || self.violations.iter().any(|it| !about_client(&it.guard))
     }
+}
+
+/// What is shown of an output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// How long the output is.
+    pub bytes: u64,
+    /// How long what is shown of it is.
+    pub shown: u64,
+    /// Whether paths in the workspace are told relative to it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub relative: bool,
+    /// Where all of it lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Whether it is shown, or only would be.
+    pub enforced: bool,
 }
 
 /// What the decoding layer had to do with what a model wrote.

@@ -76,13 +76,16 @@ fn look(directory: PathBuf) -> Option<Kept> {
     let modified = journal.metadata().and_then(|metadata| metadata.modified()).ok()?;
     // A journal that can't be read is evidence, and stays.
     let opened = read_first(&journal).ok()??;
-    let bytes = fs::read_dir(&directory)
-        .ok()?
-        .filter_map(|entry| entry.ok()?.metadata().ok())
-        .map(|metadata| size(&metadata))
-        .sum();
+    // Outputs that were too long to be shown lie one deeper.
+    let bytes = held(&directory) + held(&directory.join("spill"));
     let days = opened.definition.lowered.journal.retain_days;
     Some(Kept { directory, modified, bytes, days, workspace: opened.place.workspace })
+}
+
+/// How much the files of a directory hold.
+fn held(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| size(&metadata)).sum()
 }
 
 /// Removes a session that nobody holds or has open.

@@ -20,7 +20,6 @@ mod remote;
 mod result;
 mod server;
 mod shared;
-mod spill;
 mod to_client;
 mod to_server;
 mod tools;
@@ -35,13 +34,14 @@ use std::time::Duration;
 use jackline_engine::json::parse_strict;
 use jackline_engine::{Arguments, Payload, Status};
 use jackline_runtime::Runtime;
+use jackline_runtime::spill::Spill;
 use serde_json::Value;
 
 use self::clock::now_ms;
 use self::errors::Failure;
 use self::ledger::{Gone, Ledger, Open, What};
 use self::message::{Line, Message, cancelled, range_in};
-use self::pages::{OUTPUT_BYTES_MAX, Pages};
+use self::pages::Pages;
 use self::pins::Pins;
 use self::process::Process;
 use self::remote::Remote;
@@ -49,7 +49,6 @@ pub use self::remote::{Address, AddressError, Encryption};
 use self::result::{ToolResult, add_text, refusal, said};
 use self::server::{Ear, Server, lock};
 use self::shared::{Answered, Job, Ruled, Shared, Want};
-use self::spill::Spill;
 use self::to_server::ToServer;
 use self::tools::Tools;
 use crate::guard::{CameBack, Guard, Opening, Ruling, Wanted};
@@ -69,6 +68,8 @@ pub struct Wrap {
     pub server: Behind,
     /// How long a request may be without an answer, or a word of progress.
     pub timeout: Duration,
+    /// How long a result may be before it comes in pages (`io.output.max_bytes`).
+    pub output_bytes_max: usize,
     /// How the session begins.
     pub opening: Opening,
     /// The directory of the session.
@@ -140,7 +141,7 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
         guard: Guard::new(runtime, wrap.opening),
         tools: Tools::default(),
         pins: Pins::load(&wrap.state_home, &words),
-        pages: Pages::new(spill, OUTPUT_BYTES_MAX),
+        pages: Pages::new(spill, wrap.output_bytes_max),
         rule,
         silent: false,
         ended: false,

@@ -121,7 +121,9 @@ impl BacktestRun {
         if self.definition.journal.redact == Redact::BuiltIn {
             redact(&mut event, &self.definition);
         }
-        let decoded = self.decoder.decode(&mut event, &self.definition);
+        let of = self.session.as_ref().and_then(|session| session.tool_of(&event));
+        let of = of.map(ToOwned::to_owned);
+        let decoded = self.decoder.decode(&mut event, &self.definition, of.as_deref());
         let observed = observe(&event);
         elide(&mut event, &self.definition);
         self.now = event.at.unwrap_or(self.now);

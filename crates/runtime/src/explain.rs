@@ -197,7 +197,7 @@ impl Explainer {
     fn decide(&self, event: &Event) -> (Verdict, Facts) {
         let mut facts = Facts::at(clock::now());
         let mut event = event.clone();
-        facts.decoded = Decoder::default().decode(&mut event, self.definition());
+        facts.decoded = Decoder::default().decode(&mut event, self.definition(), None);
         facts.observed = observe(&event);
         let event = &event;
         let world = World {

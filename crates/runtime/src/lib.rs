@@ -30,6 +30,7 @@ mod reports;
 pub mod restore;
 mod runtime;
 mod sessions;
+pub mod spill;
 mod spool;
 mod trust;
 mod verification;
@@ -61,7 +62,7 @@ pub use off::{OFF_MS, OFF_MS_MAX, Off, OffError, Switch, off_now, switch_off, sw
 pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use reports::SAFETY_LOG;
-pub use runtime::{Fault, Runtime, Standing};
+pub use runtime::{Bounds, Fault, Runtime, Standing};
 pub use sessions::{Found, SelectError, Sessions};
 pub use spool::keep_fault;
 pub use trust::{Grant, Trust};

@@ -1,5 +1,6 @@
 //! Event in, verdict out: the order of things around a decision.
 
+mod output;
 mod standing;
 
 use std::path::PathBuf;
@@ -8,8 +9,8 @@ use std::sync::Arc;
 use jackline_decode::Decoder;
 use jackline_engine::definition::Redact;
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, Place, Record, Session, SessionId, Timestamp,
-    Understood, Verdict, elide, observe, wire::WireError,
+    Digest, Event, EventKind, Facts, OffFact, OutputFact, Place, Record, Session, SessionId,
+    Timestamp, Understood, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
@@ -33,6 +34,7 @@ use crate::restore::{self, Was};
 use crate::spool::{self, Left};
 use crate::verification::Verifications;
 
+pub use output::Bounds;
 pub use standing::Standing;
 
 /// A record carries a snapshot this often, which bounds a rebuild.
@@ -77,6 +79,8 @@ pub struct Runtime {
     switch: Switch,
     notices: Notices,
     deadline: Option<Timestamp>,
+    /// What an adapter can show instead of the output of the next event.
+    offered: Option<OutputFact>,
     directory: PathBuf,
     /// The sessions at work, the one that was asked last at the end.
     live: Vec<(SessionId, Live)>,
@@ -103,6 +107,7 @@ impl Runtime {
             decoder: Decoder::default(),
             notices: Notices::default(),
             deadline: None,
+            offered: None,
             directory,
             live: Vec::new(),
             notes: Vec::new(),
@@ -222,6 +227,7 @@ impl Runtime {
     /// Decides on an event and makes the record durable.
     pub(crate) fn handle(&mut self, event: Event) -> Result<Box<RawValue>, Fault> {
         let session = event.session.clone();
+        let offered = self.offered.take();
         let (mut live, behind) = match self.live.iter().position(|(id, _)| *id == session) {
             Some(at) => (self.live.remove(at).1, true),
             None => (self.open(&event)?, false),
@@ -229,7 +235,7 @@ impl Runtime {
         // What becomes of secrets hangs on the definition, which a person may
         // have reloaded since.
         let answer = match if behind { live.catch_up() } else { Ok(()) } {
-            Ok(()) => self.handle_in(&mut live, event),
+            Ok(()) => self.handle_in(&mut live, event, offered),
             Err(error) => Err(error.into()),
         };
         // After a fault the session is read again from its journal. One whose
@@ -242,16 +248,24 @@ impl Runtime {
     }
 
     /// The same in a session that is open.
-    fn handle_in(&mut self, live: &mut Live, mut event: Event) -> Result<Box<RawValue>, Fault> {
+    fn handle_in(
+        &mut self,
+        live: &mut Live,
+        mut event: Event,
+        offered: Option<OutputFact>,
+    ) -> Result<Box<RawValue>, Fault> {
         if live.session.definition().journal.redact == Redact::BuiltIn {
             redact(&mut event, live.session.definition());
         }
-        let decoded = self.decoder.decode(&mut event, live.session.definition());
+        let of = live.session.tool_of(&event).map(ToOwned::to_owned);
+        let definition = live.session.definition();
+        let decoded = self.decoder.decode(&mut event, definition, of.as_deref());
         let observed = observe(&event);
         let blobs = elide(&mut event, live.session.definition());
         let mut facts = Facts::at(clock::now());
         facts.observed = observed;
         facts.decoded = decoded;
+        facts.output = offered;
         facts.deadline = self.deadline;
         facts.off = self.switch.now(live.workspace()).map(OffFact::from);
         facts.elsewhere = self.elsewhere(live, &event);

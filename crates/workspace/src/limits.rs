@@ -1,5 +1,7 @@
 //! How much an answer may hold, and how much work it may take.
 
+use jackline_engine::definition::Io;
+
 use crate::shell::ShellLimits;
 
 /// The limits of a workspace's tools. What people set is the first three, and
@@ -61,6 +63,25 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The limits that a definition sets; work is bounded as usual.
+    pub fn of(io: Io) -> Limits {
+        let bytes = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let page = bytes(io.read_file.max_bytes);
+        Limits {
+            read_lines_max: io.read_file.max_lines.into(),
+            read_bytes_max: page,
+            // A page has whole lines, as far as they are shown.
+            line_bytes_max: bytes(io.read_file.max_line_bytes).min(page.saturating_sub(1)),
+            output_bytes_max: bytes(io.output.max_bytes),
+            shell: ShellLimits {
+                timeout_ms: u64::from(io.shell.seconds) * 1000,
+                output_bytes_max: bytes(io.shell.output_bytes),
+                ..ShellLimits::default()
+            },
+            ..Limits::default()
+        }
+    }
+
     /// The same limits, where none is so small that nothing could go on.
     pub(crate) fn workable(mut self) -> Limits {
         // A character has four bytes at most, and a page holds a line at least.
@@ -78,5 +99,24 @@ impl Limits {
             0 => std::thread::available_parallelism().map_or(1, |cores| cores.get().min(12)),
             threads => threads,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jackline_engine::definition::{Io, ReadFileIo};
+
+    use super::*;
+
+    #[test]
+    fn a_definition_that_says_nothing_has_the_usual_limits() {
+        assert_eq!(Limits::of(Io::default()), Limits::default());
+    }
+
+    #[test]
+    fn a_line_is_never_longer_than_its_page() {
+        let read_file = ReadFileIo { max_bytes: 1024, ..ReadFileIo::default() };
+        let limits = Limits::of(Io { read_file, ..Io::default() }).workable();
+        assert_eq!((limits.read_bytes_max, limits.line_bytes_max), (1024, 1023));
     }
 }

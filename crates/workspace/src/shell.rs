@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use self::child::child;
-use self::output::Kept;
-use self::relative::Roots;
+pub use self::output::{Kept, Text};
+pub use self::relative::Roots;
 use self::supervised::Supervised;
 pub(crate) use self::tool::{call, spec};
 

@@ -3,6 +3,11 @@
 mod serve;
 mod wrap;
 
+use std::path::Path;
+
+use jackline_engine::definition::Io;
+use jackline_runtime::Definitions;
+
 use crate::args::McpCommand;
 use crate::exit::Exit;
 
@@ -13,4 +18,10 @@ pub(crate) fn run(command: &McpCommand) -> Exit {
         McpCommand::Serve(args) => serve::run(args),
         McpCommand::Wrap(args) => wrap::run(args),
     }
+}
+
+/// What tools may answer in a workspace, as its definition says now. Where none
+/// loads the guard refuses every call, and nothing hangs on it.
+fn io(definitions: &Definitions, workspace: &Path) -> Io {
+    definitions.resolve(workspace).map(|resolved| resolved.definition.io).unwrap_or_default()
 }

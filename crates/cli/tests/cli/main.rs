@@ -22,6 +22,7 @@ mod explain;
 mod git_state;
 mod hook;
 mod hook_faults;
+mod hook_output;
 mod hook_payloads;
 mod hook_person;
 mod hook_settings;

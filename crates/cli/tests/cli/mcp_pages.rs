@@ -65,6 +65,17 @@ fn a_long_result_comes_in_pages_that_are_together_exactly_what_it_was() {
 }
 
 #[test]
+fn a_definition_says_how_long_a_page_is() {
+    let world = World::new(&format!("{EMPTY}io: {{ output: {{ max_bytes: 4096 }} }}\n"));
+    let whole = "a line\n".repeat(700);
+    let mut proxy = showing(&world, &json!({"content": [{"type": "text", "text": whole}]}));
+    let answer = proxy.call(3, "show", "{}");
+    assert_eq!(text(&answer, 0).len(), 2044, "whole lines, and room for a note");
+    assert!(text(&answer, 1).contains("bytes 0 to 2044 of 4900"), "{answer}");
+    proxy.leave();
+}
+
+#[test]
 fn structured_content_keeps_its_shape() {
     let world = World::new(EMPTY);
     let whole = long_text();

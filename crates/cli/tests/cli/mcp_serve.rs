@@ -181,6 +181,27 @@ fn a_file_is_overwritten_only_when_all_its_pages_were_seen() {
 }
 
 #[test]
+fn a_definition_says_how_much_is_shown_and_how_long_a_command_runs() {
+    let io = "io:
+  read_file: { max_lines: 3, max_line_bytes: 16 }
+  shell: { seconds: 1, output_bytes: 1024 }
+";
+    let world = World::new(&format!("{DEFINITION}{io}"));
+    fs::write(world.work().join("f"), format!("{}\nb\nc\nd\n", "a".repeat(20))).unwrap();
+    let mut served = Served::start(&world);
+    let page = served.call("read_file", &json!({"path": "f"}));
+    let page = &page["structuredContent"];
+    assert_eq!(
+        (&page["lines_shown"], &page["cut_lines"][0]["shown_bytes"]),
+        (&json!(3), &json!(16))
+    );
+    let ran = served.call("shell", &json!({"command": "seq 1 5000; sleep 60"}));
+    let ran = &ran["structuredContent"];
+    assert_eq!((&ran["timed_out"], &ran["truncated"]), (&json!(true), &json!(true)));
+    assert!(ran["output"].as_str().unwrap().len() < 1200, "{ran}");
+}
+
+#[test]
 fn a_line_that_was_cut_was_not_seen() {
     let world = World::new(DEFINITION);
     fs::write(world.work().join("wide.txt"), format!("a\n{}\nb\n", "x".repeat(5000))).unwrap();

@@ -16,6 +16,7 @@ mod last_metre;
 mod loops;
 mod markers;
 mod mcp;
+mod output;
 mod reload;
 mod reports;
 mod world;

@@ -37,6 +37,8 @@ pub(crate) struct Words {
     pub(crate) agent: Option<String>,
     /// A notification for the person's terminal.
     pub(crate) terminal: Option<String>,
+    /// What the agent is shown instead of what the tool gave back.
+    pub(crate) output: Option<Value>,
 }
 
 impl Reply {
@@ -108,6 +110,9 @@ pub(crate) fn render(hook: Hook, verdict: &Verdict, asking: Asking, words: Words
         | Hook::PostToolUseFailure
         | Hook::SubagentStart => add_context(&mut map, hook, context),
         _ => {}
+    }
+    if let Some(output) = words.output.filter(|_| hook == Hook::PostToolUse) {
+        add_specific(&mut map, hook, "updatedToolOutput", output);
     }
     let mut person = words.person;
     if hook == Hook::SessionStart && enforced && verdict.decision >= Decision::Deny {
@@ -185,8 +190,16 @@ fn block(map: &mut Map<String, Value>, reason: &str) {
 
 fn add_context(map: &mut Map<String, Value>, hook: Hook, context: Option<&str>) {
     let Some(context) = context else { return };
-    let specific = json!({ "hookEventName": hook.name(), "additionalContext": context });
-    map.insert("hookSpecificOutput".to_owned(), specific);
+    add_specific(map, hook, "additionalContext", json!(context));
+}
+
+/// Adds what only this hook understands.
+fn add_specific(map: &mut Map<String, Value>, hook: Hook, field: &str, value: Value) {
+    let fields = map.entry("hookSpecificOutput");
+    let fields = fields.or_insert_with(|| json!({ "hookEventName": hook.name() }));
+    if let Some(fields) = fields.as_object_mut() {
+        fields.insert(field.to_owned(), value);
+    }
 }
 
 /// What the person is shown, and the model is not.

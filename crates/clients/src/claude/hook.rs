@@ -198,7 +198,8 @@ fn at_settings(payload: &Payload, surroundings: &Surroundings) -> Reply {
 }
 
 fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
-    let Translated { hook, session, event, asking, stop_blocked, costs, actor, typed } = told;
+    let Translated { hook, session, event, asking, stop_blocked, costs, actor, typed, returned } =
+        told;
     if let Some((path, whose)) = costs {
         count(runtime, &session, &actor, (&path, whose));
     }
@@ -222,7 +223,13 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
         Some(Said::Nothing(why)) => words.person.push(why),
         None => {}
     }
+    let page = returned.and_then(|returned| returned.page(runtime, &session));
+    if let Some(page) = &page {
+        runtime.offer(page.fact.clone());
+    }
     let (verdict, outcome) = ask(runtime, event);
+    let shown = verdict.page.as_ref().is_some_and(|page| page.enforced);
+    words.output = page.filter(|_| shown).map(|page| page.output);
     words.person.extend(runtime.take_warnings().into_iter().map(|it| format!("jackline: {it}")));
     words.terminal = notification(&runtime.take_notices());
     match outcome {

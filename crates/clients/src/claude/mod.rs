@@ -8,6 +8,7 @@ mod answer;
 mod codes;
 mod hook;
 mod lines;
+mod output;
 mod payload;
 mod reload;
 mod results;

@@ -169,6 +169,11 @@ impl Payload {
         self.map.get(field).and_then(Value::as_str)
     }
 
+    /// Looks at anything.
+    pub(crate) fn peek_any(&self, field: &str) -> Option<&Value> {
+        self.map.get(field)
+    }
+
     /// Takes anything but null.
     pub(crate) fn any(&mut self, field: &str) -> Option<Value> {
         self.map.remove(field).filter(|value| !value.is_null())

@@ -54,7 +54,7 @@ pub(crate) fn exit_code(error: &str) -> Option<i64> {
 }
 
 /// What a command printed.
-fn output(response: &mut Map<String, Value>) -> Option<String> {
+pub(crate) fn output(response: &mut Map<String, Value>) -> Option<String> {
     let Some(Value::String(mut out)) = response.remove("stdout") else { return None };
     if let Some(Value::String(errors)) = response.remove("stderr")
         && !errors.is_empty()
@@ -92,11 +92,23 @@ fn is_background(response: &Map<String, Value>) -> bool {
     named("backgroundTaskId").is_some() || named("status") == Some("async_launched")
 }
 
-/// A result as text; there is nothing to say of an empty one.
+/// The text of an item of a list that is text.
+pub(crate) fn item_text(item: &Value) -> Option<&str> {
+    let is_text = item.get("type").and_then(Value::as_str) == Some("text");
+    item.get("text").and_then(Value::as_str).filter(|_| is_text)
+}
+
+/// A result as text; there is nothing to say of an empty one. A list of nothing but
+/// texts, as MCP tools give it, is what they say.
 pub(crate) fn text_of(value: Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text),
+        Value::Array(items)
+            if !items.is_empty() && items.iter().all(|it| item_text(it).is_some()) =>
+        {
+            Some(items.iter().filter_map(item_text).collect::<Vec<_>>().join("\n"))
+        }
         other => serde_json::to_string(&other).ok(),
     }
 }
@@ -158,6 +170,15 @@ mod tests {
         let event = finished("Write", response);
         let kept: Value = serde_json::from_str(event["result"].as_str().unwrap()).unwrap();
         assert_eq!(kept, serde_json::from_str::<Value>(&text).unwrap());
+    }
+
+    #[test]
+    fn a_list_of_texts_is_what_they_say() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let of = |items: Value| finished("mcp__a__b", items)["result"].clone();
+        assert_eq!(of(json!([text("{\"n\":3}"), text("b")])), json!("{\"n\":3}\nb"));
+        let mixed = json!([text("a"), {"type": "image"}]);
+        assert_eq!(of(mixed.clone()), json!(mixed.to_string()));
     }
 
     #[test]

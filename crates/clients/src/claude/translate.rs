@@ -9,6 +9,7 @@ use jackline_engine::{
 use serde_json::{Map, Value, json};
 
 use super::codes::Typed;
+use super::output::Returned;
 use super::payload::{Hook, Payload, PayloadError};
 use super::results;
 use super::surroundings::Surroundings;
@@ -54,6 +55,8 @@ pub struct Translated {
     pub typed: Option<Typed>,
     /// Who acts.
     pub actor: ActorId,
+    /// What a tool gave back, where the client takes something else instead.
+    pub returned: Option<Returned>,
 }
 
 /// Translates a payload. What a gate can't do without must be there.
@@ -86,6 +89,7 @@ pub fn translate(
     let stop_blocked = payload.flag("stop_hook_active");
     let prompt = payload.peek("prompt").filter(|_| hook == Hook::UserPromptSubmit);
     let typed = prompt.and_then(Typed::parse);
+    let returned = Returned::of(&payload);
     let told = tell(&mut payload, &mut event, surroundings)?;
     let called = payload.object("tool_input");
     let asks = surroundings.attended
@@ -101,7 +105,7 @@ pub fn translate(
         None => None,
     };
     let asking = if asks { Asking::Client } else { Asking::Nobody };
-    Ok(Translated { hook, session, event, asking, stop_blocked, costs, typed, actor })
+    Ok(Translated { hook, session, event, asking, stop_blocked, costs, typed, actor, returned })
 }
 
 /// Where the answers of the model are written down, at the hooks that come once after

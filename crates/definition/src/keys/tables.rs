@@ -4,6 +4,7 @@ use super::Takes::{
     Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Schema, Text, Word,
 };
 use super::budgets::{CONTEXT, COST_LIMIT, LIMIT, LIMITS, PRICE};
+use super::io::{IO, IO_OUTPUT, IO_READ_FILE, IO_SHELL};
 use super::loops::{LOOPS, LOOPS_CYCLE, LOOPS_ERRORS, LOOPS_GRADED, LOOPS_STRICT, POLL};
 use super::progress::{CLEAN, DIRTY_BITS, PROGRESS};
 use super::rules::{EXAMPLE_RUN, EXAMPLES, GIVEN, PACKS, RULE};
@@ -152,13 +153,14 @@ pub(crate) static ROOT: Keys = Keys {
             "none",
             "What the agent hands over (`output_proposed`), by name.",
         ),
+        key("io", Map(&IO), "", "How much of what tools answer is shown."),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
         key("notify", Map(&NOTIFY), "", "How a person is told that they are needed."),
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
-    later: &["io", "attempts", "health", "models", "advisor", "identity"],
+    later: &["attempts", "health", "models", "advisor", "identity"],
     needs: &[],
 };
 
@@ -215,9 +217,15 @@ pub(crate) static TOOL: Keys = Keys {
             "Whether it changes nothing, so that the same result again is nothing new.",
         ),
         key("schema", Schema, "none", "What its arguments have to look like."),
+        key(
+            "output_schema",
+            Schema,
+            "none",
+            "What it gives back has to look like, where that is JSON. The tool has run, so what does not is told to the agent and never refused.",
+        ),
         key("poll", Map(&POLL), "none", "How long it may be asked whether something has happened."),
     ],
-    later: &["output_schema", "roles"],
+    later: &["roles"],
     needs: &[],
 };
 
@@ -526,6 +534,10 @@ pub(crate) static ALL: &[&Keys] = &[
     &COST_LIMIT,
     &PRICE,
     &CONTEXT,
+    &IO,
+    &IO_READ_FILE,
+    &IO_OUTPUT,
+    &IO_SHELL,
     &PROVIDER,
     &FILE_CREATED,
     &DEADLINE,

@@ -17,7 +17,7 @@ const fn looser(key: &'static str, high: &'static str, low: &'static str) -> Loo
 }
 
 /// The keys that are tried.
-const KEYS: [&Keys; 17] = [
+const KEYS: [&Keys; 20] = [
     &keys::LIMITS,
     &keys::LIMIT,
     &keys::COST_LIMIT,
@@ -34,6 +34,9 @@ const KEYS: [&Keys; 17] = [
     &keys::SCHEMA,
     &keys::PLAN,
     &keys::OUTPUT,
+    &keys::IO_READ_FILE,
+    &keys::IO_OUTPUT,
+    &keys::IO_SHELL,
     &keys::RULE,
 ];
 
@@ -224,7 +227,6 @@ const BITS: [Looser; 4] = [
     looser("dirty_bits.docs", "completion: { clean: {} }", "dirty_bits: { docs: ['src/**'] }"),
 ];
 
-/// A rule that denies `git push`, or what is put in its place.
 const SCHEMAS: [Looser; 5] = [
     looser(
         "schema.repair_max_attempts",
@@ -249,6 +251,34 @@ const SCHEMAS: [Looser; 5] = [
     ),
 ];
 
+const IO: [Looser; 8] = [
+    looser(
+        "io_read_file.max_lines",
+        "io: { read_file: { max_lines: 5 } }",
+        "io: { read_file: { max_lines: 6 } }",
+    ),
+    looser("io_read_file.max_bytes", "", "io: { read_file: { max_bytes: 262145 } }"),
+    looser(
+        "io_read_file.max_line_bytes",
+        "io: { read_file: { max_line_bytes: 16 } }",
+        "io: { read_file: { max_line_bytes: 17 } }",
+    ),
+    looser(
+        "io_output.max_bytes",
+        "io: { output: { max_bytes: 5000 } }",
+        "io: { output: { max_bytes: 5001 } }",
+    ),
+    looser("io_output.relative_paths", "", "io: { output: { relative_paths: false } }"),
+    looser("io_shell.seconds", "io: { shell: { seconds: 5 } }", "io: { shell: { seconds: 6 } }"),
+    looser("io_shell.seconds", "", "io: { shell: { seconds: 121 } }"),
+    looser(
+        "io_shell.output_bytes",
+        "io: { shell: { output_bytes: 2000 } }",
+        "io: { shell: { output_bytes: 2001 } }",
+    ),
+];
+
+/// A rule that denies `git push`, or what is put in its place.
 macro_rules! push {
     ($($said:literal),*) => {
         concat!("rules: [ { name: r, ", $($said,)* " } ]")
@@ -295,7 +325,7 @@ const RULES: [Looser; 7] = [
 
 fn all() -> impl Iterator<Item = &'static Looser> {
     let limits = LIMITS.iter().chain(&PRICES).chain(&CONTEXTS);
-    limits.chain(&LOOPS).chain(&PROGRESS).chain(&BITS).chain(&SCHEMAS).chain(&RULES)
+    limits.chain(&LOOPS).chain(&PROGRESS).chain(&BITS).chain(&SCHEMAS).chain(&IO).chain(&RULES)
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn definition(parts: Parts) -> Definition {
         progress: parts.progress.map(|progress| progress.what),
         dirty_bits: super::progress::together(plain(parts.dirty_bits)),
         schemas: parts.schemas.what,
+        io: parts.io.what,
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),
@@ -201,6 +202,9 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     }
     if let Some(context) = &parts.context {
         add(Subject::Setting, format!("context: {}", words::context(context.what)), context.by);
+    }
+    if let Some(text) = words::io(&parts.io.what) {
+        add(Subject::Setting, text, parts.io.by);
     }
     for path in &parts.protected {
         add(Subject::Protected, format!("`{}`", path.what), path.by);

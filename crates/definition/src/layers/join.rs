@@ -152,6 +152,7 @@ impl Joining {
             windows: if high.dated.is_empty() { low.windows } else { high.windows },
             dated: if high.dated.is_empty() { low.dated } else { high.dated },
             schemas: self.join_schemas(&high.schemas, &low.schemas, how),
+            io: self.join_io(&high.io, &low.io, how),
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,

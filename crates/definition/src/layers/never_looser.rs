@@ -2,9 +2,9 @@
 
 use jackline_engine::definition::{
     Cap, Checker, Context, Cycle, Dependency, DirtyBits, Effect, Errors, FeedbackProvider, Graded,
-    Journal, Limit, Limits, LongPrice, Loops, Models, Need, Opaque, Paths, Per, Policy, PolicyRule,
-    Price, Profile, Progress, Redact, Rule, RuleScope, Rules, SequentialDependency, Shell, Speech,
-    Strict, Tool, Trigger, UnknownTools,
+    Io, Journal, Limit, Limits, LongPrice, Loops, Models, Need, Opaque, OutputIo, Paths, Per,
+    Policy, PolicyRule, Price, Profile, Progress, Redact, Rule, RuleScope, Rules,
+    SequentialDependency, Shell, ShellIo, Speech, Strict, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Kind, Mode};
 use proptest::prelude::*;
@@ -231,6 +231,11 @@ fn a_definition() -> impl Strategy<Value = Definition> {
                 models,
                 feedback: speaks.then_some(hello).into_iter().collect(),
                 feedback_bytes_max: bytes,
+                io: Io {
+                    output: OutputIo { max_bytes: 65_534 + bytes, relative_paths: !off },
+                    shell: ShellIo { seconds: 118 + cap, ..ShellIo::default() },
+                    ..Io::default()
+                },
                 journal: Journal {
                     redact: if off { Redact::Off } else { Redact::BuiltIn },
                     retain_days: bytes,
@@ -332,6 +337,11 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
     if rests_on_tests(high) {
         assert_eq!(high.dirty_bits, combined.dirty_bits);
     }
+    let io = (high.io, combined.io);
+    assert!(
+        io.1.output.max_bytes <= io.0.output.max_bytes && io.1.shell.seconds <= io.0.shell.seconds
+    );
+    assert_eq!(io.1.output.relative_paths, io.0.output.relative_paths);
     let bytes = (combined.feedback_bytes_max, high.feedback_bytes_max);
     assert!(bytes.0 == bytes.1 || (high.feedback.is_empty() && bytes.0 < bytes.1));
     if let Some(check) = &high.completion {

@@ -2,8 +2,9 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Cap, Checker, Context, Definition, FeedbackProvider, Journal, Limit, LongPrice, Loops, Models,
-    Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Schemas, Shell, Tool, UnknownTools,
+    Cap, Checker, Context, Definition, FeedbackProvider, Io, Journal, Limit, LongPrice, Loops,
+    Models, Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Schemas, Shell, Tool,
+    UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -54,6 +55,7 @@ pub(super) struct Parts {
     pub(super) long: Vec<LongPrice>,
     pub(super) windows: Vec<(String, u64)>,
     pub(super) schemas: Said<Schemas>,
+    pub(super) io: Said<Io>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -86,6 +88,7 @@ impl Parts {
             context,
             models: Models { dated, prices, long, windows },
             schemas,
+            io,
             feedback,
             feedback_bytes_max,
             notify,
@@ -124,6 +127,7 @@ impl Parts {
             long,
             windows,
             schemas: Said { what: schemas, by },
+            io: Said { what: io, by },
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),

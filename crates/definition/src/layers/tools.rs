@@ -60,6 +60,8 @@ impl Joining {
             known.what.sections = together(&known.what.sections, &tool.sections);
             known.what.idempotent &= tool.idempotent;
             known.what.schema = known.what.schema.take().or_else(|| tool.schema.clone());
+            let output = known.what.output_schema.take();
+            known.what.output_schema = output.or_else(|| tool.output_schema.clone());
             let to = known.by;
             if says_something(&tool) && !same_meaning(&known.what, &tool) {
                 self.ignore_tool(&name, by, to, "says what it means");
@@ -216,6 +218,7 @@ fn same_meaning(one: &Tool, other: &Tool) -> bool {
         sections: Vec::new(),
         idempotent: true,
         schema: None,
+        output_schema: None,
         ..tool.clone()
     };
     plain(one) == plain(other)

@@ -175,6 +175,9 @@ fn tool(
             }
             "read_only" => tool.read_only = reader.flag(node, "`read_only`").unwrap_or(false),
             "schema" => tool.schema = schemas::schema(node, "`schema`", reader),
+            "output_schema" => {
+                tool.output_schema = schemas::schema(node, "`output_schema`", reader);
+            }
             "poll" => tool.poll = Some(loops::poll(node, reader)),
             _ => tool.commands = recognised(node, commands, reader),
         }

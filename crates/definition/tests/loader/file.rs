@@ -103,12 +103,10 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
         )
     };
     // The design's table of keys, less those that are built.
-    for key in ["io", "attempts", "health", "models", "advisor", "identity"] {
+    for key in ["attempts", "health", "models", "advisor", "identity"] {
         assert_eq!(complaints(&format!("version: 1\n{key}: {{}}\n")), later(key, 2, 1));
     }
-    for key in ["output_schema", "roles"] {
-        assert_eq!(complaints(&format!("tools:\n  t: {{ {key}: x }}\n")), later(key, 2, 8));
-    }
+    assert_eq!(complaints("tools:\n  t: { roles: x }\n"), later("roles", 2, 8));
 }
 
 #[test]
@@ -120,7 +118,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
         ("loop: {}", "f:1:1: unknown key `loop` in the definition; did you mean `loops`?"),
         (
             "zzzzzz: 1",
-            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `schema`, `plan`, `outputs`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `schema`, `plan`, `outputs`, `io`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
         ),
         (
             "tools: { t: { knd: read } }",
@@ -283,6 +281,41 @@ fn a_check_or_limit_of_another_shape_is_refused_where_it_stands() {
         (
             "journal: { retain_days: 4294967296 }",
             "f:1:25: `journal.retain_days` can't be 4294967296; whole numbers from 0 are accepted",
+        ),
+    ]);
+}
+
+#[test]
+fn what_tools_may_answer_is_neither_nothing_nor_everything() {
+    let output = |value: &str, wrong: &str| {
+        let source = format!("io: {{ output: {{ max_bytes: {value} }} }}");
+        (source, format!("f:1:28: `io.output.max_bytes` {wrong}"))
+    };
+    for (value, wrong) in [
+        ("0", "can't be 0; from 4096 to 67108864"),
+        ("4095", "can't be 4095; from 4096 to 67108864"),
+        ("67108865", "can't be 67108865; from 4096 to 67108864"),
+        ("-1", "can't be -1; whole numbers from 0 are accepted"),
+        ("64K", "must be a whole number, not `64K`"),
+        ("[1]", "must be a whole number, not a list"),
+    ] {
+        let (source, expected) = output(value, wrong);
+        check_shapes(&[(&source, &expected)]);
+    }
+    check_shapes(&[
+        ("io: 7", "f:1:5: `io` must be a mapping, not a number"),
+        (
+            "io: { read_files: {} }",
+            "f:1:7: unknown key `read_files` in `io`; did you mean `read_file`?",
+        ),
+        (
+            "io:\n  read_file: { max_lines: 0, max_bytes: 1023, max_line_bytes: 15 }\n  shell: { seconds: 86401, output_bytes: 0 }\n  output: { relative_paths: 1 }",
+            "f:2:27: `io.read_file.max_lines` can't be 0; from 1 to 1000000\n\
+             f:2:41: `io.read_file.max_bytes` can't be 1023; from 1024 to 67108864\n\
+             f:2:63: `io.read_file.max_line_bytes` can't be 15; from 16 to 1048576\n\
+             f:3:21: `io.shell.seconds` can't be 86401; from 1 to 86400\n\
+             f:3:42: `io.shell.output_bytes` can't be 0; from 1024 to 67108864\n\
+             f:4:29: `io.output.relative_paths` must be true or false, not a number",
         ),
     ]);
 }

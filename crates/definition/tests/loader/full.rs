@@ -3,9 +3,10 @@
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
     Attempts, Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated,
-    Journal, Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Output, Paths, Per,
-    Policy, PolicyRule, Price, Progress, Redact, RequiredFile, Rule, RuleScope, Rules, SchemaText,
-    Schemas, SequentialDependency, Shell, Speech, Tool, Trigger, UnknownTools,
+    Io, Journal, Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Output, OutputIo,
+    Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact, RequiredFile, Rule,
+    RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell, ShellIo, Speech, Tool,
+    Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 
@@ -24,7 +25,7 @@ tools:
   make: { commands: [make all, 'npm  run build'] }
   lint: {}
   test:
-  deploy: { kind: effect, idempotent: false }
+  deploy: { kind: effect, idempotent: false, output_schema: { type: object } }
 sections:
   - name: release
     tools: [lint, test, deploy]
@@ -82,6 +83,10 @@ feedback_bytes_max: 1000
 schema: { repair_max_attempts: 1, repairs_per_run: 9, correction_max_attempts: 4 }
 plan: { schema: { type: object } }
 outputs: { report: { schema: { type: array, items: { type: integer } } } }
+io:
+  read_file: { max_lines: 400, max_bytes: 100000, max_line_bytes: 1000 }
+  output: { max_bytes: 20000, relative_paths: false }
+  shell: { seconds: 60, output_bytes: 16384 }
 notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
@@ -139,7 +144,10 @@ fn full() -> Definition {
             },
             tool("lint", Kind::Other, &[], &[0]),
             tool("test", Kind::Other, &[], &[0]),
-            tool("deploy", Kind::Effect, &[], &[0]),
+            Tool {
+                output_schema: Some(SchemaText(r#"{"type":"object"}"#.to_owned())),
+                ..tool("deploy", Kind::Effect, &[], &[0])
+            },
         ],
         policies: vec![
             Policy {
@@ -210,6 +218,11 @@ fn full() -> Definition {
                 name: "report".to_owned(),
                 schema: SchemaText(r#"{"items":{"type":"integer"},"type":"array"}"#.to_owned()),
             }],
+        },
+        io: Io {
+            read_file: ReadFileIo { max_lines: 400, max_bytes: 100_000, max_line_bytes: 1000 },
+            output: OutputIo { max_bytes: 20_000, relative_paths: false },
+            shell: ShellIo { seconds: 60, output_bytes: 16_384 },
         },
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
@@ -290,6 +303,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "d8c2992487b867d9f978fdc95d6d85677e7ee4c01882d688b447cbd6eeafae2c"
+        "76e53abac38bace7cc64e60e65cd105febbaf155b2d402bb3e02a7aa5d904be9"
     );
 }

@@ -16,6 +16,7 @@ pub(crate) mod limits;
 pub(crate) mod loops;
 pub(crate) mod markers;
 pub(crate) mod opaque;
+pub(crate) mod output;
 pub(crate) mod pause;
 pub(crate) mod progress;
 pub(crate) mod protected;
@@ -43,8 +44,8 @@ use crate::proposal::Proposal;
 use crate::session::Record;
 use crate::state::{Clock, State};
 use crate::verdict::{
-    Class, Completion, Constraint, ContextGate, Decision, Feedback, Repair, SafetyEvent, Stop,
-    Violation,
+    Class, Completion, Constraint, ContextGate, Decision, Feedback, Mismatch, Page, Repair,
+    SafetyEvent, Stop, Violation,
 };
 
 /// Everything a guard may look at.
@@ -87,7 +88,7 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 22] = [
+pub(crate) const GUARDS: [&dyn Guard; 23] = [
     &protocol::Protocol,
     &schema::SchemaGuard,
     &markers::MarkerGuard,
@@ -112,6 +113,7 @@ pub(crate) const GUARDS: [&dyn Guard; 22] = [
     &completion::CompletionGuard,
     // After everybody who can refuse a call.
     &loops::LoopGuard,
+    &output::OutputGuard,
     &feedback::FeedbackGuard,
 ];
 
@@ -138,7 +140,9 @@ pub(crate) struct Answers {
     pub(crate) constraints: Vec<Constraint>,
     pub(crate) args: Option<Value>,
     pub(crate) output: Option<Value>,
+    pub(crate) page: Option<Page>,
     pub(crate) repair: Option<Repair>,
+    pub(crate) invalid_result: Vec<Mismatch>,
     pub(crate) completion: Option<Completion>,
     pub(crate) context_gate: Option<ContextGate>,
     pub(crate) stop: Option<Stop>,
@@ -156,7 +160,9 @@ impl Answers {
             constraints: Vec::new(),
             args: None,
             output: None,
+            page: None,
             repair: None,
+            invalid_result: Vec::new(),
             completion: None,
             context_gate: None,
             stop: None,
@@ -204,7 +210,9 @@ impl Answers {
     /// The strongest enforced answer, else the strongest observed one.
     pub(crate) fn decision(&self) -> (Decision, Option<bool>) {
         let strongest = |enforced: bool| {
-            self.violations.iter().filter(|v| v.enforced == enforced).map(|v| v.decision).max()
+            let page = self.page.iter().filter(|page| page.enforced == enforced);
+            let objections = self.violations.iter().filter(|v| v.enforced == enforced);
+            objections.map(|v| v.decision).chain(page.map(|_| Decision::Rewrite)).max()
         };
         match (strongest(true), strongest(false)) {
             (Some(decision), _) => (decision, Some(true)),

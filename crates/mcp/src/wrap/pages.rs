@@ -4,19 +4,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jackline_runtime::spill::{Cursor, Page, Spill, file_uri, first_part};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::ledger::Open;
 use super::message::answer;
 use super::result::{Item, ToolResult, own_answer, said, text_item};
-use super::spill::{Cursor, Page, Spill, file_uri, first_part};
 use super::tools::PAGE;
 
-/// How long a result may be: what `io.output` says unless told otherwise.
-pub(super) const OUTPUT_BYTES_MAX: usize = 65_536;
-
-/// What is left of that for our own words.
+/// What is left of a page for our own words.
 const OWN_BYTES: usize = 2 << 10;
 
 /// A field of a result that nobody knows is kept up to this length.

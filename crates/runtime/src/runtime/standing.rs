@@ -48,13 +48,17 @@ impl Runtime {
 
     /// Whether a session lacks a report on usage; `said` is when it was written down.
     pub fn lacks(&mut self, report: &Event, said: Option<Timestamp>) -> bool {
-        let id = &report.session;
+        let live = self.at_hand(&report.session);
+        live.is_some_and(|live| !live.session.has_counted(report, said))
+    }
+
+    /// A session that is kept at hand for the event that follows.
+    pub(super) fn at_hand(&mut self, id: &SessionId) -> Option<&Live> {
         if !self.live.iter().any(|(open, _)| open == id) {
-            let Some(live) = self.look(id) else { return false };
+            let live = self.look(id)?;
             self.keep(id.clone(), live);
         }
-        let found = self.live.iter().find(|(open, _)| open == id);
-        found.is_some_and(|(_, live)| !live.session.has_counted(report, said))
+        self.live.iter().find(|(open, _)| open == id).map(|(_, live)| live)
     }
 
     /// A session as its journal tells it, where it has one.

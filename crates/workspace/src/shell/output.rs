@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 /// An output that is never held whole.
-pub(super) struct Kept {
+#[derive(Debug)]
+pub struct Kept {
     head: Vec<u8>,
     head_max: usize,
     tail: VecDeque<u8>,
@@ -14,24 +15,30 @@ pub(super) struct Kept {
 
 /// The same as text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Text {
-    pub(super) shown: String,
-    pub(super) truncated: bool,
-    pub(super) lossy: bool,
+pub struct Text {
+    /// What is shown of it.
+    pub shown: String,
+    /// Whether the middle of it is missing.
+    pub truncated: bool,
+    /// Whether some of it was no text.
+    pub lossy: bool,
 }
 
 impl Kept {
-    pub(super) fn new(bytes_max: usize) -> Self {
+    /// Room for so many bytes.
+    pub fn new(bytes_max: usize) -> Self {
         let head_max = bytes_max / 2;
         let tail_max = bytes_max - head_max;
         Self { head: Vec::new(), head_max, tail: VecDeque::new(), tail_max, bytes_total: 0 }
     }
 
-    pub(super) fn bytes_total(&self) -> u64 {
+    /// How long it was.
+    pub fn bytes_total(&self) -> u64 {
         self.bytes_total
     }
 
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    /// The next part of it.
+    pub fn add(&mut self, bytes: &[u8]) {
         self.bytes_total += bytes.len() as u64;
         let room = self.head_max - self.head.len();
         let (first, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
@@ -42,7 +49,25 @@ impl Kept {
         self.tail.extend(last);
     }
 
-    pub(super) fn finish(self) -> Text {
+    /// The next part is so long, and will not be shown: more than what is kept of
+    /// the end comes behind it.
+    pub fn skip(&mut self, bytes: u64) {
+        self.bytes_total += bytes;
+    }
+
+    /// Where the kept end begins, in an output of so many bytes.
+    pub fn ends(&self, bytes_total: u64) -> (usize, u64) {
+        (self.head_max, bytes_total.saturating_sub(self.tail_max as u64).max(self.head_max as u64))
+    }
+
+    /// The output as it is shown.
+    pub fn finish(self) -> Text {
+        self.finish_with(|missing, total| format!("[{missing} of {total} bytes are not shown]"))
+    }
+
+    /// The same, with a line of one's own where the middle is missing: of so many
+    /// bytes, of so many.
+    pub fn finish_with(self, say: impl FnOnce(u64, u64) -> String) -> Text {
         let Self { mut head, tail, bytes_total, .. } = self;
         let mut tail = Vec::from(tail);
         if bytes_total == (head.len() + tail.len()) as u64 {
@@ -63,7 +88,7 @@ impl Kept {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        let _ = writeln!(text, "[{missing} of {bytes_total} bytes are not shown]");
+        let _ = writeln!(text, "{}", say(missing, bytes_total));
         text.push_str(&end);
         Text { shown: text, truncated: true, lossy: head_lossy || tail_lossy }
     }

@@ -4,14 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The names of a workspace: as it was given, and where that leads.
-pub(super) struct Roots {
+#[derive(Debug)]
+pub struct Roots {
     canonical: PathBuf,
     /// The longest first: one may begin with the other.
     names: Vec<String>,
 }
 
 impl Roots {
-    pub(super) fn new(root: &Path) -> io::Result<Self> {
+    /// The names of a directory that is there.
+    pub fn new(root: &Path) -> io::Result<Self> {
         let canonical = root.canonicalize()?;
         if !canonical.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
@@ -27,12 +29,13 @@ impl Roots {
         Ok(Self { canonical, names })
     }
 
-    pub(super) fn canonical(&self) -> &Path {
+    /// Where it really is.
+    pub fn canonical(&self) -> &Path {
         &self.canonical
     }
 
     /// The text, with paths beneath the workspace relative to it.
-    pub(super) fn relative(&self, text: &str) -> String {
+    pub fn relative(&self, text: &str) -> String {
         self.names.iter().fold(text.to_owned(), |text, name| relative(&text, name))
     }
 }

@@ -42,7 +42,6 @@ fn start(args: &ServeArgs) -> Result<(Runtime, Opening, Workspace), Exit> {
         fail(Exit::Usage, format!("can't work in `{}`: {error}", root.display()))
     };
     let root = root.canonicalize().map_err(|error| usage(&error))?;
-    let tools = Workspace::open(&root, Limits::default()).map_err(|error| usage(&error))?;
     let Some(workspace) = root.to_str().map(ToOwned::to_owned) else {
         return Err(usage(&"its path is not UTF-8"));
     };
@@ -52,6 +51,8 @@ fn start(args: &ServeArgs) -> Result<(Runtime, Opening, Workspace), Exit> {
     }
     let store = store()?;
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
+    let limits = Limits::of(super::io(&definitions, &root));
+    let tools = Workspace::open(&root, limits).map_err(|error| usage(&error))?;
     let mut runtime = Runtime::new(Box::new(store), definitions, root.clone());
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);

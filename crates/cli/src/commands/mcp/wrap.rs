@@ -37,6 +37,7 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
     let (session_directory, state_home) = (store.directory(&session), store.home().to_owned());
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
     let workspace = here();
+    let output_bytes_max = super::io(&definitions, &workspace).output.max_bytes;
     let mut runtime = Runtime::new(Box::new(store), definitions, workspace.clone());
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
@@ -45,6 +46,7 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
     let wrapped = Wrap {
         server,
         timeout: Duration::from_secs(args.timeout),
+        output_bytes_max: usize::try_from(output_bytes_max).unwrap_or(usize::MAX),
         opening,
         session_directory,
         state_home,

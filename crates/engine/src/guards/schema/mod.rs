@@ -6,6 +6,7 @@
 
 mod config;
 mod memory;
+mod result;
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -70,7 +71,9 @@ impl Written<'_> {
 
 impl Guard for SchemaGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(written) = Written::of(look.event) else { return };
+        let Some(written) = Written::of(look.event) else {
+            return result::decide(look, answers);
+        };
         let decoded = decoded(look.event, look.facts.decoded.as_ref());
         let attempts = look.definition.schemas.attempts;
         if decoded.errors.is_empty() {

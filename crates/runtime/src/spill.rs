@@ -1,7 +1,7 @@
-//! Where the rest of a long result lies until the agent has turned its pages.
+//! Where all of a long output lies while the agent is shown a page of it.
 //!
-//! The files are private, bounded together, and gone when the proxy ends: they hold
-//! what tools have said, word for word.
+//! The files are private and bounded together: they hold what tools have said, word for
+//! word. They are gone with the proxy before a server, or else with the session.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -19,8 +19,9 @@ const LINE_END_PART: usize = 4;
 
 /// The files of one session.
 #[derive(Debug)]
-pub(super) struct Spill {
+pub struct Spill {
     directory: PathBuf,
+    /// The oldest first.
     kept: VecDeque<Kept>,
     next: u64,
     bytes_max: u64,
@@ -32,18 +33,28 @@ struct Kept {
     bytes: u64,
 }
 
+impl Kept {
+    fn of(entry: &fs::DirEntry) -> Option<Self> {
+        let name = entry.file_name();
+        let number = name.to_str()?.strip_suffix(".txt")?.parse().ok()?;
+        Some(Self { number, bytes: entry.metadata().ok()?.len() })
+    }
+}
+
 /// A part of a text that was kept.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
-    pub(super) text: String,
-    pub(super) cursor: Cursor,
+pub struct Page {
+    /// What it says.
+    pub text: String,
+    /// Where it begins.
+    pub cursor: Cursor,
     /// How long the whole is.
-    pub(super) bytes: u64,
+    pub bytes: u64,
 }
 
 impl Page {
     /// Where the next page begins, unless this is the last.
-    pub(super) fn next(&self) -> Option<Cursor> {
+    pub fn next(&self) -> Option<Cursor> {
         let offset = self.cursor.offset + self.text.len() as u64;
         (offset < self.bytes).then_some(Cursor { offset, ..self.cursor })
     }
@@ -51,13 +62,16 @@ impl Page {
 
 /// A place in a text that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cursor {
-    pub(super) number: u64,
-    pub(super) offset: u64,
+pub struct Cursor {
+    /// Which text.
+    pub number: u64,
+    /// How many bytes lie before it.
+    pub offset: u64,
 }
 
 impl Cursor {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// Reads what [`Display`](std::fmt::Display) writes.
+    pub fn parse(text: &str) -> Option<Self> {
         let (number, offset) = text.split_once('-')?;
         Some(Self { number: number.parse().ok()?, offset: offset.parse().ok()? })
     }
@@ -71,7 +85,7 @@ impl std::fmt::Display for Cursor {
 
 /// Why there is no such page.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PageError {
+pub enum PageError {
     /// No result has such a page.
     #[error("no result has a page at `{0}`; take the cursor as the cut result names it")]
     Unknown(String),
@@ -84,27 +98,49 @@ pub(super) enum PageError {
 }
 
 impl Spill {
-    pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory, kept: VecDeque::new(), next: 1, bytes_max: BYTES_MAX }
+    /// The files in a directory, with those that an earlier process left there.
+    pub fn new(directory: PathBuf) -> Self {
+        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+        let mut kept: Vec<Kept> = entries.filter_map(|entry| Kept::of(&entry)).collect();
+        kept.sort_unstable_by_key(|kept| kept.number);
+        let next = kept.last().map_or(1, |last| last.number + 1);
+        Self { directory, kept: kept.into(), next, bytes_max: BYTES_MAX }
     }
 
     /// Keeps a text, for as long as newer ones leave room.
-    pub(super) fn keep(&mut self, text: &str) -> Result<(u64, PathBuf), StoreError> {
-        let (number, bytes) = (self.next, text.len() as u64);
-        self.next += 1;
+    pub fn keep(&mut self, text: &str) -> Result<(u64, PathBuf), StoreError> {
+        let bytes = text.len() as u64;
         while self.kept.iter().map(|kept| kept.bytes).sum::<u64>() + bytes > self.bytes_max
             && let Some(oldest) = self.kept.pop_front()
         {
             let _ = fs::remove_file(self.path(oldest.number));
         }
-        let path = self.path(number);
-        write_private(&path, text.as_bytes())?;
+        let written = self.directory.join(format!(".{}", std::process::id()));
+        write_private(&written, text.as_bytes())?;
+        let named = self.name(&written);
+        let _ = fs::remove_file(&written);
+        let (number, path) = named?;
         self.kept.push_back(Kept { number, bytes });
         Ok((number, path))
     }
 
+    /// Gives a file the next number that nobody has: another process may keep
+    /// something just now.
+    fn name(&mut self, written: &Path) -> Result<(u64, PathBuf), StoreError> {
+        loop {
+            let number = self.next;
+            self.next += 1;
+            let path = self.path(number);
+            match fs::hard_link(written, &path) {
+                Ok(()) => return Ok((number, path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(StoreError::Io { what: "name", path, source }),
+            }
+        }
+    }
+
     /// A page of at most so many bytes.
-    pub(super) fn page(&self, cursor: &str, most: usize) -> Result<Page, PageError> {
+    pub fn page(&self, cursor: &str, most: usize) -> Result<Page, PageError> {
         let unknown = || PageError::Unknown(cursor.chars().take(40).collect());
         let at = Cursor::parse(cursor).filter(|at| (1..self.next).contains(&at.number));
         let at = at.ok_or_else(unknown)?;
@@ -132,7 +168,7 @@ impl Spill {
     }
 
     /// Lets everything go.
-    pub(super) fn remove(&self) {
+    pub fn remove(&self) {
         if self.next > 1 {
             let _ = fs::remove_dir_all(&self.directory);
         }
@@ -144,7 +180,7 @@ impl Spill {
 }
 
 /// The beginning of a text: whole letters, and whole lines where that costs little.
-pub(super) fn first_part(text: &str, most: usize) -> &str {
+pub fn first_part(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
     }
@@ -157,7 +193,7 @@ pub(super) fn first_part(text: &str, most: usize) -> &str {
 }
 
 /// A file as programs name it.
-pub(super) fn file_uri(path: &Path) -> String {
+pub fn file_uri(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
     let mut uri = String::from("file://");
     for byte in path.display().to_string().bytes() {
@@ -205,6 +241,19 @@ mod tests {
             assert!(matches!(spill.page(cursor, 10), Err(PageError::Unknown(_))), "{cursor}");
         }
         assert_eq!(spill.page("1-2", 10).unwrap().text, "b");
+    }
+
+    #[test]
+    fn the_next_process_goes_on_where_the_last_one_was() {
+        let (home, mut first) = spill();
+        let mut other = Spill::new(home.path().join("spill"));
+        assert_eq!(first.keep("one").unwrap().0, 1);
+        assert_eq!(other.keep("two").unwrap().0, 2, "at the same time");
+        let mut next = Spill::new(home.path().join("spill"));
+        next.bytes_max = 8;
+        assert_eq!(next.keep("three").unwrap().0, 3);
+        assert_eq!(next.page("2-0", 9).unwrap().text, "two");
+        assert!(matches!(next.page("1-0", 9), Err(PageError::Expired(_))));
     }
 
     #[test]
