@@ -123,9 +123,17 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 
 /// Where Claude Code keeps what is the person's own.
 pub fn claude_home() -> Option<PathBuf> {
-    variable_path("CLAUDE_CONFIG_DIR")
-        .filter(|path| path.is_absolute())
-        .or_else(|| home().map(|home| home.join(".claude")))
+    claude_directory().or_else(|| home().map(|home| home.join(".claude")))
+}
+
+/// The file in which Claude Code keeps what it knows of this person: their MCP servers, and
+/// those of their projects.
+pub fn claude_file() -> Option<PathBuf> {
+    claude_directory().or_else(home).map(|directory| directory.join(".claude.json"))
+}
+
+fn claude_directory() -> Option<PathBuf> {
+    variable_path("CLAUDE_CONFIG_DIR").filter(|path| path.is_absolute())
 }
 
 /// Whether a variable says anything; what it says may be secret.

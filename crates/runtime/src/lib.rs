@@ -51,8 +51,8 @@ pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
 pub use home::{
-    HomeError, LayerFiles, claude_home, find_program, home, parent_session, person, search_path,
-    state_home,
+    HomeError, LayerFiles, claude_file, claude_home, find_program, home, parent_session, person,
+    search_path, state_home,
 };
 pub use inspect::{glance, inspect};
 pub use live::Saved;

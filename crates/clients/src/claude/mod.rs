@@ -11,6 +11,7 @@ mod lines;
 mod payload;
 mod reload;
 mod results;
+pub mod servers;
 pub mod settings;
 mod surroundings;
 pub mod transcript;
