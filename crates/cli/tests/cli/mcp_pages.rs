@@ -121,3 +121,28 @@ fn what_is_short_enough_stays_as_it_is() {
     assert_eq!(proxy.call(3, "show", "{}")["result"], result);
     proxy.leave();
 }
+
+#[test]
+fn to_turn_a_page_spends_a_step_and_the_last_one_is_refused() {
+    let world =
+        World::new("version: 1\nmode: enforce\ntools: { show: {} }\nlimits: { steps: 3 }\n");
+    let whole = "x\n".repeat(200_000);
+    let mut proxy = showing(&world, &json!({"content": [{"type": "text", "text": whole}]}));
+    let mut answer = proxy.call(3, "show", "{}");
+    for (id, runs) in [(4, true), (5, true), (6, false)] {
+        let next = answer["result"]["_meta"]["jackline/page"]["next_cursor"].clone();
+        let cursor = next.as_str().unwrap_or("1-63488");
+        let turned = proxy.call(id, "jackline_page", &json!({ "cursor": cursor }).to_string());
+        assert_eq!(turned["result"]["isError"], !runs, "{turned}");
+        answer = turned;
+    }
+    assert!(text(&answer, 0).contains("steps"), "{answer}");
+    let named = proxy.call(7, "jackline/page", "{}");
+    assert!(text(&named, 0).contains("no name for a tool of a server"), "{named}");
+    proxy.leave();
+    let session = session(&world);
+    world.prove(&session);
+    let said: Vec<String> =
+        world.records(&session).iter().map(|it| format!("{:?}", it.event.kind)).collect();
+    assert!(said.iter().any(|it| it.contains("bytes 63488 to 126976 of 400000")), "{said:?}");
+}

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jackline_engine::Status;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::ledger::Open;
-use super::message::answer;
 use super::result::{Item, ToolResult, own_answer, said, text_item};
 use super::spill::{Cursor, Page, Spill, file_uri, first_part};
 use super::tools::PAGE;
@@ -164,27 +164,42 @@ impl Pages {
         }
     }
 
-    /// The answer to a call that turns a page.
-    pub(super) fn turn(&self, open: &Open, arguments: Option<&Value>) -> String {
+    /// The next page.
+    pub(super) fn turn(&self, open: &Open, arguments: Option<&Value>) -> Turned {
         let cursor = arguments.and_then(|arguments| arguments.get("cursor")?.as_str());
         let most = self.bytes_max.saturating_sub(OWN_BYTES);
-        let result = match self.spill.page(cursor.unwrap_or_default(), most) {
+        match self.spill.page(cursor.unwrap_or_default(), most) {
             Ok(page) => {
                 let rest = Rest::of(&page, None);
                 let content = [vec![text_item(&page.text)], rest.items].concat();
                 let mut result = own_answer(open, content, false);
                 result.insert("_meta".to_owned(), json!({ META: rest.meta }));
-                result
+                let (from, bytes) = (page.cursor.offset, page.bytes);
+                let said = format!("bytes {from} to {} of {bytes}", from + page.text.len() as u64);
+                Turned { result: Value::Object(result).to_string(), said, status: Status::Ok }
             }
-            Err(error) => own_answer(open, vec![text_item(&format!("jackline: {error}"))], true),
-        };
-        answer(&open.id, &Value::Object(result).to_string())
+            Err(error) => {
+                let said = format!("jackline: {error}");
+                let result = own_answer(open, vec![text_item(&said)], true);
+                Turned { result: Value::Object(result).to_string(), said, status: Status::Error }
+            }
+        }
     }
 
     /// Lets go of what was kept.
     pub(super) fn remove(&self) {
         self.spill.remove();
     }
+}
+
+/// A page that was turned to.
+#[derive(Debug)]
+pub(super) struct Turned {
+    /// The result of the call.
+    pub(super) result: String,
+    /// What the guards are told of it: they have seen the whole.
+    pub(super) said: String,
+    pub(super) status: Status,
 }
 
 /// What is said behind a page.
