@@ -98,9 +98,12 @@ pub fn person() -> String {
     named.map_or_else(number, short)
 }
 
-/// The session that has this process started, where somebody says so.
+/// The session that has this process started, where somebody says so: a person, or the
+/// client, which calls its session as its hooks do.
 pub fn parent_session() -> Option<String> {
-    variable_path("JACKLINE_PARENT").and_then(|id| id.into_os_string().into_string().ok())
+    let named =
+        variable_path("JACKLINE_PARENT").or_else(|| variable_path("CLAUDE_CODE_SESSION_ID"));
+    named.and_then(|id| id.into_os_string().into_string().ok())
 }
 
 /// The directories in which programs are found by their name.

@@ -62,7 +62,7 @@ pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use reports::SAFETY_LOG;
 pub use runtime::{Fault, Runtime, Standing};
-pub use sessions::{Found, SelectError, Sessions};
+pub use sessions::{Found, SelectError, Sessions, arranged};
 pub use spool::keep_fault;
 pub use trust::{Grant, Trust};
 pub use verification::supervise;
