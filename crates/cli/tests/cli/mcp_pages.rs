@@ -75,9 +75,32 @@ fn structured_content_keeps_its_shape() {
     assert!(answer.to_string().len() < 2 * MOST);
     let cut = &answer["result"]["structuredContent"];
     assert_eq!(cut["n"], 3);
-    let next = &answer["result"]["_meta"]["jackline/page"]["next_cursor"];
-    assert!(cut["content"].as_str().unwrap().contains(next.as_str().unwrap()), "{cut}");
     assert!(whole.starts_with(text(&answer, 0)));
+    // A client that shows nothing else goes on exactly where it was cut.
+    let (shown, rest) = cut["content"].as_str().unwrap().split_once("\n[jackline: cut").unwrap();
+    let cursor = rest.split('"').nth(3).unwrap();
+    let second = proxy.call(4, "jackline_page", &json!({ "cursor": cursor }).to_string());
+    assert!(whole.starts_with(&format!("{shown}{}", text(&second, 0))), "{cursor}");
+    proxy.leave();
+}
+
+#[test]
+fn every_text_of_structured_content_has_its_own_pages() {
+    let world = World::new(EMPTY);
+    let texts = ["a", "b"].map(|letter| format!("{letter}\n").repeat(50_000));
+    let structured = json!({ "texts": texts, "small": "c" });
+    let content = json!([{"type": "text", "text": structured.to_string()}]);
+    let mut proxy = showing(&world, &json!({"content": content, "structuredContent": structured}));
+    let answer = proxy.call(3, "show", "{}");
+    let cut = &answer["result"]["structuredContent"];
+    assert_eq!(cut["small"], "c");
+    for (at, whole) in texts.iter().enumerate() {
+        let cut = cut["texts"][at].as_str().unwrap();
+        let (shown, rest) = cut.split_once("\n[jackline: cut").unwrap();
+        let cursor = json!({ "cursor": rest.split('"').nth(3).unwrap() }).to_string();
+        let second = proxy.call(4 + at as u64, "jackline_page", &cursor);
+        assert!(whole.starts_with(&format!("{shown}{}", text(&second, 0))), "{cursor}");
+    }
     proxy.leave();
 }
 
@@ -131,7 +154,7 @@ fn to_turn_a_page_spends_a_step_and_the_last_one_is_refused() {
     let mut answer = proxy.call(3, "show", "{}");
     for (id, runs) in [(4, true), (5, true), (6, false)] {
         let next = answer["result"]["_meta"]["jackline/page"]["next_cursor"].clone();
-        let cursor = next.as_str().unwrap_or("1-63488");
+        let cursor = next.as_str().unwrap_or("1-31744");
         let turned = proxy.call(id, "jackline_page", &json!({ "cursor": cursor }).to_string());
         assert_eq!(turned["result"]["isError"], !runs, "{turned}");
         answer = turned;
@@ -144,5 +167,5 @@ fn to_turn_a_page_spends_a_step_and_the_last_one_is_refused() {
     world.prove(&session);
     let said: Vec<String> =
         world.records(&session).iter().map(|it| format!("{:?}", it.event.kind)).collect();
-    assert!(said.iter().any(|it| it.contains("bytes 63488 to 126976 of 400000")), "{said:?}");
+    assert!(said.iter().any(|it| it.contains("bytes 31744 to 63488 of 400000")), "{said:?}");
 }
