@@ -33,6 +33,10 @@ fn wrap(world: &World, name: &str, package: &str, about: &str) -> String {
     servers.to_string()
 }
 
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (1..=count).map(line).collect::<Vec<String>>().concat()
+}
+
 /// The two parts of a text, of which the first is shown: whole lines of so many bytes.
 fn cut(whole: &str, most: usize) -> (&str, &str) {
     whole.split_at(whole.get(..most).unwrap().rfind('\n').unwrap() + 1)
@@ -49,7 +53,7 @@ fn ends(result: &ToolResult) -> String {
 #[ignore = "needs the client: cargo xtask test --clients"]
 fn a_wrapped_server_is_guarded_and_a_long_result_comes_in_pages() {
     let world = World::new(KEEP);
-    let whole: String = (0..400_000).map(|n| format!("line {n}\n")).collect();
+    let whole = lines(400_000, |n| format!("line {n}\n"));
     world.scratch.write("files/long.txt", &whole).unwrap();
     let files = world.scratch.work().join("files");
     let at = |name: &str| files.join(name).display().to_string();
@@ -100,7 +104,7 @@ fn a_wrapped_server_is_guarded_and_a_long_result_comes_in_pages() {
 fn pages_are_short_enough_for_the_client_to_show_them() {
     let world = World::new("");
     wrap(&world, "all", "server-everything", "stdio");
-    let message: String = (0..12_000).map(|n| format!("\"{n}\"\n")).collect();
+    let message = lines(12_000, |n| format!("\"{n}\"\n"));
     let whole = format!("Echo: {message}");
     let (shown, rest) = cut(&whole, PAGE_BYTES);
     let cursor = format!("1-{}", shown.len());
@@ -122,8 +126,8 @@ fn pages_are_short_enough_for_the_client_to_show_them() {
 #[ignore = "needs the client: cargo xtask test --clients"]
 fn the_guards_own_server_knows_which_pages_the_agent_has_seen() {
     let world = World::new("policies: [read_before_write: {}]\n");
-    let lines: String = (1..=900).map(|n| format!("line {n}\n")).collect();
-    world.scratch.write("long.txt", &lines).unwrap();
+    let whole = lines(900, |n| format!("line {n}\n"));
+    world.scratch.write("long.txt", &whole).unwrap();
     let own = json!({ "command": JACKLINE, "args": ["mcp", "serve"] });
     world.scratch.write(".mcp.json", &json!({ "mcpServers": { "own": own } }).to_string()).unwrap();
     let read = |offset: u64| {
@@ -143,5 +147,21 @@ fn the_guards_own_server_knows_which_pages_the_agent_has_seen() {
     assert!(second.text.contains("line 900"), "{second:?}");
     assert!(!late.is_error, "{late:?}");
     assert_eq!(world.scratch.read("long.txt").as_deref(), Some("late\n"));
+    world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_long_page_of_the_guards_own_server_is_shown_whole() {
+    let world = World::new("");
+    let text = lines(480, |n| format!("line {n} {}\n", "ab ".repeat(150)));
+    world.scratch.write("long.txt", &text).unwrap();
+    let own = json!({ "command": JACKLINE, "args": ["mcp", "serve"] });
+    world.scratch.write(".mcp.json", &json!({ "mcpServers": { "own": own } }).to_string()).unwrap();
+    let read = Step::call("mcp__own__read_file", json!({ "path": "long.txt" }));
+    let seen = world.play_with_servers("mcp__own", Script::new([read]));
+    let results = seen.results(None);
+    let [whole] = results.as_slice() else { panic!("{}", story(&seen)) };
+    assert!(whole.text.contains("line 480"), "{} bytes: {}", whole.text.len(), ends(whole));
     world.prove();
 }
