@@ -185,6 +185,10 @@ pub(crate) struct InitArgs {
     /// The clients: claude [default: those that are found]
     #[arg(value_name = "CLIENT")]
     pub(crate) clients: Vec<String>,
+    /// Put the guard before the MCP servers of the client: those in .mcp.json, or with --local and
+    /// --user those that you have added for yourself
+    #[arg(long)]
+    pub(crate) mcp: bool,
     /// For you in this project: .claude/settings.local.json
     #[arg(long, conflicts_with = "user")]
     pub(crate) local: bool,

@@ -73,7 +73,7 @@ pub use state::{
     STATE_FORMAT, Summary, TurnSummary, UsageTotals, Waiting,
 };
 pub use time::{Timestamp, TimestampError};
-pub use tool::Kind;
+pub use tool::{Kind, PAGE_TURN};
 pub use understanding::{
     Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
 };

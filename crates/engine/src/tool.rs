@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// To turn a page of a result that was too long: a tool of the guard's own, which every
+/// definition knows. No server's tool may be called so.
+pub const PAGE_TURN: &str = "jackline/page";
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal: [$($known:literal),* $(,)?],)*) => {
         /// What a tool does to the world.
@@ -19,6 +23,8 @@ macro_rules! kinds {
             pub fn well_known(tool: &str) -> Option<Kind> {
                 match tool {
                     $($name $(| $known)* => Some(Kind::$variant),)*
+                    // Nobody declares it, so it is in no list for people.
+                    PAGE_TURN => Some(Kind::Read),
                     _ => None,
                 }
             }

@@ -28,7 +28,7 @@ pub use file_log::FileLog;
 pub use head::Head;
 pub use memory::MemoryStore;
 pub use names::directory_name;
-pub use reader::{JournalFile, read_first};
+pub use reader::{JournalFile, read_first, read_parent};
 pub use record::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, RecordError, Snapshot, parse_record,
 };

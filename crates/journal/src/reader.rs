@@ -1,14 +1,19 @@
 //! A journal for those who only look: a consistent view without holding it up.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+
+use jackline_engine::{EventKind, SessionId};
 
 use crate::error::{Context as _, StoreError};
 use crate::head::Head;
 use crate::lines::{ScanError, for_each_line, line_from, line_start};
 use crate::record::{Line, Opened, parse_record};
 use crate::{lock, slots};
+
+/// How much of a journal is read for its first event.
+const START_BYTES_MAX: u64 = 16 << 20;
 
 /// A journal file as it was at one moment.
 pub struct JournalFile {
@@ -126,6 +131,19 @@ fn saved_beside(path: &Path) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
     match File::open(path.with_file_name("state")) {
         Ok(state) if beside => slots::read(&state),
         _ => Ok(None),
+    }
+}
+
+/// The session that a session belongs to, as its first event says.
+pub fn read_parent(path: &Path) -> Option<SessionId> {
+    let mut lines = BufReader::new(File::open(path).ok()?.take(START_BYTES_MAX)).split(b'\n');
+    let line = lines.nth(1)?.ok()?;
+    match parse_record(&line).ok()? {
+        Line::Event(record) => match record.event.kind {
+            EventKind::SessionStarted { parent, .. } => parent,
+            _ => None,
+        },
+        Line::Opened(_) => None,
     }
 }
 

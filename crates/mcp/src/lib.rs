@@ -2,6 +2,7 @@
 
 mod guard;
 pub mod serve;
+mod shown;
 mod wrap;
 
 pub use guard::Opening;

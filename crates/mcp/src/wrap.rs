@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jackline_engine::json::parse_strict;
-use jackline_engine::{Arguments, Payload, Status};
+use jackline_engine::{Arguments, PAGE_TURN, Payload, Status};
 use jackline_runtime::Runtime;
 use jackline_runtime::spill::Spill;
 use serde_json::Value;
@@ -40,8 +40,8 @@ use serde_json::Value;
 use self::clock::now_ms;
 use self::errors::Failure;
 use self::ledger::{Gone, Ledger, Open, What};
-use self::message::{Line, Message, cancelled, range_in};
-use self::pages::Pages;
+use self::message::{Line, Message, answer, cancelled, range_in};
+use self::pages::{Pages, Turned};
 use self::pins::Pins;
 use self::process::Process;
 use self::remote::Remote;
@@ -313,11 +313,12 @@ impl Proxy {
     /// Rules on a call.
     fn ruled(&mut self, want: &Want) -> Ruled {
         let Want { open, tool, arguments } = want;
-        if self.tools.is_page(tool) {
-            let arguments: Option<Value> =
-                arguments.as_deref().and_then(|text| serde_json::from_str(text).ok());
-            return Ruled::Answer(self.pages.turn(open, arguments.as_ref()));
+        if tool == PAGE_TURN {
+            let text = format!("jackline: `{tool}` is no name for a tool of a server");
+            return Ruled::Answer(refusal(open, &text));
         }
+        let is_page = self.tools.is_page(tool);
+        let tool = if is_page { PAGE_TURN } else { tool };
         let written = arguments.as_deref().unwrap_or("{}");
         let args = match parse_strict(written.as_bytes()) {
             Ok(args) if args.is_object() => Arguments::Parsed(args),
@@ -326,8 +327,26 @@ impl Proxy {
         };
         let request = serde_json::from_str(open.id.json()).unwrap_or_default();
         match self.guard.propose(Wanted { request, tool, args }) {
+            Ruling::Run(call) if is_page => Ruled::Answer(self.turn(open, call, written)),
             Ruling::Run(call) => Ruled::Run(call),
             Ruling::Refuse(refused) => Ruled::Answer(refusal(open, &refused.text)),
+        }
+    }
+
+    /// Turns a page, which is a call like any other, but for the server.
+    fn turn(&mut self, open: &Open, call: u64, arguments: &str) -> String {
+        let arguments: Option<Value> = serde_json::from_str(arguments).ok();
+        let Turned { mut result, said, status } = self.pages.turn(open, arguments.as_ref());
+        if let Some(words) = self.guard.finish(came_back(call, status, Some(said), false)) {
+            self.add(&mut result, words);
+        }
+        answer(&open.id, &result)
+    }
+
+    /// Adds what the guard says to a result, or keeps it for the next.
+    fn add(&mut self, result: &mut String, words: String) {
+        if !add_text(result, &words) {
+            self.guard.owe(words);
         }
     }
 
@@ -408,10 +427,8 @@ impl Proxy {
         if let Some(page) = self.pages.shorten(result, self.shared.links(open), insists) {
             *result = page;
         }
-        if let Some(words) = words
-            && !add_text(result, &words)
-        {
-            self.guard.owe(words);
+        if let Some(words) = words {
+            self.add(result, words);
         }
         true
     }

@@ -98,9 +98,12 @@ pub fn person() -> String {
     named.map_or_else(number, short)
 }
 
-/// The session that has this process started, where somebody says so.
+/// The session that has this process started, where somebody says so: a person, or the
+/// client, which calls its session as its hooks do.
 pub fn parent_session() -> Option<String> {
-    variable_path("JACKLINE_PARENT").and_then(|id| id.into_os_string().into_string().ok())
+    let named =
+        variable_path("JACKLINE_PARENT").or_else(|| variable_path("CLAUDE_CODE_SESSION_ID"));
+    named.and_then(|id| id.into_os_string().into_string().ok())
 }
 
 /// The directories in which programs are found by their name.
@@ -123,9 +126,17 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 
 /// Where Claude Code keeps what is the person's own.
 pub fn claude_home() -> Option<PathBuf> {
-    variable_path("CLAUDE_CONFIG_DIR")
-        .filter(|path| path.is_absolute())
-        .or_else(|| home().map(|home| home.join(".claude")))
+    claude_directory().or_else(|| home().map(|home| home.join(".claude")))
+}
+
+/// The file in which Claude Code keeps what it knows of this person: their MCP servers, and
+/// those of their projects.
+pub fn claude_file() -> Option<PathBuf> {
+    claude_directory().or_else(home).map(|directory| directory.join(".claude.json"))
+}
+
+fn claude_directory() -> Option<PathBuf> {
+    variable_path("CLAUDE_CONFIG_DIR").filter(|path| path.is_absolute())
 }
 
 /// What a variable says that a person has named; it may be secret.

@@ -52,8 +52,8 @@ pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
 pub use home::{
-    HomeError, LayerFiles, claude_home, find_program, home, named_variable, parent_session, person,
-    search_path, state_home,
+    HomeError, LayerFiles, claude_file, claude_home, find_program, home, named_variable,
+    parent_session, person, search_path, state_home,
 };
 pub use inspect::{glance, inspect};
 pub use live::Saved;
@@ -63,7 +63,7 @@ pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use reports::SAFETY_LOG;
 pub use runtime::{Bounds, Fault, Runtime, Standing};
-pub use sessions::{Found, SelectError, Sessions};
+pub use sessions::{Found, SelectError, Sessions, arranged};
 pub use spool::keep_fault;
 pub use trust::{Grant, Trust};
 pub use verification::supervise;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use jackline_engine::{SessionId, Timestamp};
-use jackline_journal::{FileStore, Opened, StoreError, read_first};
+use jackline_journal::{FileStore, Opened, StoreError, read_first, read_parent};
 
 use crate::clock::from_system;
 
@@ -43,6 +43,11 @@ impl Found {
         let opened = self.opened.as_ref();
         let workspace = opened.and_then(|opened| opened.place.workspace.as_ref());
         workspace.is_some_and(|workspace| directory.starts_with(workspace))
+    }
+
+    /// The session it belongs to: that of the client whose tools it guards.
+    pub fn parent(&self) -> Option<SessionId> {
+        read_parent(&self.journal)
     }
 
     /// What it was opened with, unless that can't be read any more.
@@ -117,12 +122,26 @@ impl Sessions {
         Ok(found)
     }
 
-    /// An id, a unique prefix, a journal file; or the latest session of `directory`.
+    /// The sessions that belong to another one, latest first.
+    pub fn parts_of(
+        &self,
+        session: &SessionId,
+        since: Timestamp,
+    ) -> Result<Vec<Found>, StoreError> {
+        let mut parts = self.since(since)?;
+        parts.retain(|found| found.parent().as_ref() == Some(session));
+        Ok(parts)
+    }
+
+    /// An id, a unique prefix, a journal file; or the latest session of `directory` that is
+    /// no part of another one there.
     pub fn select(&self, name: Option<&str>, directory: &Path) -> Result<Found, SelectError> {
         let Some(name) = name else {
             let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-            let latest = self.list()?.into_iter().find(|found| found.works_in(&here));
-            return latest.ok_or(SelectError::NoneHere(here));
+            let mut all = self.list()?;
+            all.retain(|found| found.works_in(&here));
+            let mine = all.iter().position(|found| !is_part(found, &all)).unwrap_or_default();
+            return all.into_iter().nth(mine).ok_or(SelectError::NoneHere(here));
         };
         if let Ok(id) = SessionId::parse(name)
             && let Some(found) = Found::at(&self.store.directory(&id).join("journal.jsonl"))
@@ -145,4 +164,30 @@ impl Sessions {
             }
         }
     }
+}
+
+/// Sessions with those below them that belong to them; true says that one does.
+pub fn arranged(all: &[Found]) -> Vec<(&Found, bool)> {
+    let parents: Vec<Option<SessionId>> = all.iter().map(Found::parent).collect();
+    let place = |parent: &Option<SessionId>| {
+        let parent = parent.as_ref()?;
+        all.iter().position(|found| found.name == parent.as_str())
+    };
+    let above: Vec<Option<usize>> = parents.iter().map(place).collect();
+    // One level is enough: what is below a part, or in a circle, stands by itself.
+    let is_top = |at: usize| above.get(at).copied().flatten().is_none();
+    let above: Vec<Option<usize>> = above.iter().map(|at| at.filter(|at| is_top(*at))).collect();
+    let mut rows = Vec::new();
+    for (at, (found, _)) in all.iter().zip(&above).enumerate().filter(|(_, it)| it.1.is_none()) {
+        rows.push((found, false));
+        let parts = all.iter().zip(&above).filter(|(_, of)| **of == Some(at));
+        rows.extend(parts.map(|(part, _)| (part, true)));
+    }
+    rows
+}
+
+/// Whether a session belongs to one of these.
+fn is_part(found: &Found, all: &[Found]) -> bool {
+    let parent = found.parent();
+    parent.is_some_and(|parent| all.iter().any(|other| other.name == parent.as_str()))
 }

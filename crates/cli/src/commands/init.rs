@@ -9,7 +9,7 @@ use std::path::Path;
 use anstyle::AnsiColor;
 use jackline_clients::install::{
     Change, Client, DiffLine, InstallError, Plan, Purpose, Scope, Wish, Written, carry_out, diff,
-    plan, plan_removal,
+    plan, plan_removal, plan_unwrapping, plan_wrapping,
 };
 use jackline_runtime::state_home;
 use serde_json::{Value, json};
@@ -59,7 +59,12 @@ pub(crate) fn run(args: &InitArgs) -> Exit {
         Err(exit) => return exit,
     };
     for _ in 0..TRIES_MAX {
-        let planned = if args.uninstall { plan_removal(&wish) } else { plan(&wish) };
+        let planned = match (args.mcp, args.uninstall) {
+            (false, false) => plan(&wish),
+            (false, true) => plan_removal(&wish),
+            (true, false) => plan_wrapping(&wish),
+            (true, true) => plan_unwrapping(&wish),
+        };
         let plan = match planned {
             Ok(plan) => plan,
             Err(error) => return refuse(error),
@@ -103,7 +108,9 @@ fn wish(args: &InitArgs) -> Result<Wish, Exit> {
 
 fn refuse(error: InstallError) -> Exit {
     let exit = match &error {
-        InstallError::NoClient | InstallError::Partly { .. } => Exit::No,
+        InstallError::NoClient | InstallError::NoServers { .. } | InstallError::Partly { .. } => {
+            Exit::No
+        }
         InstallError::State { .. } => Exit::Broken,
         _ => Exit::Usage,
     };
@@ -215,6 +222,12 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
         return;
     }
     match end {
+        End::NothingToDo if args.mcp && args.uninstall => {
+            say("nothing to do: the guard stands before none of these MCP servers");
+        }
+        End::NothingToDo if args.mcp => {
+            say("nothing to do: there is no other MCP server that the guard can stand before");
+        }
         End::NothingToDo if args.uninstall && !args.local && !args.user => say(
             "nothing to do: the guard is not installed here; what `--local` or `--user` installed \
              goes with the same word",
@@ -230,8 +243,13 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
     for (found, canary) in plan.found.iter().zip(canaries) {
         canary.show(found);
     }
-    if end == End::Installed {
-        next(plan);
+    match end {
+        End::Installed | End::Uninstalled if args.mcp => {
+            say("");
+            say("next: start the client anew; it starts its servers when it begins");
+        }
+        End::Installed => next(plan),
+        _ => {}
     }
 }
 
@@ -264,6 +282,7 @@ fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[Canary]) -> V
         };
         let purpose = match change.purpose {
             Purpose::Settings(_) => "settings",
+            Purpose::Servers(_) => "servers",
             Purpose::Exclude => "exclude",
             Purpose::Definition => "definition",
         };

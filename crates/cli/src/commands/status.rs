@@ -11,7 +11,9 @@ use jackline_engine::{
     ProgressSummary, Session, Summary, TurnSummary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
-use jackline_runtime::{Found, Off, SAFETY_LOG, agent_above, ask_code, inspect, now, off_now};
+use jackline_runtime::{
+    Found, Off, SAFETY_LOG, Sessions, agent_above, arranged, ask_code, inspect, now, off_now,
+};
 use serde_json::json;
 
 use super::log::describe;
@@ -48,16 +50,40 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
             let mut status = as_json(&found, opened, &session);
             if let Some(status) = status.as_object_mut() {
                 status.insert("on_trial".to_owned(), trial.as_json());
+                let parts = parts_of(&sessions, opened, &session);
+                let parts: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+                if !parts.is_empty() {
+                    status.insert("parts".to_owned(), json!(parts));
+                }
             }
             say_json(status);
             Exit::Fine
         }
         Ok((opened, session, trial)) => {
-            show(opened, &session, &trial);
+            let parent = found.parent().map(|parent| ("part of", plain(parent.as_str(), 80)));
+            let parts = parts_of(&sessions, opened, &session);
+            let parts = parts.iter().map(|part| ("part", part_in_words(&store, part)));
+            show(opened, &session, &trial, parent.into_iter().chain(parts));
             say_faults(&found);
             Exit::Fine
         }
         Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+    }
+}
+
+/// The sessions of servers that the client of a session has, which belong to it.
+fn parts_of(sessions: &Sessions, opened: &Opened, session: &Session) -> Vec<Found> {
+    sessions.parts_of(&opened.session, session.summary().started).unwrap_or_default()
+}
+
+fn part_in_words(store: &FileStore, part: &Found) -> String {
+    let name = plain(&part.name, 80);
+    match inspect(store, part) {
+        Ok(session) => {
+            let summary = session.summary();
+            format!("{name} {}, calls {}", phase(&summary), summary.invocations)
+        }
+        Err(error) => format!("{name} {error}"),
     }
 }
 
@@ -75,6 +101,7 @@ fn as_json(found: &Found, opened: &Opened, session: &Session) -> serde_json::Val
         "summary": session.summary(),
     });
     if let Some(fields) = status.as_object_mut() {
+        fields.extend(found.parent().map(|parent| ("parent".to_owned(), json!(parent))));
         fields.extend(off_in(opened).map(|off| ("off".to_owned(), json!(off))));
         let log = has_safety_log(opened).then(|| ("safety_log".to_owned(), json!(SAFETY_LOG)));
         fields.extend(log);
@@ -89,7 +116,8 @@ fn off_in(opened: &Opened) -> Option<Off> {
 
 fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
     let mut rows = vec![["session", "last", "phase", "steps", "workspace"].map(bold).to_vec()];
-    for found in all {
+    for (found, is_part) in arranged(all) {
+        let below = if is_part { "  " } else { "" };
         let looked = inspect(store, found)
             .and_then(|session| found.opened().map(|opened| (opened, session)));
         let (opened, session) = match looked {
@@ -98,7 +126,7 @@ fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
                 if as_lines {
                     say_json(json!({ "session": found.name, "error": error.to_string() }));
                 }
-                rows.push(vec![plain(&found.name, 40), error.to_string()]);
+                rows.push(vec![format!("{below}{}", plain(&found.name, 40)), error.to_string()]);
                 continue;
             }
         };
@@ -108,7 +136,7 @@ fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
         }
         let summary = session.summary();
         rows.push(vec![
-            plain(&found.name, 40),
+            format!("{below}{}", plain(&found.name, 40)),
             found.modified.map(ago).unwrap_or_default(),
             phase(&summary),
             summary.steps.to_string(),
@@ -139,7 +167,12 @@ fn phase(summary: &Summary) -> String {
     styled(colour.on_default(), text)
 }
 
-fn show(opened: &Opened, session: &Session, trial: &Trial) {
+fn show(
+    opened: &Opened,
+    session: &Session,
+    trial: &Trial,
+    kin: impl Iterator<Item = (&'static str, String)>,
+) {
     let (definition, summary) = (session.definition(), &session.summary());
     say(format!("{} {}", bold(&opened.session), phase(summary)));
     let mut rows = Vec::new();
@@ -150,6 +183,9 @@ fn show(opened: &Opened, session: &Session, trial: &Trial) {
     );
     if let Some(workspace) = &opened.place.workspace {
         row("workspace", plain(workspace, 80));
+    }
+    for (name, value) in kin {
+        row(name, value);
     }
     if let Some(off) = off_in(opened) {
         let off = styled(AnsiColor::Red.on_default().bold(), off_in_words(&off));

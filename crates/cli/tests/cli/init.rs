@@ -10,19 +10,19 @@ use serde_json::Value;
 use crate::support::{JACKLINE, Run, World, feed};
 
 /// A project without a definition, and a person with a home.
-struct Project {
-    world: World,
+pub(crate) struct Project {
+    pub(crate) world: World,
 }
 
 impl Project {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = World::new("version: 1\n");
         fs::remove_file(world.work().join("jackline.yaml")).unwrap();
         fs::create_dir(world.root().join("person")).unwrap();
         Self { world }
     }
 
-    fn in_git() -> Self {
+    pub(crate) fn in_git() -> Self {
         let project = Self::new();
         let git = project.world.command("git").args(["init", "-q", "."]).status().unwrap();
         assert!(git.success());
@@ -35,26 +35,26 @@ impl Project {
         project
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.world.work().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         fs::write(self.path(name), text).unwrap();
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = self.world.command(JACKLINE);
         command.env("HOME", self.world.root().join("person"));
         command
     }
 
-    fn init(&self, args: &[&str]) -> Run {
+    pub(crate) fn init(&self, args: &[&str]) -> Run {
         feed(self.command().arg("init").args(args), b"")
     }
 
@@ -70,13 +70,13 @@ impl Project {
         run
     }
 
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let run = self.init(&[args, &["--json"]].concat());
         serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"))
     }
 
     /// Everything in the project, with what is in it.
-    fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
+    pub(crate) fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let names = self.world.tree().into_iter().filter(|name| name.starts_with("work"));
         names
             .map(|name| {

@@ -29,6 +29,7 @@ mod hook_settings;
 mod hook_support;
 mod hook_usage;
 mod init;
+mod init_mcp;
 mod layers;
 mod markers;
 mod mcp_faults;

@@ -86,9 +86,32 @@ fn structured_content_keeps_its_shape() {
     assert!(answer.to_string().len() < 2 * MOST);
     let cut = &answer["result"]["structuredContent"];
     assert_eq!(cut["n"], 3);
-    let next = &answer["result"]["_meta"]["jackline/page"]["next_cursor"];
-    assert!(cut["content"].as_str().unwrap().contains(next.as_str().unwrap()), "{cut}");
     assert!(whole.starts_with(text(&answer, 0)));
+    // A client that shows nothing else goes on exactly where it was cut.
+    let (shown, rest) = cut["content"].as_str().unwrap().split_once("\n[jackline: cut").unwrap();
+    let cursor = rest.split('"').nth(3).unwrap();
+    let second = proxy.call(4, "jackline_page", &json!({ "cursor": cursor }).to_string());
+    assert!(whole.starts_with(&format!("{shown}{}", text(&second, 0))), "{cursor}");
+    proxy.leave();
+}
+
+#[test]
+fn every_text_of_structured_content_has_its_own_pages() {
+    let world = World::new(EMPTY);
+    let texts = ["a", "b"].map(|letter| format!("{letter}\n").repeat(50_000));
+    let structured = json!({ "texts": texts, "small": "c" });
+    let content = json!([{"type": "text", "text": structured.to_string()}]);
+    let mut proxy = showing(&world, &json!({"content": content, "structuredContent": structured}));
+    let answer = proxy.call(3, "show", "{}");
+    let cut = &answer["result"]["structuredContent"];
+    assert_eq!(cut["small"], "c");
+    for (at, whole) in texts.iter().enumerate() {
+        let cut = cut["texts"][at].as_str().unwrap();
+        let (shown, rest) = cut.split_once("\n[jackline: cut").unwrap();
+        let cursor = json!({ "cursor": rest.split('"').nth(3).unwrap() }).to_string();
+        let second = proxy.call(4 + at as u64, "jackline_page", &cursor);
+        assert!(whole.starts_with(&format!("{shown}{}", text(&second, 0))), "{cursor}");
+    }
     proxy.leave();
 }
 
@@ -131,4 +154,29 @@ fn what_is_short_enough_stays_as_it_is() {
     let mut proxy = showing(&world, &result);
     assert_eq!(proxy.call(3, "show", "{}")["result"], result);
     proxy.leave();
+}
+
+#[test]
+fn to_turn_a_page_spends_a_step_and_the_last_one_is_refused() {
+    let world =
+        World::new("version: 1\nmode: enforce\ntools: { show: {} }\nlimits: { steps: 3 }\n");
+    let whole = "x\n".repeat(200_000);
+    let mut proxy = showing(&world, &json!({"content": [{"type": "text", "text": whole}]}));
+    let mut answer = proxy.call(3, "show", "{}");
+    for (id, runs) in [(4, true), (5, true), (6, false)] {
+        let next = answer["result"]["_meta"]["jackline/page"]["next_cursor"].clone();
+        let cursor = next.as_str().unwrap_or("1-31744");
+        let turned = proxy.call(id, "jackline_page", &json!({ "cursor": cursor }).to_string());
+        assert_eq!(turned["result"]["isError"], !runs, "{turned}");
+        answer = turned;
+    }
+    assert!(text(&answer, 0).contains("steps"), "{answer}");
+    let named = proxy.call(7, "jackline/page", "{}");
+    assert!(text(&named, 0).contains("no name for a tool of a server"), "{named}");
+    proxy.leave();
+    let session = session(&world);
+    world.prove(&session);
+    let said: Vec<String> =
+        world.records(&session).iter().map(|it| format!("{:?}", it.event.kind)).collect();
+    assert!(said.iter().any(|it| it.contains("bytes 31744 to 63488 of 400000")), "{said:?}");
 }

@@ -59,6 +59,14 @@ impl Proxy {
         Self::spawn(&mut command)
     }
 
+    /// A proxy as a client starts it that says something of itself.
+    pub(crate) fn start_by(world: &World, variables: &[(&str, &str)]) -> Self {
+        fs::write(world.root().join("server.sh"), SERVER.replace("CASES", "")).unwrap();
+        let mut command = world.command(JACKLINE);
+        command.envs(variables.iter().copied());
+        Self::spawn(command.args(["mcp", "wrap", "--", "sh", "../server.sh"]))
+    }
+
     pub(crate) fn spawn(command: &mut std::process::Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

@@ -113,6 +113,35 @@ fn a_call_is_decided_on_and_what_is_refused_never_reaches_the_server() {
 }
 
 #[test]
+fn the_session_of_the_client_is_the_one_that_people_mean() {
+    let world = World::new(RULES);
+    let started =
+        json!({"event": "session_started", "session": "the-client", "workspace": world.work()});
+    let call = json!({"event": "tool_proposed", "session": "the-client", "call": "c1", "tool": "t", "args": {}});
+    world.stdio(&[started.to_string(), call.to_string()]);
+    let (client, person) = ("CLAUDE_CODE_SESSION_ID", "JACKLINE_PARENT");
+    for said in [&[(client, "the-client")][..], &[(client, "x"), (person, "the-client")]] {
+        let mut proxy = Proxy::start_by(&world, said);
+        proxy.call(1, "echo", r#"{"text":"a"}"#);
+        proxy.leave();
+    }
+    let status = world.jackline(&["status", "--json"]).stdout;
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["session"], "the-client", "although the proxies were busy later");
+    let parts = status["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 2);
+    let text = world.jackline(&["status"]).stdout;
+    assert!(text.contains("mcp-") && text.contains("calls 1: 1 ok"), "{text}");
+    let part = world.jackline(&["status", parts[0].as_str().unwrap()]).stdout;
+    assert!(part.contains("part of") && part.contains("the-client"), "{part}");
+    let all = world.jackline(&["status", "--all"]).stdout;
+    let names: Vec<&str> =
+        all.lines().skip(1).map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(names[0].trim(), "the-client", "{all}");
+    assert!(all.lines().skip(2).all(|line| line.starts_with("  mcp-")), "{all}");
+}
+
+#[test]
 fn a_call_that_needs_a_person_is_refused_until_one_has_said_yes() {
     let world = World::new(RULES);
     let mut proxy = Proxy::start(&world, "");

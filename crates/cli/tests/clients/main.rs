@@ -16,6 +16,7 @@ mod last_metre;
 mod loops;
 mod markers;
 mod mcp;
+mod mcp_live;
 mod output;
 mod reload;
 mod reports;

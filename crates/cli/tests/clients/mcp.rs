@@ -25,7 +25,7 @@ rules:
 ";
 
 /// Where the servers and their client are.
-fn modules() -> PathBuf {
+pub(crate) fn modules() -> PathBuf {
     let named = std::env::vars_os().find(|(name, _)| name == "JACKLINE_TEST_MCP");
     let Some((_, place)) = named else {
         panic!("JACKLINE_TEST_MCP names no servers; use `cargo xtask test --clients`");

@@ -54,6 +54,15 @@ impl World {
         to_its_end(Run::new(&client(), &self.scratch, script))
     }
 
+    /// Runs it with the real guard, and with the MCP servers that `.mcp.json` names.
+    pub(crate) fn play_with_servers(&self, allowed_tools: &str, script: Script) -> Seen {
+        self.scratch.install(&hooks(JACKLINE)).unwrap();
+        let client = client();
+        let mut run = Run::new(&client, &self.scratch, script);
+        (run.allowed_tools, run.servers) = (allowed_tools, Some(".mcp.json"));
+        to_its_end(run)
+    }
+
     /// A person comes back to the latest session, and says something.
     pub(crate) fn play_on(&self, prompt: &str, script: Script) -> Seen {
         let client = client();

@@ -12,6 +12,7 @@ mod output;
 mod payload;
 mod reload;
 mod results;
+pub mod servers;
 pub mod settings;
 mod surroundings;
 pub mod transcript;

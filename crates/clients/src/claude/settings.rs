@@ -15,7 +15,7 @@ pub use events::{Hook, PINNED, SEAL, SHUTS_SINCE, Version, hooks_for, program_of
 pub use plain::doubtful;
 
 /// What an editor may put before a text.
-const BYTE_ORDER_MARK: &str = "\u{feff}";
+pub(super) const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Variables on which it depends which guard is asked, or whether one is.
 const TRUSTED: [&str; 9] = [
@@ -66,9 +66,7 @@ pub enum SettingsError {
         key: String,
     },
     /// The edit would change more than our own entries.
-    #[error(
-        "can't be changed without touching other entries; add the hooks by hand, and report this"
-    )]
+    #[error("can't be changed without touching other entries; change it by hand, and report this")]
     Entangled,
 }
 
@@ -209,8 +207,9 @@ fn edit(text: &str, change: impl FnOnce(&CstRootNode)) -> Result<String, Setting
     Ok(if bare.is_some() { format!("{BYTE_ORDER_MARK}{edited}") } else { edited })
 }
 
-fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
-    let comments_and_commas = ParseOptions {
+/// Comments and commas at the end pass, and nothing else that is no JSON.
+pub(super) fn options() -> ParseOptions {
+    ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
         allow_loose_object_property_names: false,
@@ -221,8 +220,11 @@ fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
         allow_bare_decimal_point_numbers: false,
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
-    };
-    CstRootNode::parse(text, &comments_and_commas).map_err(|error| {
+    }
+}
+
+fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
+    CstRootNode::parse(text, &options()).map_err(|error| {
         let what = error.kind().to_string();
         let mut letters = what.chars();
         let first = letters.next().map(|first| first.to_ascii_lowercase());
@@ -238,7 +240,7 @@ fn value(root: &CstRootNode) -> Value {
     root.to_serde_value().unwrap_or_default()
 }
 
-fn value_of(text: &str) -> Result<Value, SettingsError> {
+pub(super) fn value_of(text: &str) -> Result<Value, SettingsError> {
     parse(text.trim_start_matches(BYTE_ORDER_MARK)).map(|root| value(&root))
 }
 
@@ -270,7 +272,11 @@ fn check(root: &CstRootNode, settings: &Value) -> Result<(), SettingsError> {
 /// Whether each of these keys is there once at most.
 fn once(object: &CstObject, which: impl Fn(&str) -> bool) -> Result<(), SettingsError> {
     let names = object.properties().into_iter().filter_map(|property| property.decoded_name());
-    let mut names: Vec<String> = names.filter(|name| which(name)).collect();
+    no_twins(names.filter(|name| which(name)).collect())
+}
+
+/// Whether no two of these keys are the same.
+pub(super) fn no_twins(mut names: Vec<String>) -> Result<(), SettingsError> {
     names.sort_unstable();
     let twice = names.windows(2).find_map(|pair| match pair {
         [one, other] if one == other => Some(one.clone()),
@@ -279,7 +285,7 @@ fn once(object: &CstObject, which: impl Fn(&str) -> bool) -> Result<(), Settings
     twice.map_or(Ok(()), |key| Err(SettingsError::Twice { key }))
 }
 
-fn kind(value: &Value) -> &'static str {
+pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

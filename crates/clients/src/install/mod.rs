@@ -12,6 +12,7 @@ mod file;
 mod ledger;
 mod plan;
 mod removal;
+mod servers;
 mod silence;
 mod template;
 mod write;
@@ -26,6 +27,7 @@ use crate::claude::settings::{SettingsError, Version};
 pub use diff::{DiffLine, diff};
 pub use plan::{plan, program_word, settings_files, settings_of_project};
 pub use removal::plan_removal;
+pub use servers::{plan_unwrapping, plan_wrapping};
 pub use template::DEFINITION;
 pub use write::{Written, carry_out};
 
@@ -107,6 +109,8 @@ pub struct FoundClient {
 pub enum Purpose {
     /// The settings of a client.
     Settings(Client),
+    /// The MCP servers of a client.
+    Servers(Client),
     /// What git leaves out of this repository.
     Exclude,
     /// What is guarded.
@@ -165,6 +169,15 @@ pub enum InstallError {
     /// The person has no home.
     #[error("there is no home directory for `--user`; set HOME or CLAUDE_CONFIG_DIR")]
     NoHome,
+    /// There is nothing that the guard could stand before.
+    #[error(
+        "there are no MCP servers in `{}`, so there is nothing to wrap; those of yours are found \
+         with `--local` and `--user`", path.display()
+    )]
+    NoServers {
+        /// The file.
+        path: PathBuf,
+    },
     /// A directory, or something stranger, is where a file belongs.
     #[error("`{}` is not a file; move it away, then run this again", path.display())]
     NotAFile {

@@ -142,13 +142,9 @@ impl Site {
         };
         say_about_version(found, plan);
         plan.silenced.extend(silence::ignored(found.client, found.version, &path, &edited));
-        if wish.scope == Scope::Project && self.exclude.is_some() && program != PROGRAM {
-            plan.warnings.push(format!(
-                "`{}` is for everybody who works here, and would name {program}, which only this \
-                 machine has: with others every call would be denied; put `{PROGRAM}` on PATH, or \
-                 install with `--local`",
-                path.display()
-            ));
+        if wish.scope == Scope::Project && self.exclude.is_some() {
+            let happens = "with others every call would be denied";
+            say_only_here(&path, program, happens, "--local", plan);
         }
         plan.silenced.extend(silence::switched_off(self.all_settings(Client::Claude)));
         self.say_where_else(&path, plan);
@@ -244,7 +240,7 @@ pub(crate) fn text_of<'h>(held: &'h Held, path: &Path) -> Result<&'h str, Instal
     })
 }
 
-fn push(
+pub(crate) fn push(
     plan: &mut Plan,
     purpose: Purpose,
     path: PathBuf,
@@ -280,8 +276,30 @@ fn say_about_version(found: &FoundClient, plan: &mut Plan) {
     }
 }
 
-/// This program as a word of a shell line: its name where that is enough.
+/// Says that others who share a file don't have what it names.
+pub(crate) fn say_only_here(
+    path: &Path,
+    program: &str,
+    happens: &str,
+    instead: &str,
+    plan: &mut Plan,
+) {
+    if program != PROGRAM {
+        plan.warnings.push(format!(
+            "`{}` is for everybody who works here, and would name {program}, which only this \
+             machine has: {happens}; put `{PROGRAM}` on PATH, or install with `{instead}`",
+            path.display()
+        ));
+    }
+}
+
+/// This program as a word of a shell line.
 pub fn program_word(jackline: &Path) -> Result<String, InstallError> {
+    program_name(jackline).map(|name| settings::shell_word(&name))
+}
+
+/// How this program is started: by its name where that is enough.
+pub(crate) fn program_name(jackline: &Path) -> Result<String, InstallError> {
     let real = |path: &Path| path.canonicalize().ok();
     let named = find_program(PROGRAM);
     if named.as_deref().and_then(real).is_some_and(|named| Some(named) == real(jackline)) {
@@ -289,7 +307,7 @@ pub fn program_word(jackline: &Path) -> Result<String, InstallError> {
     }
     let path = jackline.to_str();
     let path = path.ok_or_else(|| InstallError::NotUtf8 { path: jackline.to_owned() })?;
-    Ok(settings::shell_word(path))
+    Ok(path.to_owned())
 }
 
 /// A path that git knows.

@@ -39,6 +39,8 @@ pub struct Run<'a> {
     pub prompt: &'a str,
     /// Goes on with the latest session of the scratch.
     pub resumes: bool,
+    /// The file of the workspace that names the MCP servers it has.
+    pub servers: Option<&'a str>,
 }
 
 /// What came of a run.
@@ -73,7 +75,16 @@ impl<'a> Run<'a> {
     pub fn new(client: &'a Path, scratch: &'a Scratch, script: Script) -> Self {
         let allowed_tools = "Bash,Read,Write,Edit,Agent";
         let (timeout, prompt) = (TIMEOUT, PROMPT);
-        Self { client, scratch, script, allowed_tools, timeout, prompt, resumes: false }
+        Self {
+            client,
+            scratch,
+            script,
+            allowed_tools,
+            timeout,
+            prompt,
+            resumes: false,
+            servers: None,
+        }
     }
 
     /// Runs it to its end.
@@ -97,6 +108,9 @@ impl<'a> Run<'a> {
         command.args(["--allowedTools", self.allowed_tools]);
         if self.resumes {
             command.arg("--continue");
+        }
+        if let Some(servers) = self.servers {
+            command.args(["--strict-mcp-config", "--mcp-config", servers]);
         }
         let ended = process::run(command, self.scratch, self.timeout)
             .map_err(|source| LiveError::Start { program: self.client.to_owned(), source })?;

@@ -9,7 +9,7 @@ use crate::definition::{Definition, UnknownTools};
 use crate::event::Event;
 use crate::nearest::nearest;
 use crate::state::{State, short};
-use crate::tool::Kind;
+use crate::tool::{Kind, PAGE_TURN};
 use crate::verdict::{Class, Decision, Stop, StopCode};
 
 const GUARD: &str = "tools";
@@ -26,6 +26,7 @@ impl Guard for Unknown {
         let tool = proposal.tool;
         if definition.unknown_tools == UnknownTools::Allow
             || tool.declared.is_some()
+            || tool.name == PAGE_TURN
             || (tool.kind == Kind::Exec && recognises(definition))
         {
             return;

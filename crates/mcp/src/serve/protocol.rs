@@ -4,6 +4,7 @@ use jackline_workspace::ToolSpec;
 use serde_json::{Value, json};
 
 use super::message::RpcError;
+use crate::shown::shown_whole;
 
 /// Versions that begin with a handshake, the newest last.
 const HANDSHAKE: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -114,6 +115,7 @@ pub(super) fn list(params: &Value, era: Era, tools: &[ToolSpec]) -> Result<Value
             "description": spec.description,
             "inputSchema": spec.input_schema,
             "annotations": { "readOnlyHint": spec.read_only },
+            "_meta": shown_whole(),
         })
     };
     let tools: Vec<Value> = tools.iter().map(tool).collect();

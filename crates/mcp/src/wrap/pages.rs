@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use jackline_engine::Status;
+use jackline_journal::StoreError;
 use jackline_runtime::spill::{Cursor, Page, Spill, file_uri, first_part};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::ledger::Open;
-use super::message::answer;
 use super::result::{Item, ToolResult, own_answer, said, text_item};
 use super::tools::PAGE;
 
@@ -20,7 +21,10 @@ const OWN_BYTES: usize = 2 << 10;
 const FIELD_BYTES_MAX: usize = 4 << 10;
 
 /// The shortest that a text within structured content is cut to.
-const CUT_BYTES_MIN: usize = 64;
+const CUT_BYTES_MIN: usize = 128;
+
+/// How long the words are that say so, at most.
+const MARK_BYTES_MAX: usize = 112;
 
 /// Where programs find what people read in the note.
 const META: &str = "jackline/page";
@@ -72,7 +76,7 @@ impl Pages {
         insists: bool,
     ) -> String {
         let mut room = self.bytes_max.saturating_sub(OWN_BYTES);
-        let half = room / 2;
+        let half = self.page_bytes();
         let structured = parsed.structured.filter(|raw| raw.get().len() <= half);
         room -= structured.map_or(0, |raw| raw.get().len());
 
@@ -94,8 +98,13 @@ impl Pages {
             texts => Cow::Owned(texts.join("\n")),
         };
         let cuts_structured = parsed.structured.is_some() && structured.is_none();
-        let shown = first_part(&whole, if cuts_structured { half.min(room) } else { room });
-        let cut = (shown.len() < whole.len()).then(|| self.keep_rest(&whole, shown, links));
+        let shown = first_part(&whole, half.min(room));
+        let mut number = None;
+        let cut = (shown.len() < whole.len()).then(|| {
+            let kept = self.spill.keep(&whole);
+            number = kept.as_ref().ok().map(|(number, _)| *number);
+            rest_of(kept, &whole, shown, links)
+        });
 
         let mut content: Vec<Value> = Vec::new();
         if !shown.is_empty() {
@@ -109,8 +118,8 @@ impl Pages {
         }
         let mut fields = small_fields(result, half);
         if cuts_structured {
-            let next = page.get("next_cursor").and_then(Value::as_str);
-            match parsed.structured.and_then(|raw| cut_texts(raw, half, next)) {
+            let known = number.map(|number| (whole.as_ref(), number));
+            match parsed.structured.and_then(|raw| self.cut_texts(raw, half, known)) {
                 Some(short) => {
                     fields.insert("structuredContent".to_owned(), short);
                 }
@@ -141,47 +150,104 @@ impl Pages {
         text_item(&format!("jackline: {what} is too long to be shown; {kept}"))
     }
 
-    /// Keeps a text whole, and says where its second page begins.
-    fn keep_rest(&mut self, whole: &str, shown: &str, links: Links) -> Rest {
-        match self.spill.keep(whole) {
-            Ok((number, path)) => {
-                let (text, cursor) = (shown.to_owned(), Cursor { number, offset: 0 });
-                let page = Page { text, cursor, bytes: whole.len() as u64 };
-                Rest::of(&page, Some((&path, links)))
-            }
-            Err(error) => {
-                let text = format!(
-                    "jackline: only the first {} of {} bytes are shown, and the rest could not be \
-                     kept: {error}",
-                    shown.len(),
-                    whole.len()
-                );
-                Rest { items: vec![text_item(&text)], meta: Map::new() }
-            }
-        }
+    /// How long a page may be. The other half is for the same as structured content; and
+    /// clients show no long ones: Claude Code puts above 50 000 characters into a file.
+    fn page_bytes(&self) -> usize {
+        self.bytes_max.saturating_sub(OWN_BYTES) / 2
     }
 
-    /// The answer to a call that turns a page.
-    pub(super) fn turn(&self, open: &Open, arguments: Option<&Value>) -> String {
+    /// Structured content with its long texts cut: it keeps its shape, and most schemas
+    /// still hold. Many clients show nothing else, so each text goes on where it was cut.
+    /// None where that is not enough.
+    fn cut_texts(
+        &mut self,
+        raw: &RawValue,
+        most: usize,
+        known: Option<(&str, u64)>,
+    ) -> Option<Value> {
+        let mut value: Value = serde_json::from_str(raw.get()).ok()?;
+        let mut texts_max = most - most / 4;
+        loop {
+            let mut short = value.clone();
+            cut_each(&mut short, texts_max, &mut |_, _| "x".repeat(MARK_BYTES_MAX));
+            if short.to_string().len() <= most {
+                break;
+            }
+            texts_max /= 2;
+            if texts_max < CUT_BYTES_MIN {
+                return None;
+            }
+        }
+        cut_each(&mut value, texts_max, &mut |text, shown| {
+            let known = known.filter(|(whole, _)| *whole == text).map(|(_, number)| number);
+            let kept = known.or_else(|| self.spill.keep(text).ok().map(|(number, _)| number));
+            let Some(number) = kept else { return "\n[jackline: cut]".to_owned() };
+            let next = Cursor { number, offset: shown as u64 };
+            format!("\n[jackline: cut; go on with `{PAGE}` {{\"cursor\":\"{next}\"}}]")
+        });
+        Some(value)
+    }
+
+    /// The next page.
+    pub(super) fn turn(&self, open: &Open, arguments: Option<&Value>) -> Turned {
         let cursor = arguments.and_then(|arguments| arguments.get("cursor")?.as_str());
-        let most = self.bytes_max.saturating_sub(OWN_BYTES);
-        let result = match self.spill.page(cursor.unwrap_or_default(), most) {
+        match self.spill.page(cursor.unwrap_or_default(), self.page_bytes()) {
             Ok(page) => {
                 let rest = Rest::of(&page, None);
                 let content = [vec![text_item(&page.text)], rest.items].concat();
                 let mut result = own_answer(open, content, false);
                 result.insert("_meta".to_owned(), json!({ META: rest.meta }));
-                result
+                let (from, bytes) = (page.cursor.offset, page.bytes);
+                let said = format!("bytes {from} to {} of {bytes}", from + page.text.len() as u64);
+                Turned { result: Value::Object(result).to_string(), said, status: Status::Ok }
             }
-            Err(error) => own_answer(open, vec![text_item(&format!("jackline: {error}"))], true),
-        };
-        answer(&open.id, &Value::Object(result).to_string())
+            Err(error) => {
+                let said = format!("jackline: {error}");
+                let result = own_answer(open, vec![text_item(&said)], true);
+                Turned { result: Value::Object(result).to_string(), said, status: Status::Error }
+            }
+        }
     }
 
     /// Lets go of what was kept.
     pub(super) fn remove(&self) {
         self.spill.remove();
     }
+}
+
+/// Says where the second page of a text begins, if it was kept.
+fn rest_of(
+    kept: Result<(u64, PathBuf), StoreError>,
+    whole: &str,
+    shown: &str,
+    links: Links,
+) -> Rest {
+    match kept {
+        Ok((number, path)) => {
+            let (text, cursor) = (shown.to_owned(), Cursor { number, offset: 0 });
+            let page = Page { text, cursor, bytes: whole.len() as u64 };
+            Rest::of(&page, Some((&path, links)))
+        }
+        Err(error) => {
+            let text = format!(
+                "jackline: only the first {} of {} bytes are shown, and the rest could not be \
+                 kept: {error}",
+                shown.len(),
+                whole.len()
+            );
+            Rest { items: vec![text_item(&text)], meta: Map::new() }
+        }
+    }
+}
+
+/// A page that was turned to.
+#[derive(Debug)]
+pub(super) struct Turned {
+    /// The result of the call.
+    pub(super) result: String,
+    /// What the guards are told of it: they have seen the whole.
+    pub(super) said: String,
+    pub(super) status: Status,
 }
 
 /// What is said behind a page.
@@ -235,33 +301,15 @@ fn small_fields(result: &str, half: usize) -> Map<String, Value> {
     kept.filter_map(|(key, raw)| Some((key, serde_json::from_str(raw.get()).ok()?))).collect()
 }
 
-/// Structured content with its long texts cut: it keeps its shape, and most schemas
-/// still hold. None where that is not enough.
-fn cut_texts(raw: &RawValue, most: usize, next: Option<&str>) -> Option<Value> {
-    let value: Value = serde_json::from_str(raw.get()).ok()?;
-    let mut texts_max = most / 2;
-    while texts_max >= CUT_BYTES_MIN {
-        let mut short = value.clone();
-        cut_each(&mut short, texts_max, next);
-        if short.to_string().len() <= most {
-            return Some(short);
-        }
-        texts_max /= 2;
-    }
-    None
-}
-
-fn cut_each(value: &mut Value, most: usize, next: Option<&str>) {
+/// Cuts the texts in a value, and adds what is to be said of each: it, and how much is shown.
+fn cut_each(value: &mut Value, most: usize, mark: &mut dyn FnMut(&str, usize) -> String) {
     match value {
         Value::String(text) if text.len() > most => {
-            let mark = match next {
-                Some(next) => format!("\n[jackline: cut; `{PAGE}` {{\"cursor\":\"{next}\"}}]"),
-                None => "\n[jackline: cut]".to_owned(),
-            };
-            *text = format!("{}{mark}", first_part(text, most.saturating_sub(mark.len())));
+            let shown = first_part(text, most.saturating_sub(MARK_BYTES_MAX));
+            *text = format!("{shown}{}", mark(text, shown.len()));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| cut_each(item, most, next)),
-        Value::Object(fields) => fields.values_mut().for_each(|item| cut_each(item, most, next)),
+        Value::Array(items) => items.iter_mut().for_each(|item| cut_each(item, most, mark)),
+        Value::Object(fields) => fields.values_mut().for_each(|item| cut_each(item, most, mark)),
         _ => {}
     }
 }

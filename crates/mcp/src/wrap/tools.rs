@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::message::{push_to_array, range_in};
 use super::pins::Pins;
+use crate::shown::shown_whole;
 
 /// The tool that turns pages.
 pub(super) const PAGE: &str = "jackline_page";
@@ -86,6 +87,7 @@ fn ours() -> Value {
             "required": ["cursor"],
         },
         "annotations": { "readOnlyHint": true, "openWorldHint": false },
+        "_meta": shown_whole(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use jackline_engine::SessionId;
 use jackline_mcp::Opening;
 use jackline_mcp::serve::serve;
-use jackline_runtime::{Definitions, Runtime, now};
+use jackline_runtime::{Definitions, Runtime, now, parent_session};
 use jackline_workspace::{Limits, Workspace};
 
 use crate::args::ServeArgs;
@@ -36,7 +36,8 @@ fn start(args: &ServeArgs) -> Result<(Runtime, Opening, Workspace), Exit> {
     let session =
         session.unwrap_or_else(|| format!("mcp-{}-{}", now().wall.as_ms(), std::process::id()));
     let session = parse("--session", session)?;
-    let parent = args.parent.clone().map(|id| parse("--parent", id)).transpose()?;
+    let parent = args.parent.clone().or_else(parent_session);
+    let parent = parent.map(|id| parse("--parent", id)).transpose()?;
     let root = args.workspace.clone().unwrap_or_else(here);
     let usage = |error: &dyn std::fmt::Display| {
         fail(Exit::Usage, format!("can't work in `{}`: {error}", root.display()))
