@@ -6,10 +6,13 @@
 //! that has it. Reading it changes nothing and never fails: what can't be
 //! understood switches nothing off.
 
-use std::fs::{self, DirBuilder};
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use jackline_engine::{Digest, OffFact, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -103,7 +106,14 @@ pub struct Switch {
     prefix: String,
     home: Option<PathBuf>,
     elsewhere: [PathBuf; 3],
+    /// When the places without a marker were changed last, so that whoever asks at
+    /// every event does not list them each time.
+    bare: Arc<Mutex<BTreeMap<PathBuf, SystemTime>>>,
 }
+
+/// How long a place must have been left alone to be known by its time alone: file
+/// systems tell two changes apart that are a few milliseconds from each other.
+const SETTLED_MS: u64 = 1000;
 
 impl Switch {
     /// The switch of a state home. One without a state home has a switch, too.
@@ -112,7 +122,7 @@ impl Switch {
         let name = home.map(|home| home.display().to_string()).unwrap_or_default();
         let prefix = format!("off-{}-", short(&name));
         let elsewhere = runtime_directories();
-        Self { prefix, home: home.map(Path::to_owned), elsewhere }
+        Self { prefix, home: home.map(Path::to_owned), elsewhere, bare: Arc::default() }
     }
 
     /// The switch of this person on this machine.
@@ -182,20 +192,32 @@ impl Switch {
 
     /// Every marker that can be understood, and where it lies.
     fn markers(&self) -> Vec<(PathBuf, Off)> {
-        let usable = self.elsewhere.iter().filter(|place| is_ours(place));
-        let places = self.home.iter().chain(usable);
-        places.flat_map(|place| self.markers_in(place)).collect()
+        let home = self.home.iter().map(|home| (home, fs::metadata(home).ok()));
+        let usable = self.elsewhere.iter().map(|place| (place, ours(place)));
+        let places = home.chain(usable);
+        places.flat_map(|(place, look)| self.markers_in(place, look.as_ref())).collect()
     }
 
-    fn markers_in(&self, place: &Path) -> Vec<(PathBuf, Off)> {
+    fn markers_in(&self, place: &Path, look: Option<&Metadata>) -> Vec<(PathBuf, Off)> {
+        let Some(look) = look else { return Vec::new() };
+        let changed = look.modified().ok();
+        let mut bare = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        if changed.is_some() && bare.get(place).copied() == changed {
+            return Vec::new();
+        }
         let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
         let names = entries.filter_map(Result::ok);
         let mine = names.filter(|entry| {
             entry.file_name().to_str().is_some_and(|name| name.starts_with(&self.prefix))
         });
-        mine.take(MARKERS_MAX)
-            .filter_map(|entry| Some((entry.path(), understand(&entry.path())?)))
-            .collect()
+        let mine: Vec<_> = mine.take(MARKERS_MAX).map(|entry| entry.path()).collect();
+        let now = clock::now().wall;
+        let is_settled = |it: &SystemTime| clock::from_system(*it).plus_ms(SETTLED_MS) < now;
+        match changed.filter(is_settled) {
+            Some(changed) if mine.is_empty() => bare.insert(place.to_owned(), changed),
+            _ => bare.remove(place),
+        };
+        mine.into_iter().filter_map(|path| Some((path.clone(), understand(&path)?))).collect()
     }
 
     /// Makes a place ready to be written to.
@@ -206,7 +228,7 @@ impl Switch {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        if home || is_ours(place) {
+        if home || ours(place).is_some() {
             return Ok(());
         }
         Err(io::Error::other("it is not a directory of yours alone"))
@@ -228,10 +250,10 @@ pub fn switch_on(workspace: Option<&Path>) -> Result<Vec<Off>, OffError> {
     Switch::here().on(workspace)
 }
 
-/// Whether a directory is one that nobody else can have prepared.
-fn is_ours(place: &Path) -> bool {
+/// How a directory looks, if it is one that nobody else can have prepared.
+fn ours(place: &Path) -> Option<Metadata> {
     let user = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(place).is_ok_and(|metadata| {
+    fs::symlink_metadata(place).ok().filter(|metadata| {
         metadata.is_dir() && metadata.uid() == user && metadata.mode() & 0o777 == 0o700
     })
 }
@@ -273,6 +295,7 @@ mod tests {
             prefix: "off-x-".to_owned(),
             home: Some(root.join("home")),
             elsewhere: [root.join("one"), root.join("two"), root.join("three")],
+            bare: Arc::default(),
         }
     }
 
@@ -297,6 +320,27 @@ mod tests {
         assert_eq!(switch.now(Some(&work)), Some(off));
         assert_eq!(switch.on(None).unwrap().len(), 1);
         assert_eq!(switch.now(Some(&work)), None);
+    }
+
+    #[test]
+    fn a_place_that_had_no_marker_is_looked_at_again_when_it_has_one() {
+        let root = tempfile::tempdir().unwrap();
+        let switch = switch(root.path());
+        let home = root.path().join("home");
+        fs::create_dir(&home).unwrap();
+        // Left alone for so long that its time says everything.
+        let before = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        fs::File::open(&home).unwrap().set_modified(before).unwrap();
+        assert_eq!(switch.now(None), None);
+        assert_eq!(switch.bare.lock().unwrap().get(&home), Some(&before));
+        let off = Off::lasting(60_000, "dana", "lunch", None);
+        switch.off(&off).unwrap();
+        assert_eq!(switch.clone().now(None), Some(off));
+        switch.on(None).unwrap();
+        assert_eq!(switch.now(None), None);
+        let off = Off::lasting(90_000, "dana", "tea", None);
+        switch.off(&off).unwrap();
+        assert_eq!(switch.now(None), Some(off), "at once");
     }
 
     #[test]
