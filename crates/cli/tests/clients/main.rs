@@ -17,6 +17,7 @@ mod loops;
 mod markers;
 mod mcp;
 mod mcp_live;
+mod mcp_rust;
 mod output;
 mod reload;
 mod reports;

@@ -10,7 +10,11 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::mcp_rust;
 use crate::world::JACKLINE;
+
+/// What stands before a server.
+const WRAP: [&str; 4] = [JACKLINE, "mcp", "wrap", "--"];
 
 const DEFINITION: &str = "
 version: 1
@@ -101,8 +105,22 @@ impl World {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// What the Rust client gets of a server.
+    fn ask_in_rust(&self, before: &[&str], server: &str, about: &str, calls: &Value) -> Vec<Value> {
+        let program = program(server).display().to_string();
+        self.ask_words_in_rust(&[before, &["node", &program, about]].concat(), calls)
+    }
+
+    fn ask_words_in_rust(&self, words: &[&str], calls: &Value) -> Vec<Value> {
+        let (first, rest) = words.split_first().unwrap();
+        let mut command = Command::new(first);
+        command.current_dir(self.root.path()).env("JACKLINE_HOME", self.root.path().join("home"));
+        command.args(rest);
+        mcp_rust::ask(command, calls)
+    }
+
     fn wrapped(&self, server: &str, about: &str, calls: &Value) -> Vec<Value> {
-        self.ask(&[JACKLINE, "mcp", "wrap", "--"], server, about, calls)
+        self.ask(&WRAP, server, about, calls)
     }
 
     fn prove(&self) {
@@ -181,5 +199,66 @@ fn server_filesystem_is_guarded_and_a_file_of_5_mb_comes_in_pages() {
     assert!(result(3).get("pages").and_then(Value::as_u64) > Some(50));
     assert_eq!(result(3).get("structured"), Some(&json!(["content"])), "the client insists on it");
     assert_eq!(result(4).pointer("/content/0/text"), Some(&json!("hello")));
+    world.prove();
+}
+
+#[test]
+#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
+fn the_rust_client_gets_the_same_of_server_everything() {
+    let (world, calls) = (World::new(), everything());
+    let direct = world.ask_in_rust(&[], "server-everything", "stdio", &calls);
+    let wrapped = world.ask_in_rust(&WRAP, "server-everything", "stdio", &calls);
+    assert_eq!(without_ours(wrapped), direct);
+    world.prove();
+}
+
+#[test]
+#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
+fn the_rust_client_is_refused_and_turns_pages() {
+    let world = World::new();
+    let lines: Vec<String> = (0..400_000).map(|n| format!("line {n}\n")).collect();
+    let at = |name: &str| world.files().join(name).display().to_string();
+    fs::write(at("long.txt"), lines.concat()).unwrap();
+    let calls = json!([
+        {"name": "write_file", "arguments": {"path": at("keep.txt"), "content": "hello"}},
+        {"name": "read_text_file", "arguments": {"path": at("long.txt")}},
+    ]);
+    let files = world.files().display().to_string();
+    let answers = world.ask_in_rust(&WRAP, "server-filesystem", &files, &calls);
+    let [_, refused, long] = answers.as_slice() else { panic!("{} answers", answers.len()) };
+    assert_eq!(refused.get("isError"), Some(&json!(true)));
+    assert!(refused.to_string().contains("This file stays as it is"), "{refused}");
+    assert!(!fs::exists(at("keep.txt")).unwrap());
+    assert!(long.get("text").and_then(Value::as_str) == Some(&lines.concat()));
+    world.prove();
+}
+
+#[test]
+#[ignore = "run with the others by `cargo xtask test --clients`"]
+fn the_rust_client_uses_the_workspace_tools() {
+    let world = World::new();
+    let long: Vec<String> = (1..=900).map(|n| format!("line {n}\n")).collect();
+    fs::write(world.root.path().join("long.txt"), long.concat()).unwrap();
+    let calls = json!([
+        {"name": "read_file", "arguments": {"path": "long.txt"}},
+        {"name": "read_file", "arguments": {"path": "long.txt", "offset": 501}},
+        {"name": "write_file", "arguments": {"path": "keep.txt", "content": "x"}},
+        {"name": "read_fil", "arguments": {}},
+        {"name": "search", "arguments": {"pattern": "no such text"}},
+    ]);
+    let answers = world.ask_words_in_rust(&[JACKLINE, "mcp", "serve"], &calls);
+    let [tools, first, second, refused, unknown, nothing] = answers.as_slice() else {
+        panic!("{} answers", answers.len())
+    };
+    assert_eq!(tools.as_array().map(Vec::len), Some(7));
+    let field = |result: &Value, name: &str| result["structuredContent"][name].clone();
+    assert_eq!(field(first, "lines_shown"), 500);
+    assert_eq!(field(first, "lines_remaining"), 400);
+    assert_eq!(field(first, "has_more"), true);
+    assert_eq!(field(second, "has_more"), false);
+    assert_eq!(refused["isError"], true);
+    assert!(!fs::exists(world.root.path().join("keep.txt")).unwrap());
+    assert_eq!(unknown["structuredContent"]["error"]["code"], "unknown_tool", "{unknown}");
+    assert!(field(nothing, "guidance").is_object(), "{nothing}");
     world.prove();
 }
