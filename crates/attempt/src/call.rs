@@ -44,6 +44,15 @@ enum Failed {
     Child(Box<InternalOutcome>),
 }
 
+/// How the whole call ends. It is seldom, and large, so it is not carried along.
+struct Over(Box<InternalOutcome>);
+
+impl From<InternalOutcome> for Over {
+    fn from(outcome: InternalOutcome) -> Self {
+        Self(Box::new(outcome))
+    }
+}
+
 /// A call under way.
 struct Going<'a, 'p, A> {
     call: &'a Call,
@@ -67,13 +76,13 @@ impl Call {
             }
         };
         going.trace.count(&going.lanes);
-        (outcome, going.trace)
+        (*outcome.0, going.trace)
     }
 }
 
 impl<A> Going<'_, '_, A> {
     /// Makes one attempt. Gives how the call ends, unless there is another attempt.
-    fn attempt(&mut self) -> Option<InternalOutcome> {
+    fn attempt(&mut self) -> Option<Over> {
         self.attempt += 1;
         self.ask.attempt = self.attempt;
         if let Err(over) = self.reach(Stage::Started) {
@@ -97,7 +106,7 @@ impl<A> Going<'_, '_, A> {
     }
 
     /// Gets an artifact, asking again where that may help.
-    fn generate(&mut self) -> Result<A, InternalOutcome> {
+    fn generate(&mut self) -> Result<A, Over> {
         loop {
             self.lanes.ask();
             let error = match self.parts.generator.generate(&self.ask) {
@@ -121,10 +130,7 @@ impl<A> Going<'_, '_, A> {
     }
 
     /// Validates, runs and judges an artifact within its transaction.
-    fn carry_out(
-        &mut self,
-        artifact: &A,
-    ) -> Result<Result<InternalOutcome, Failed>, InternalOutcome> {
+    fn carry_out(&mut self, artifact: &A) -> Result<Result<Over, Failed>, Over> {
         let violations = self.parts.validator.validate(artifact);
         if !violations.is_empty() {
             return Ok(Err(Failed::Guardrail(violations)));
@@ -143,8 +149,8 @@ impl<A> Going<'_, '_, A> {
             return Ok(Err(Failed::Guardrail(violations)));
         }
         let ended = match outcome {
-            Outcome::Ok { value, sources } => InternalOutcome::Ok { value, sources },
-            Outcome::Child(child) if child.is_ok() => *child,
+            Outcome::Ok { value, sources } => InternalOutcome::Ok { value, sources }.into(),
+            Outcome::Child(child) if child.is_ok() => Over(child),
             Outcome::Child(child) => return Ok(Err(Failed::Child(child))),
             Outcome::Error(error) => return Ok(Err(Failed::Outcome(error))),
         };
@@ -156,7 +162,7 @@ impl<A> Going<'_, '_, A> {
     }
 
     /// Undoes an attempt that failed, and finds out whether there is another one.
-    fn undo(&mut self, failed: Failed) -> Option<InternalOutcome> {
+    fn undo(&mut self, failed: Failed) -> Option<Over> {
         let after = self.after(failed);
         let stage = match &after {
             Ok((stage, _)) => *stage,
@@ -175,7 +181,7 @@ impl<A> Going<'_, '_, A> {
     }
 
     /// What a failure leads to: another attempt, or the end.
-    fn after(&mut self, failed: Failed) -> Result<(Stage, Feedback), InternalOutcome> {
+    fn after(&mut self, failed: Failed) -> Result<(Stage, Feedback), Over> {
         let ended = self.parts.stages.ended();
         match failed {
             Failed::Guardrail(violations) => {
@@ -214,7 +220,7 @@ impl<A> Going<'_, '_, A> {
                 let error = error.unwrap_or_else(|| OutcomeError::new("unknown", "", false));
                 let (kind, message) = (&error.error_type, &error.error_message);
                 self.trace.failed(self.attempt, "outcome_policy", kind, message);
-                Err(*child)
+                Err(Over(child))
             }
         }
     }
@@ -223,7 +229,7 @@ impl<A> Going<'_, '_, A> {
         &mut self,
         violations: &[Violation],
         ended: Option<Ended>,
-    ) -> Result<(Stage, Feedback), InternalOutcome> {
+    ) -> Result<(Stage, Feedback), Over> {
         for violation in violations {
             self.trace.failed(self.attempt, "validation", &violation.subtype, &violation.message);
         }
@@ -266,7 +272,7 @@ impl<A> Going<'_, '_, A> {
         &mut self,
         error: OutcomeError,
         ended: Option<Ended>,
-    ) -> Result<(Stage, Feedback), InternalOutcome> {
+    ) -> Result<(Stage, Feedback), Over> {
         let OutcomeError { error_type, error_message, retriable, .. } = &error;
         self.trace.failed(self.attempt, "outcome_policy", error_type, error_message);
         if is_of_the_inside(error_type) {
@@ -275,7 +281,7 @@ impl<A> Going<'_, '_, A> {
         }
         let class = FailureClass::of(error_type);
         if !retriable || class == FailureClass::Extrinsic {
-            return Err(InternalOutcome::Error(error));
+            return Err(InternalOutcome::Error(error).into());
         }
         self.over(ended)?;
         match self.lanes.spend(Lane::Outcome) {
@@ -284,7 +290,7 @@ impl<A> Going<'_, '_, A> {
                 let remaining = self.lanes.outcome.remaining;
                 Ok((Stage::OutcomeRetry, Feedback::outcome(&error, class, remaining)))
             }
-            Err(Spent::Off) => Err(InternalOutcome::Error(error)),
+            Err(Spent::Off) => Err(InternalOutcome::Error(error).into()),
             Err(Spent::Exhausted) => {
                 self.trace.outcome_repair_retry_exhausted = true;
                 let text =
@@ -298,7 +304,7 @@ impl<A> Going<'_, '_, A> {
         }
     }
 
-    fn roll_back(&mut self, stage: Stage) -> Result<(), InternalOutcome> {
+    fn roll_back(&mut self, stage: Stage) -> Result<(), Over> {
         match self.parts.transaction.roll_back(self.attempt) {
             Ok(restored) => self.trace.restored(restored),
             Err(error) => return Err(self.inside(ROLLBACK_FAILED, &error.0, false)),
@@ -306,7 +312,7 @@ impl<A> Going<'_, '_, A> {
         self.reach(stage)
     }
 
-    fn reach(&mut self, stage: Stage) -> Result<(), InternalOutcome> {
+    fn reach(&mut self, stage: Stage) -> Result<(), Over> {
         if let Err(why) = self.parts.stages.reached(self.attempt, stage) {
             return Err(self.inside(NOT_JOURNALLED, &why, false));
         }
@@ -321,29 +327,26 @@ impl<A> Going<'_, '_, A> {
         self.ask.feedback = Some(feedback);
     }
 
-    fn over(&self, ended: Option<Ended>) -> Result<(), InternalOutcome> {
+    fn over(&self, ended: Option<Ended>) -> Result<(), Over> {
         ended.map_or(Ok(()), |ended| Err(self.ended(ended)))
     }
 
-    fn ended(&self, ended: Ended) -> InternalOutcome {
+    fn ended(&self, ended: Ended) -> Over {
         match ended {
             Ended::Cancelled => self.inside(CANCELLED, "the call was cancelled", false),
             Ended::Deadline => self.inside(DEADLINE, "the time of the call is over", false),
         }
     }
 
-    fn inside(&self, error_type: &str, message: &str, retriable: bool) -> InternalOutcome {
+    fn inside(&self, error_type: &str, message: &str, retriable: bool) -> Over {
         let error = OutcomeError::new(error_type, message, retriable);
         self.inside_with(error, Class::Recoverable, error_type.to_owned())
     }
 
-    fn inside_with(&self, error: OutcomeError, class: Class, subtype: String) -> InternalOutcome {
+    fn inside_with(&self, error: OutcomeError, class: Class, subtype: String) -> Over {
         let lanes = Lane::ALL.iter().map(|lane| self.lanes.of(*lane).used);
-        InternalOutcome::Inside {
-            error,
-            guardrail_class: class,
-            guardrail_subtype: subtype,
-            retries: lanes.sum(),
-        }
+        let retries = lanes.sum();
+        let (guardrail_class, guardrail_subtype) = (class, subtype);
+        InternalOutcome::Inside { error, guardrail_class, guardrail_subtype, retries }.into()
     }
 }

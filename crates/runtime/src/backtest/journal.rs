@@ -81,12 +81,11 @@ impl Open {
         let session = run.session.as_mut()?;
         let facts = facts(&record, &self.recorded, &run.definition);
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            let judged = session.ground().understand(&record.event, |understood| {
+            session.ground().understand(&record.event, |understood| {
                 let judged = judge(session, &record.event, understood, &facts);
                 session.apply_on(understood, &record.as_record());
                 judged
-            });
-            judged
+            })
         }));
         Some(match judged {
             Ok(judged) => Ok(run.note(record.event, judged)),

@@ -290,12 +290,9 @@ pub(super) fn sync_parents<'p>(
 ) -> Result<(), UndoError> {
     let parents: BTreeSet<&str> = paths.map(|path| split(path).0).collect();
     for parent in parents {
-        match jail.open_walked(Path::new(parent)) {
-            Ok(opened) => {
-                fsync(&opened).map_err(|errno| kept("syncing", Path::new(parent))(errno.into()))?;
-            }
-            // It was made by the attempt, and is gone with it.
-            Err(_) => {}
+        // One that was made by the attempt may be gone with it.
+        if let Ok(opened) = jail.open_walked(Path::new(parent)) {
+            fsync(&opened).map_err(|errno| kept("syncing", Path::new(parent))(errno.into()))?;
         }
     }
     Ok(())

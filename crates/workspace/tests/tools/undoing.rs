@@ -218,16 +218,21 @@ proptest! {
 #[test]
 #[ignore = "run by the test below, to be killed"]
 fn attempt_to_be_killed() {
-    let Some(home) = std::env::var_os("UNDO_HOME").map(PathBuf::from) else { return };
-    let seed: u64 = std::env::var("UNDO_SEED").unwrap().parse().unwrap();
+    let Some(home) = told("UNDO_HOME").map(PathBuf::from) else { return };
+    let seed: u64 = told("UNDO_SEED").unwrap().parse().unwrap();
     let workspace = Workspace::open(home.join("work"), Limits::default()).unwrap();
     workspace.begin(&home.join("state/undo/1")).unwrap();
     carry_out(&workspace, &seeded(seed));
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         workspace.commit().unwrap();
     } else {
         workspace.roll_back().unwrap();
     }
+}
+
+/// What the environment says under a name.
+fn told(name: &str) -> Option<String> {
+    std::env::vars().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
 fn seeded(seed: u64) -> Vec<Write> {
@@ -250,7 +255,7 @@ fn seeded(seed: u64) -> Vec<Write> {
 #[test]
 fn killed_at_any_moment_it_is_done_or_undone() {
     // Each is killed a little later than the one before, over the whole attempt.
-    let rounds = std::env::var("UNDO_KILLS").ok().and_then(|it| it.parse().ok()).unwrap_or(60);
+    let rounds = told("UNDO_KILLS").and_then(|it| it.parse().ok()).unwrap_or(60);
     let (mut open, mut over) = (0, 0);
     for seed in 0..rounds {
         let place = Place::new();
