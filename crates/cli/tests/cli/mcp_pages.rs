@@ -70,8 +70,8 @@ fn a_definition_says_how_long_a_page_is() {
     let whole = "a line\n".repeat(700);
     let mut proxy = showing(&world, &json!({"content": [{"type": "text", "text": whole}]}));
     let answer = proxy.call(3, "show", "{}");
-    assert_eq!(text(&answer, 0).len(), 2044, "whole lines, and room for a note");
-    assert!(text(&answer, 1).contains("bytes 0 to 2044 of 4900"), "{answer}");
+    assert_eq!(text(&answer, 0).len(), 1022, "whole lines, and room for a note");
+    assert!(text(&answer, 1).contains("bytes 0 to 1022 of 4900"), "{answer}");
     proxy.leave();
 }
 
