@@ -258,6 +258,11 @@ impl Log for FileLog {
         Err(StoreError::Removed)
     }
 
+    fn is_behind(&self, head: &Head) -> bool {
+        let look = self.journal.as_ref().and_then(|file| file.metadata().ok());
+        look.is_none_or(|look| look.len() != head.bytes)
+    }
+
     fn unlock(&mut self) {
         if let Some(file) = &self.journal {
             let _ = file.unlock();

@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use jackline_engine::{Blob, Digest, EventId, SessionId, Timestamp};
 
 /// A place that keeps the journals of many sessions.
-pub trait Store {
+pub trait Store: Send {
     /// Opens the log of a session, new or not. Touches nothing yet.
     fn open(&self, session: &SessionId) -> Result<Box<dyn Log>, StoreError>;
 
@@ -59,9 +59,9 @@ pub trait Store {
 
 /// The journal of one session.
 ///
-/// Everything but [`Log::directory`], [`Log::load_state`] and [`Log::line_at`] is called between
-/// [`Log::lock`] and [`Log::unlock`].
-pub trait Log {
+/// Everything but [`Log::directory`], [`Log::is_behind`], [`Log::load_state`] and [`Log::line_at`] is
+/// called between [`Log::lock`] and [`Log::unlock`].
+pub trait Log: Send {
     /// The directory that belongs to this session alone, where there is one.
     fn directory(&self) -> Option<&Path> {
         None
@@ -76,6 +76,12 @@ pub trait Log {
     /// Where the journal ends, after a torn tail was repaired; none if it is
     /// empty. Refuses a journal that was truncated or tampered with.
     fn head(&mut self) -> Result<Option<Head>, StoreError>;
+
+    /// Whether there may be records behind a head. Whoever can't say without the lock
+    /// says yes.
+    fn is_behind(&self, _head: &Head) -> bool {
+        true
+    }
 
     /// How many bytes of a torn tail were removed since this was last asked.
     fn take_repaired(&mut self) -> Option<u64>;

@@ -102,6 +102,9 @@ impl Live {
 
     /// Brings the session up to the end of its journal, and lets others in again.
     pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
+        if self.head.is_some_and(|head| !self.log.is_behind(&head)) {
+            return Ok(());
+        }
         self.log.lock()?;
         let refreshed = self.refresh();
         self.log.unlock();

@@ -46,6 +46,9 @@ const OPEN_MAX: usize = 64;
 /// How many notes one record carries.
 const NOTES_MAX: usize = 16;
 
+/// How often is looked for what could not be sent to people.
+const UNDELIVERED_MS: u64 = 1000;
+
 /// Why there is no decision.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -87,6 +90,8 @@ pub struct Runtime {
     notes: Vec<Note>,
     notes_dropped: u64,
     warnings: Vec<String>,
+    /// When was looked for what could not be sent to people.
+    undelivered_at_ms: Option<u64>,
     /// What to tidy up once the answer is out.
     untidy: Option<Retention>,
     /// Where is kept what could not be written down.
@@ -113,6 +118,7 @@ impl Runtime {
             notes: Vec::new(),
             notes_dropped: 0,
             warnings: Vec::new(),
+            undelivered_at_ms: None,
             untidy: None,
             spool: Vec::new(),
             left: Left::default(),
@@ -353,9 +359,7 @@ impl Runtime {
         // the call, a file that is still changed would pass for a person's work.
         let damaged = live.session.gives_back(event, &facts);
         self.give_back(live, &damaged);
-        for reason in self.definitions.given_home().map(take_undelivered).unwrap_or_default() {
-            self.note(Note::Fault { kind: "notify".to_owned(), reason });
-        }
+        self.note_undelivered(facts.now.boot_ms);
         self.report(live, event, &mut facts, &verdict);
         let record =
             Record { seq: live.session.seq() + 1, event, facts: &facts, verdict: &verdict };
@@ -363,6 +367,17 @@ impl Runtime {
         self.log_safety(live, event, &facts, &verdict);
         self.notice(live, event, &verdict, facts.now.wall);
         Ok(json)
+    }
+
+    /// Writes down what could not be sent to people. It is looked for now and then.
+    fn note_undelivered(&mut self, now_ms: u64) {
+        if self.undelivered_at_ms.is_some_and(|at| now_ms < at + UNDELIVERED_MS) {
+            return;
+        }
+        self.undelivered_at_ms = Some(now_ms);
+        for reason in self.definitions.given_home().map(take_undelivered).unwrap_or_default() {
+            self.note(Note::Fault { kind: "notify".to_owned(), reason });
+        }
     }
 
     /// Keeps what a person should know of a verdict.

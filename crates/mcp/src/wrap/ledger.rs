@@ -33,10 +33,8 @@ pub(super) enum What {
 /// What becomes of a request that is about to be sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entered {
-    /// It is open, and the only one with an end.
-    First,
     /// It is open.
-    Another,
+    Open,
     /// Another open one has the same id.
     Twice,
     /// There is no server any more.
@@ -70,10 +68,9 @@ impl Ledger {
         if self.open.contains_key(&open.id) {
             return Entered::Twice;
         }
-        let first = self.next_until_ms().is_none();
         self.order.push(open.id.clone());
         self.open.insert(open.id.clone(), open);
-        if first { Entered::First } else { Entered::Another }
+        Entered::Open
     }
 
     /// Takes out a request that is over; none where there is none, or no more.
@@ -133,7 +130,7 @@ mod tests {
     fn a_request_is_answered_once() {
         let mut ledger = Ledger::default();
         let one = open(1, Some(10));
-        assert_eq!(ledger.enter(one.clone()), Entered::First);
+        assert_eq!(ledger.enter(one.clone()), Entered::Open);
         assert_eq!(ledger.enter(one.clone()), Entered::Twice);
         assert_eq!(ledger.take(&one.id), Some(one.clone()));
         assert_eq!(ledger.take(&one.id), None);
@@ -142,9 +139,9 @@ mod tests {
     #[test]
     fn progress_gives_time_and_what_only_listens_has_all_of_it() {
         let mut ledger = Ledger::default();
-        assert_eq!(ledger.enter(open(3, None)), Entered::First);
-        assert_eq!(ledger.enter(open(1, Some(10))), Entered::First, "its time is watched");
-        assert_eq!(ledger.enter(open(2, Some(12))), Entered::Another);
+        for open in [open(3, None), open(1, Some(10)), open(2, Some(12))] {
+            assert_eq!(ledger.enter(open), Entered::Open);
+        }
         ledger.progress(&Id::of(&1.into()).unwrap(), 30);
         ledger.progress(&Id::of(&3.into()).unwrap(), 30);
         assert_eq!(ledger.next_until_ms(), Some(12));

@@ -6,6 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 
 use super::clock::now_ms;
+use super::desk::Desk;
 use super::errors::Failure;
 use super::ledger::{Ledger, Open};
 use super::message::Id;
@@ -21,11 +22,9 @@ const COMPLAINTS_MAX: u32 = 100;
 /// How much of what was sent is shown in one.
 const SHOWN_CHARS: usize = 200;
 
-/// Something that happened, for the thread that has the guard.
+/// Something that happened, for the thread that watches the time.
 pub(super) enum Job {
-    /// The client calls tools; it waits for the rulings.
-    Propose(Vec<Want>),
-    /// The server answered, and the guard has to see it.
+    /// The server answered, the guard has to see it, and was at work.
     Answered(Answered),
     /// The client does not wait for a call any more.
     Cancelled(Open),
@@ -33,8 +32,6 @@ pub(super) enum Job {
     Unsent(Open),
     /// There is no answer of the server, or none that can be used.
     Failed(Open, Failure),
-    /// There is something to watch the time of.
-    Opened,
     /// The server is not to be talked to any more, for this reason.
     Lost(String),
     /// The server says nothing more.
@@ -70,6 +67,7 @@ pub(super) struct Answered {
 
 /// Everything that more than one thread touches.
 pub(super) struct Shared {
+    pub(super) desk: Mutex<Desk>,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) jobs: SyncSender<Job>,
     pub(super) server: Arc<dyn Server>,
@@ -106,7 +104,13 @@ impl Shared {
         }
     }
 
-    /// Gives something to the thread that has the guard.
+    /// Does what may wait until an answer is out.
+    pub(super) fn tidy(&self) {
+        let aside = lock(&self.desk).guard.tidy();
+        aside.iter().for_each(|text| self.say(text));
+    }
+
+    /// Gives something to the thread that watches the time.
     pub(super) fn send(&self, job: Job) {
         // Without it the process is at its end.
         let _ = self.jobs.send(job);

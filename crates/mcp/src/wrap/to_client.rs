@@ -76,9 +76,19 @@ pub(super) fn line(shared: &Shared, bytes: Vec<u8>) -> Vec<Id> {
     if untouched {
         shared.emit(text.into_bytes());
     } else if !parts.is_empty() {
-        shared.send(Job::Answered(Answered { text, parts, batch }));
+        see(shared, Answered { text, parts, batch });
     }
     answered
+}
+
+/// Has the guard see an answer: at once, or by the other thread where it is at work.
+fn see(shared: &Shared, answered: Answered) {
+    let line = match shared.desk.try_lock() {
+        Ok(mut desk) => desk.answered(shared, &answered),
+        Err(_) => return shared.send(Job::Answered(answered)),
+    };
+    shared.emit(line);
+    shared.tidy();
 }
 
 fn garbage(shared: &Shared, bytes: &[u8]) -> Vec<Id> {

@@ -1,7 +1,6 @@
 //! From the client to the server: everything as it is, but no call that was not let run.
 
 use std::io::{BufReader, Read};
-use std::sync::mpsc::Receiver;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,8 +16,6 @@ use super::shared::{Job, Ruled, Shared, Want};
 /// The client's part of the work.
 pub(super) struct ToServer<'a> {
     pub(super) shared: &'a Shared,
-    /// What the guard says of calls, in the order in which they were proposed.
-    pub(super) rulings: Receiver<Vec<Ruled>>,
 }
 
 /// What is done with one message.
@@ -60,6 +57,7 @@ impl ToServer<'_> {
         let steps: Vec<Step<'_>> =
             messages.iter().map(|(raw, message)| self.step(raw, message)).collect();
         let count = steps.len();
+        let calls = steps.iter().any(|step| matches!(step, Step::Call(..)));
         let (sent, answers) = self.carry_out(steps);
         if sent.len() == count {
             self.shared.forward(line);
@@ -69,6 +67,9 @@ impl ToServer<'_> {
         if !answers.is_empty() {
             let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
             self.shared.emit(joined(&answers, batch));
+        }
+        if calls {
+            self.shared.tidy();
         }
     }
 
@@ -128,12 +129,9 @@ impl ToServer<'_> {
                 Step::Answer(answer) => answers.push(answer),
             }
         }
-        let mut rulings = Vec::new();
-        if !wants.is_empty() {
-            self.shared.send(Job::Propose(wants));
-            // Where nobody rules any more nothing runs.
-            rulings = self.rulings.recv().unwrap_or_default();
-        }
+        let mut desk = lock(&self.shared.desk);
+        let rulings: Vec<Ruled> = wants.iter().map(|want| desk.ruled(want)).collect();
+        drop(desk);
         for ((at, raw, open, tool), ruled) in calls.into_iter().zip(rulings) {
             match ruled {
                 Ruled::Answer(answer) => answers.push(answer),
@@ -158,11 +156,7 @@ impl ToServer<'_> {
     fn enter(&self, open: &Open) -> Result<(), Failure> {
         let entered = lock(&self.shared.ledger).enter(open.clone());
         match entered {
-            Entered::First => {
-                self.shared.send(Job::Opened);
-                Ok(())
-            }
-            Entered::Another => Ok(()),
+            Entered::Open => Ok(()),
             Entered::Twice => Err(Failure::Twice),
             Entered::Gone(gone) => Err(Failure::Gone(gone)),
         }

@@ -1,0 +1,175 @@
+//! Where the guard is: calls are ruled on, results seen, lists of tools looked at.
+
+use jackline_engine::json::parse_strict;
+use jackline_engine::{Arguments, PAGE_TURN, Payload, Status};
+use serde_json::Value;
+
+use super::errors::Failure;
+use super::ledger::{Open, What};
+use super::message::{Line, Message, answer, range_in};
+use super::pages::{Links, Pages, Turned};
+use super::pins::Pins;
+use super::result::{ToolResult, add_text, refusal, said};
+use super::shared::{Answered, Ruled, Shared, Want};
+use super::tools::Tools;
+use crate::guard::{CameBack, Guard, Ruling, Wanted};
+
+/// The guard, and what it has to know of the server.
+pub(super) struct Desk {
+    pub(super) guard: Guard,
+    pub(super) tools: Tools,
+    pub(super) pins: Pins,
+    pub(super) pages: Pages,
+}
+
+impl Desk {
+    /// Rules on a call.
+    pub(super) fn ruled(&mut self, want: &Want) -> Ruled {
+        let Want { open, tool, arguments } = want;
+        if tool == PAGE_TURN {
+            let text = format!("jackline: `{tool}` is no name for a tool of a server");
+            return Ruled::Answer(refusal(open, &text));
+        }
+        let is_page = self.tools.is_page(tool);
+        let tool = if is_page { PAGE_TURN } else { tool };
+        let written = arguments.as_deref().unwrap_or("{}");
+        let args = match parse_strict(written.as_bytes()) {
+            Ok(args) if args.is_object() => Arguments::Parsed(args),
+            // Nobody can say what the server would read; the guards do.
+            _ => Arguments::Text(Payload::Inline(written.to_owned())),
+        };
+        let request = serde_json::from_str(open.id.json()).unwrap_or_default();
+        match self.guard.propose(Wanted { request, tool, args }) {
+            Ruling::Run(call) if is_page => Ruled::Answer(self.turn(open, call, written)),
+            Ruling::Run(call) => Ruled::Run(call),
+            Ruling::Refuse(refused) => Ruled::Answer(refusal(open, &refused.text)),
+        }
+    }
+
+    /// Turns a page, which is a call like any other, but for the server.
+    fn turn(&mut self, open: &Open, call: u64, arguments: &str) -> String {
+        let arguments: Option<Value> = serde_json::from_str(arguments).ok();
+        let Turned { mut result, said, status } = self.pages.turn(open, arguments.as_ref());
+        if let Some(words) = self.guard.finish(came_back(call, status, Some(said), false)) {
+            self.add(&mut result, words);
+        }
+        answer(&open.id, &result)
+    }
+
+    /// Adds what the guard says to a result, or keeps it for the next.
+    fn add(&mut self, result: &mut String, words: String) {
+        if !add_text(result, &words) {
+            self.guard.owe(words);
+        }
+    }
+
+    /// A line of the server as the client gets it.
+    pub(super) fn answered(&mut self, shared: &Shared, answered: &Answered) -> Vec<u8> {
+        let mut messages = Vec::new();
+        for (range, open) in &answered.parts {
+            let text = answered.text.get(range.clone()).unwrap_or_default();
+            messages.push(match open {
+                None => text.to_owned(),
+                Some(open) => self.seen(shared, open, text),
+            });
+        }
+        let line = if answered.batch {
+            format!("[{}]", messages.join(","))
+        } else {
+            // What is around the message is kept, too.
+            let around = answered.parts.first().map(|(range, _)| range.clone()).unwrap_or_default();
+            let before = answered.text.get(..around.start).unwrap_or_default();
+            let after = answered.text.get(around.end..).unwrap_or_default();
+            format!("{before}{}{after}", messages.concat())
+        };
+        line.into_bytes()
+    }
+
+    /// An answer as the client gets it.
+    fn seen(&mut self, shared: &Shared, open: &Open, text: &str) -> String {
+        let line = Line::parse(text);
+        let message = line.as_ref().and_then(|line| line.messages.first());
+        let Some((_, message)) = message else { return Failure::Unreadable.answer_to(open) };
+        let Some(raw) = message.result else {
+            return self.seen_error(open, message, text);
+        };
+        let mut result = raw.get().to_owned();
+        let seen = match &open.what {
+            What::List => self.listed(shared, &mut result),
+            What::Call { call, tool } => {
+                self.came_back(shared.links(open), (*call, tool), &mut result)
+            }
+            What::Initialize | What::Other(_) => true,
+        };
+        if !seen {
+            return Failure::Unreadable.answer_to(open);
+        }
+        let at = range_in(text, raw);
+        let (before, after) = (text.get(..at.start), text.get(at.end..));
+        [before.unwrap_or_default(), &result, after.unwrap_or_default()].concat()
+    }
+
+    /// An answer that says why there is no result.
+    fn seen_error(&mut self, open: &Open, message: &Message<'_>, text: &str) -> String {
+        let why = message.error.map(|raw| raw.get().to_owned());
+        let is_error = why.is_some();
+        self.over(open, Status::Error, why);
+        if is_error { text.to_owned() } else { Failure::Unreadable.answer_to(open) }
+    }
+
+    /// Whether a list of tools is one; ours is added.
+    fn listed(&mut self, shared: &Shared, result: &mut String) -> bool {
+        let Some(seen) = self.tools.listed(result, &mut self.pins) else { return false };
+        shared.server.listed(shared, &seen.tools);
+        if let Err(error) = self.pins.save() {
+            shared.say(&format!("how tools are described can't be kept: {error}"));
+        }
+        if !seen.changed.is_empty() {
+            self.guard.tools_changed(seen.changed);
+        }
+        true
+    }
+
+    /// Whether a result is one; it is shortened, and what the guard says is added.
+    fn came_back(&mut self, links: Links, (call, tool): (u64, &str), result: &mut String) -> bool {
+        let Some(parsed) = ToolResult::parse(result) else {
+            self.lost(call, Status::Error, None);
+            return false;
+        };
+        let text = Some(said(&parsed, &parsed.items())).filter(|text| !text.is_empty());
+        let (status, background) = (parsed.status(), parsed.is_background());
+        let words = self.guard.finish(came_back(call, status, text, background));
+        let insists = self.tools.is_structured(tool);
+        if let Some(page) = self.pages.shorten(result, links, insists) {
+            *result = page;
+        }
+        if let Some(words) = words {
+            self.add(result, words);
+        }
+        true
+    }
+
+    /// Tells the guard of a request that came back without a result.
+    pub(super) fn over(&mut self, open: &Open, status: Status, text: Option<String>) {
+        if let What::Call { call, .. } = open.what {
+            self.lost(call, status, text);
+        }
+    }
+
+    fn lost(&mut self, call: u64, status: Status, text: Option<String>) {
+        if let Some(words) = self.guard.finish(came_back(call, status, text, false)) {
+            self.guard.owe(words);
+        }
+    }
+
+    /// Ends the session, and takes away what is only for it.
+    pub(super) fn end(&mut self) {
+        self.guard.end();
+        self.pages.remove();
+    }
+}
+
+/// What a server says of a call; it has no exit status, and shows no files.
+fn came_back(call: u64, status: Status, text: Option<String>, background: bool) -> CameBack {
+    CameBack { call, status, text, exit_code: None, seen: Vec::new(), background }
+}
