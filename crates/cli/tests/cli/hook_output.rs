@@ -107,20 +107,11 @@ fn what_the_client_has_put_aside_is_shown_from_both_ends() {
 }
 
 #[test]
-fn texts_of_an_mcp_tool_are_cut_and_its_images_stay() {
+fn what_an_mcp_server_gives_back_is_left_to_who_stands_before_it() {
     let world = World::new(SHORT);
-    let image = json!({"type": "image", "source": {"type": "base64", "data": "AAAA"}});
-    let items =
-        json!([{"type": "text", "text": lines(1000)}, image, {"type": "text", "text": "end"}]);
-    let heard = returned(&world, "mcp__a__b", &items);
-    let shown = heard.pointer(UPDATED).unwrap().as_array().unwrap();
-    assert_eq!((shown.len(), &shown[1]), (2, &image));
-    assert!(shown[0]["text"].as_str().unwrap().contains("[jackline: "));
-    let kept = fs::read_to_string(world.directory(SESSION).join("spill/1.txt")).unwrap();
-    assert_eq!(kept, format!("{}\nend", lines(1000)));
-    let heard = returned(&world, "mcp__a__b", &json!(lines(1000)));
-    assert!(heard.pointer(UPDATED).unwrap().as_str().unwrap().starts_with("line 0"));
-    assert!(world.directory(SESSION).join("spill/2.txt").exists());
+    let items = json!([{"type": "text", "text": lines(1000)}]);
+    assert_eq!(returned(&world, "mcp__a__b", &items), Value::Null);
+    assert_eq!(returned(&world, "mcp__a__b", &json!(lines(1000))), Value::Null);
     world.prove(SESSION);
 }
 

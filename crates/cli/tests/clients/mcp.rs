@@ -244,7 +244,7 @@ fn the_rust_client_uses_the_workspace_tools() {
         {"name": "read_file", "arguments": {"path": "long.txt", "offset": 501}},
         {"name": "write_file", "arguments": {"path": "keep.txt", "content": "x"}},
         {"name": "read_fil", "arguments": {}},
-        {"name": "search", "arguments": {"pattern": "no such text"}},
+        {"name": "search", "arguments": {"pattern": "no such text", "path": "files"}},
     ]);
     let answers = world.ask_words_in_rust(&[JACKLINE, "mcp", "serve"], &calls);
     let [tools, first, second, refused, unknown, nothing] = answers.as_slice() else {

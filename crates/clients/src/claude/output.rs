@@ -18,13 +18,12 @@ use serde_json::{Map, Value, json};
 use super::payload::{Hook, Payload};
 use super::results;
 
-/// Tools of which the client takes another output, tried with 2.1.325: by name, or by how
-/// the names begin, their shape, and how much the client shows whole.
-const TOOLS: [(&str, Shape, usize); 3] = [
-    ("Bash", Shape::Command, 30_000),
-    ("Grep", Shape::Content, 20_000),
-    ("mcp__", Shape::Items, 50_000),
-];
+/// Tools of which the client takes another output, tried with 2.1.325: their shape, and how
+/// much the client shows whole. It takes one for tools of MCP servers, too, and those are
+/// left alone: pages are turned where the server is (`mcp wrap`, `mcp serve`), which has to
+/// know what was seen.
+const TOOLS: [(&str, Shape, usize); 2] =
+    [("Bash", Shape::Command, 30_000), ("Grep", Shape::Content, 20_000)];
 
 /// What is left of a page for our own words.
 const NOTE_BYTES: usize = 1 << 10;
@@ -42,8 +41,6 @@ enum Shape {
     Command,
     /// One text, in `content`.
     Content,
-    /// A text, or a list of items of which some are texts.
-    Items,
 }
 
 /// What a tool gave back, where something else can be shown.
@@ -68,8 +65,7 @@ impl Returned {
     /// What a payload says that a tool gave back.
     pub(crate) fn of(payload: &Payload) -> Option<Self> {
         let tool = payload.peek("tool_name").filter(|_| payload.hook == Hook::PostToolUse)?;
-        let is_it = |name: &str| tool == name || (name.ends_with("__") && tool.starts_with(name));
-        let (_, shape, shown_max) = TOOLS.into_iter().find(|(name, ..)| is_it(name))?;
+        let (_, shape, shown_max) = TOOLS.into_iter().find(|(name, ..)| tool == *name)?;
         let response = payload.peek_any("tool_response")?.clone();
         let cwd = payload.peek("cwd").map(ToOwned::to_owned);
         Some(Self { shape, shown_max, response, cwd })
@@ -104,19 +100,6 @@ impl Returned {
                 let cut = Cut::of(text, room, keep(runtime, session, &bounds, text));
                 response.insert("content".to_owned(), json!(cut.text));
                 Some(Page { fact: cut.fact, output: Value::Object(response) })
-            }
-            (Shape::Items, Value::String(text)) if text.len() > most => {
-                let cut = Cut::of(&text, room, keep(runtime, session, &bounds, &text));
-                Some(Page { fact: cut.fact, output: json!(cut.text) })
-            }
-            (Shape::Items, Value::Array(items)) => {
-                let texts: Vec<&str> = items.iter().filter_map(results::item_text).collect();
-                let whole = Some(texts.join("\n")).filter(|whole| whole.len() > most)?;
-                let cut = Cut::of(&whole, room, keep(runtime, session, &bounds, &whole));
-                let page = json!({ "type": "text", "text": cut.text });
-                let others = items.into_iter().filter(|item| results::item_text(item).is_none());
-                let items = std::iter::once(page).chain(others).collect();
-                Some(Page { fact: cut.fact, output: Value::Array(items) })
             }
             _ => None,
         }

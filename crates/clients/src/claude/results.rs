@@ -93,7 +93,7 @@ fn is_background(response: &Map<String, Value>) -> bool {
 }
 
 /// The text of an item of a list that is text.
-pub(crate) fn item_text(item: &Value) -> Option<&str> {
+fn item_text(item: &Value) -> Option<&str> {
     let is_text = item.get("type").and_then(Value::as_str) == Some("text");
     item.get("text").and_then(Value::as_str).filter(|_| is_text)
 }
