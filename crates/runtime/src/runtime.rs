@@ -2,6 +2,7 @@
 
 mod output;
 mod standing;
+mod telling;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use jackline_decode::Decoder;
 use jackline_engine::definition::Redact;
 use jackline_engine::{
     Digest, Event, EventKind, Facts, OffFact, OutputFact, Place, Record, Session, SessionId,
-    Timestamp, Understood, Verdict, elide, observe, wire::WireError,
+    Timestamp, Understood, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
@@ -26,10 +27,9 @@ use crate::facts::{World, gather};
 use crate::home::home;
 use crate::live::Live;
 use crate::markers;
-use crate::notify::{Happened, Notice, Notices, take_undelivered};
+use crate::notify::{Happened, Notice, Notices};
 use crate::off::Switch;
 use crate::redact::{redact, redact_text};
-use crate::reports::{self, Told};
 use crate::restore::{self, Was};
 use crate::spool::{self, Left};
 use crate::verification::Verifications;
@@ -45,9 +45,6 @@ const OPEN_MAX: usize = 64;
 
 /// How many notes one record carries.
 const NOTES_MAX: usize = 16;
-
-/// How often is looked for what could not be sent to people.
-const UNDELIVERED_MS: u64 = 1000;
 
 /// Why there is no decision.
 #[derive(Debug, thiserror::Error)]
@@ -367,69 +364,6 @@ impl Runtime {
         self.log_safety(live, event, &facts, &verdict);
         self.notice(live, event, &verdict, facts.now.wall);
         Ok(json)
-    }
-
-    /// Writes down what could not be sent to people. It is looked for now and then.
-    fn note_undelivered(&mut self, now_ms: u64) {
-        if self.undelivered_at_ms.is_some_and(|at| now_ms < at + UNDELIVERED_MS) {
-            return;
-        }
-        self.undelivered_at_ms = Some(now_ms);
-        for reason in self.definitions.given_home().map(take_undelivered).unwrap_or_default() {
-            self.note(Note::Fault { kind: "notify".to_owned(), reason });
-        }
-    }
-
-    /// Keeps what a person should know of a verdict.
-    fn notice(&mut self, live: &Live, event: &Event, verdict: &Verdict, at: Timestamp) {
-        let definition = live.session.definition();
-        if definition.notify.is_empty() {
-            return;
-        }
-        let workspace = live.session.place().workspace.as_deref();
-        let happened = Happened { session: &live.id, workspace, at };
-        let stops = matches!(event.kind, EventKind::StopProposed { .. });
-        let paused = stops && live.session.summary().phase == "paused";
-        if let Some(notice) = happened.notice(event, verdict, paused) {
-            self.notices.add(definition, &notice);
-        }
-    }
-
-    /// Keeps that the guard is broken, for those whom the definition of the
-    /// workspace tells, or the last good one.
-    pub(crate) fn notice_broken(&mut self, session: &SessionId, named: Option<&str>, reason: &str) {
-        let workspace = self.directory.join(named.unwrap_or("."));
-        let workspace = workspace.canonicalize().unwrap_or(workspace);
-        let Ok(Resolved { definition, .. }) = self.definitions.resolve(&workspace) else { return };
-        let shown = workspace.display().to_string();
-        let at = clock::now().wall;
-        let happened = Happened { session, workspace: Some(&shown), at };
-        self.notices.add(&definition, &happened.broken(reason));
-    }
-
-    /// Writes and removes the reports for people that a verdict calls for. What
-    /// can't be written is tried again with the next event.
-    fn report(&mut self, live: &Live, event: &Event, facts: &mut Facts, verdict: &Verdict) {
-        let record = Record { seq: live.session.seq() + 1, event, facts, verdict };
-        let Some((orders, summary)) = live.session.reports_after(&record) else { return };
-        let at = event.at.unwrap_or(facts.now.wall);
-        let told = Told { session: &live.id, at, event, verdict, summary: &summary };
-        let (done, failed) = reports::carry_out(&orders, &told, &self.world(live));
-        facts.written.extend(done);
-        for reason in failed {
-            self.note(Note::Fault { kind: "report".to_owned(), reason });
-        }
-    }
-
-    /// Adds to the safety log what a verdict says for it. The journal has it, so
-    /// nothing hangs on whether that works.
-    fn log_safety(&mut self, live: &Live, event: &Event, facts: &Facts, verdict: &Verdict) {
-        let record = Record { seq: live.session.seq(), event, facts, verdict };
-        let Some(workspace) = live.workspace() else { return };
-        let entries = reports::entries(&live.id, &record);
-        if let Err(reason) = reports::add_to_safety_log(workspace, entries) {
-            self.note(Note::Fault { kind: "safety_log".to_owned(), reason });
-        }
     }
 
     /// Gives protected files back.
