@@ -66,30 +66,7 @@ proptest! {
 
     #[test]
     fn whatever_is_let_pass_can_be_completed(seed in any::<u64>()) {
-        let random = &mut Random(seed);
-        let witness = random.value(3);
-        let schema = random.document_schema(&witness, Part::Exact);
-        let stream = StreamSchema::compile(&schema).unwrap();
-        let validator = jsonschema::validator_for(&schema).unwrap();
-        let text = random.written(&witness);
-        let other = random.value(3);
-        for text in [&text, &random.written(&other)] {
-            let document = random.damage(text, Part::Exact);
-            // What can be completed has no prefix that can't.
-            let mut passed = Stream::new(&stream);
-            let length = match passed.feed(&document) {
-                Ok(()) => document.len(),
-                Err(refusal) => usize::try_from(refusal.position).unwrap(),
-            };
-            let prefix = &document[..length];
-            let mut passed = Stream::new(&stream);
-            passed.feed(prefix).unwrap();
-            let found = (0..=4).find_map(|longer| {
-                Completion { validator: &validator, budget: 200_000 }
-                    .find(&passed, prefix, 80, longer)
-            });
-            prop_assert!(found.is_some(), "{schema}\n{}", String::from_utf8_lossy(prefix));
-        }
+        is_completed(seed);
     }
 
     #[test]
@@ -103,6 +80,38 @@ proptest! {
             let _ = fed(&schema, &[written.as_bytes()]);
         }
     }
+}
+
+/// That everything the check lets pass can become a valid document.
+fn is_completed(seed: u64) {
+    let random = &mut Random(seed);
+    let witness = random.value(3);
+    let schema = random.document_schema(&witness, Part::Exact);
+    let stream = StreamSchema::compile(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let text = random.written(&witness);
+    let other = random.value(3);
+    for text in [&text, &random.written(&other)] {
+        let document = random.damage(text, Part::Exact);
+        // What can be completed has no prefix that can't.
+        let mut passed = Stream::new(&stream);
+        let length = match passed.feed(&document) {
+            Ok(()) => document.len(),
+            Err(refusal) => usize::try_from(refusal.position).unwrap(),
+        };
+        let prefix = &document[..length];
+        let mut passed = Stream::new(&stream);
+        passed.feed(prefix).unwrap();
+        let found = (0..=4).find_map(|longer| {
+            Completion { validator: &validator, budget: 200_000 }.find(&passed, prefix, 80, longer)
+        });
+        assert!(found.is_some(), "{schema}\n{}", String::from_utf8_lossy(prefix));
+    }
+}
+
+#[test]
+fn a_wanted_name_that_begins_with_an_escape_is_found() {
+    is_completed(12_931_915_150_812_442_585);
 }
 
 /// Something that looks like a schema from far away.

@@ -137,7 +137,8 @@ impl Completion<'_> {
         let tails: [&[u8]; 4] = [b"\xa9", b"\x9f\x98\x80", b"\x98\x80", b"\x80"];
         let close: &[&[u8]] = if in_string(prefix) { &[b"\""] } else { &[] };
         let steps = STEPS.iter().map(|step| step.as_bytes()).chain(tails);
-        for step in close.iter().copied().chain(steps) {
+        // A name that is wanted first: any other leads far away.
+        for step in escapes(prefix).chain(close.iter().copied()).chain(steps) {
             if depth == 0 || self.budget == 0 {
                 return None;
             }
@@ -158,6 +159,16 @@ impl Completion<'_> {
         }
         None
     }
+}
+
+/// What an escape that has begun may become, of the characters that names are made of.
+fn escapes(prefix: &[u8]) -> impl Iterator<Item = &'static [u8]> {
+    let begun = prefix.iter().rposition(|byte| *byte == b'\\').and_then(|at| prefix.get(at + 1..));
+    let digits = begun.and_then(|begun| begun.strip_prefix(b"u")).map(<[u8]>::to_ascii_lowercase);
+    let known: [&[u8]; 5] = [b"00e9", b"0061", b"0062", b"0078", b"d83d"];
+    known.into_iter().filter_map(move |code| {
+        code.strip_prefix(digits.as_deref()?).filter(|rest| !rest.is_empty())
+    })
 }
 
 fn in_string(prefix: &[u8]) -> bool {
