@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jackline_engine::definition::{Definition, SchemaText};
-use jackline_engine::json::parse_strict;
+use jackline_engine::json::{kind_of, parse_strict};
 use jackline_engine::{Arguments, DecodedFact, Event, EventKind, Mismatch, Payload, Status};
 use serde_json::Value;
 
@@ -82,7 +82,7 @@ impl Decoder {
                         fact
                     }
                     Some(value) => Some(DecodedFact {
-                        errors: vec![mismatch("a JSON object", kind(&value))],
+                        errors: vec![mismatch("a JSON object", kind_of(&value))],
                         ..DecodedFact::default()
                     }),
                     None => fact,
@@ -186,15 +186,4 @@ fn word(repair: Repair) -> Option<String> {
 
 fn mismatch(expected: &str, got: &str) -> Mismatch {
     Mismatch { path: String::new(), expected: expected.to_owned(), got: got.to_owned() }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }

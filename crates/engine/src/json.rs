@@ -14,6 +14,18 @@ use crate::digest::Digest128;
 /// what their reader takes, which is 128.
 pub(crate) const DEPTH_MAX: u8 = 100;
 
+/// What a value is, in words for people.
+pub fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
 /// Parses one document; refuses duplicate keys at every depth, and too much depth.
 pub fn parse_strict(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);

@@ -178,7 +178,11 @@ fn start_threads(
 ) -> io::Result<()> {
     let start = |work: Ear| {
         let shared = Arc::clone(shared);
-        std::thread::Builder::new().spawn(move || work(&shared)).map(|_| ())
+        let work = move || {
+            let _alarm = Alarm(Arc::clone(&shared));
+            work(&shared);
+        };
+        std::thread::Builder::new().spawn(work).map(|_| ())
     };
     start(Box::new(move |shared| ToServer { shared }.run(input)))?;
     ears.into_iter().try_for_each(start)?;
@@ -187,6 +191,21 @@ fn start_threads(
             shared.send(Job::Leave);
         }
     }))
+}
+
+/// Ends the proxy where one of its threads has failed: whoever waits is told, and
+/// nothing passes by a guard that nobody hears.
+struct Alarm(Arc<Shared>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.send(Job::Lost(
+                "a part of the proxy failed, which is a fault of jackline".to_owned(),
+            ));
+            self.0.send(Job::Leave);
+        }
+    }
 }
 
 /// The thread that watches the time.

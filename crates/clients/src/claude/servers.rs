@@ -7,6 +7,7 @@
 
 use core::ops::Range;
 
+use jackline_engine::json::kind_of;
 use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, parse_to_ast};
@@ -114,7 +115,7 @@ fn check(text: &str, place: &[&str]) -> Result<(), SettingsError> {
     let (mut value, mut path) = (&whole, String::new());
     let shape = |path: &str, got| {
         let what = if path.is_empty() { "the whole file".to_owned() } else { format!("`{path}`") };
-        SettingsError::Shape { what, expected: "an object", got: settings::kind(got) }
+        SettingsError::Shape { what, expected: "an object", got: kind_of(got) }
     };
     let is_empty = text.trim().is_empty();
     for key in place {

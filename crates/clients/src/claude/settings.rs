@@ -7,6 +7,7 @@
 mod events;
 mod plain;
 
+use jackline_engine::json::kind_of;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Map, Value};
@@ -249,7 +250,7 @@ fn check(root: &CstRootNode, settings: &Value) -> Result<(), SettingsError> {
     let shape = |what: &str, expected, got: &Value| SettingsError::Shape {
         what: what.to_owned(),
         expected,
-        got: kind(got),
+        got: kind_of(got),
     };
     if root.value().is_none() {
         return Ok(());
@@ -283,17 +284,6 @@ pub(super) fn no_twins(mut names: Vec<String>) -> Result<(), SettingsError> {
         _ => None,
     });
     twice.map_or(Ok(()), |key| Err(SettingsError::Twice { key }))
-}
-
-pub(super) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }
 
 /// Puts one hook where an earlier one of ours is, else at the end of the list.

@@ -160,6 +160,20 @@ pub struct Plan {
     pub silenced: Vec<String>,
 }
 
+impl Plan {
+    /// A plan in which nothing is done yet.
+    fn empty(site: &plan::Site) -> Self {
+        Self {
+            project: site.project.clone(),
+            found: Vec::new(),
+            changes: Vec::new(),
+            notes: Vec::new(),
+            warnings: Vec::new(),
+            silenced: Vec::new(),
+        }
+    }
+}
+
 /// Why nothing was installed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {

@@ -22,15 +22,7 @@ const PROGRAM: &str = "jackline";
 /// Works out what a person's wish means here.
 pub fn plan(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
-    let found = site.clients(wish)?;
-    let mut plan = Plan {
-        project: site.project.clone(),
-        found,
-        changes: Vec::new(),
-        notes: Vec::new(),
-        warnings: Vec::new(),
-        silenced: Vec::new(),
-    };
+    let mut plan = Plan { found: site.clients(wish)?, ..Plan::empty(&site) };
     // The settings come last: with them the guard is asked, and then all that
     // it needs has to be there.
     site.plan_definition(wish, &mut plan)?;

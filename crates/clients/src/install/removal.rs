@@ -14,17 +14,7 @@ use crate::claude::settings;
 /// Works out what is to be given back.
 pub fn plan_removal(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
-    let mut removal = Removal {
-        ledger: Ledger::of(&wish.state_home),
-        plan: Plan {
-            project: site.project.clone(),
-            found: Vec::new(),
-            changes: Vec::new(),
-            notes: Vec::new(),
-            warnings: Vec::new(),
-            silenced: Vec::new(),
-        },
-    };
+    let mut removal = Removal { ledger: Ledger::of(&wish.state_home), plan: Plan::empty(&site) };
     let clients = if wish.clients.is_empty() { &Client::ALL[..] } else { &wish.clients };
     for client in clients {
         removal.settings(*client, site.settings(*client, wish.scope)?)?;

@@ -16,7 +16,7 @@ const SERVERS: &str = "mcpServers";
 /// Works out which servers get the guard before them.
 pub fn plan_wrapping(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
-    let mut planned = empty_plan(&site);
+    let mut planned = Plan::empty(&site);
     let program = program_name(&wish.jackline)?;
     for client in clients(wish) {
         let file = ServerFile::of(&site.project, client, wish.scope)?;
@@ -41,7 +41,7 @@ pub fn plan_wrapping(wish: &Wish) -> Result<Plan, InstallError> {
 /// Works out which servers lose it again.
 pub fn plan_unwrapping(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
-    let mut planned = empty_plan(&site);
+    let mut planned = Plan::empty(&site);
     for client in clients(wish) {
         let file = ServerFile::of(&site.project, client, wish.scope)?;
         let held = look(&file.path)?;
@@ -66,17 +66,6 @@ pub fn plan_unwrapping(wish: &Wish) -> Result<Plan, InstallError> {
 
 fn clients(wish: &Wish) -> Vec<Client> {
     if wish.clients.is_empty() { Client::ALL.to_vec() } else { wish.clients.clone() }
-}
-
-fn empty_plan(site: &Site) -> Plan {
-    Plan {
-        project: site.project.clone(),
-        found: Vec::new(),
-        changes: Vec::new(),
-        notes: Vec::new(),
-        warnings: Vec::new(),
-        silenced: Vec::new(),
-    }
 }
 
 /// A file with servers in it, and the way to them.

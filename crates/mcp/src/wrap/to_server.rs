@@ -129,9 +129,11 @@ impl ToServer<'_> {
                 Step::Answer(answer) => answers.push(answer),
             }
         }
-        let mut desk = lock(&self.shared.desk);
-        let rulings: Vec<Ruled> = wants.iter().map(|want| desk.ruled(want)).collect();
-        drop(desk);
+        let mut rulings = Vec::new();
+        if !wants.is_empty() {
+            let mut desk = lock(&self.shared.desk);
+            rulings.extend(wants.iter().map(|want| desk.ruled(want)));
+        }
         for ((at, raw, open, tool), ruled) in calls.into_iter().zip(rulings) {
             match ruled {
                 Ruled::Answer(answer) => answers.push(answer),
