@@ -67,7 +67,7 @@ const TARGETS: [Target; 7] = [
         compares: false,
         options: &["-entropic=0"],
     },
-    // Its words are in a dictionary, and every input is up to nine processes of
+    // Its words are in a dictionary, and every input is up to five processes of
     // the client's: what counts is how many.
     Target {
         name: "hook",

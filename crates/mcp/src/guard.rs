@@ -81,6 +81,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn new(runtime: Runtime, opening: Opening) -> Self {
+        let runtime = runtime.saving_late();
         Self { runtime, opening, begun: false, calls: 0, owed: Vec::new(), aside: Vec::new() }
     }
 
@@ -169,6 +170,7 @@ impl Guard {
     pub(crate) fn end(&mut self) {
         if std::mem::take(&mut self.begun) {
             self.tell(EventKind::SessionEnded {}, None);
+            self.runtime.tidy();
         }
     }
 

@@ -254,7 +254,7 @@ impl Proxy {
                 let line = lock(&self.shared.desk).answered(&self.shared, &answered);
                 self.shared.emit(line);
             }
-            Job::Cancelled(open) | Job::Unsent(open) => {
+            Job::Cancelled(open) => {
                 lock(&self.shared.desk).over(&open, Status::Cancelled, None);
             }
             Job::Failed(open, failure) => self.fail(&open, &failure),

@@ -178,8 +178,11 @@ impl Definitions {
         }
         let checksum = Digest::of(&encode(&definition, &Digest::ZERO));
         let definition = Arc::new(definition);
+        let known = Arc::clone(&definition);
         let made = Resolved { definition, checksum, files: Vec::new(), broken: None };
-        Ok(Self::of(Source::Made(made), LayerFiles::default(), store))
+        let definitions = Self::of(Source::Made(made), LayerFiles::default(), store);
+        definitions.kept.borrow_mut().know(checksum, known);
+        Ok(definitions)
     }
 
     fn of(source: Source, layers: LayerFiles, store: Option<&FileStore>) -> Self {

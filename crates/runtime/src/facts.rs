@@ -137,6 +137,9 @@ impl World<'_> {
         let files = self.files();
         let mut seen = BTreeMap::new();
         for file in tracked {
+            if files.glance(&file.path) == Some(file.look) {
+                continue;
+            }
             let look = files.look_at(&file.path, Wants::default()).look.unwrap_or(0);
             if look == file.look {
                 continue;

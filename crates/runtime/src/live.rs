@@ -60,6 +60,8 @@ pub(crate) struct Live {
     pub(crate) defined: Defined,
     /// What the first record says, while it is not written.
     pub(crate) opening: Option<Opened>,
+    /// Whether the saved state is behind this one.
+    pub(crate) unsaved: bool,
 }
 
 impl Live {
@@ -85,6 +87,7 @@ impl Live {
                     head,
                     defined,
                     opening: None,
+                    unsaved: false,
                 }));
             }
         }
@@ -95,7 +98,8 @@ impl Live {
         is_of(&opened.session, id)?;
         let under = Under::opened(&opened);
         let (session, defined) = (under.begin(), under.defined);
-        let mut live = Self { log, id: id.clone(), session, head: None, defined, opening: None };
+        let (head, opening, unsaved) = (None, None, false);
+        let mut live = Self { log, id: id.clone(), session, head, defined, opening, unsaved };
         live.catch_up()?;
         Ok(Some(live))
     }
@@ -186,8 +190,26 @@ impl Live {
         self.session.place().workspace.as_deref().map(Path::new)
     }
 
+    /// Saves the state, so that nobody has to read the journal for it. Needs the lock.
+    pub(crate) fn save(&mut self) -> Result<(), StoreError> {
+        self.unsaved = false;
+        let Some(head) = self.head else { return Ok(()) };
+        self.log.save_state(&head, &self.saved())
+    }
+
+    /// The same without the lock, some time after the record; a state that others have
+    /// gone on from is theirs to save.
+    pub(crate) fn save_late(&mut self) -> Result<(), StoreError> {
+        self.unsaved = false;
+        self.log.lock()?;
+        let newest = self.head.is_some_and(|head| !self.log.is_behind(&head));
+        let saved = if newest { self.save() } else { Ok(()) };
+        self.log.unlock();
+        saved
+    }
+
     /// What is saved beside the journal.
-    pub(crate) fn saved(&self) -> Vec<u8> {
+    fn saved(&self) -> Vec<u8> {
         let saved = Saved {
             session: self.id.clone(),
             definition: self.defined.checksum,

@@ -1,16 +1,23 @@
 //! Looks for the files by which a person steers without a command.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use jackline_engine::Markers;
 
-/// Looks at both names, without following what lies there. Two system calls, at
-/// every event.
+/// The directory that both are in.
+const DIRECTORY: &str = ".jackline";
+
+/// Looks at both names, without following what lies there. That is done at every
+/// event, and most workspaces have not even the directory.
 pub(crate) fn look(workspace: Option<&Path>) -> Markers {
     let mut markers = Markers::default();
     let Some(workspace) = workspace else { return markers };
+    let missing = |error: &io::Error| error.kind() == ErrorKind::NotFound;
+    if fs::symlink_metadata(workspace.join(DIRECTORY)).is_err_and(|error| missing(&error)) {
+        return markers;
+    }
     for (name, there) in [(Markers::STOP, &mut markers.stop), (Markers::PAUSE, &mut markers.pause)]
     {
         match fs::symlink_metadata(workspace.join(name)) {

@@ -11,7 +11,7 @@ use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use jackline_engine::{Digest, OffFact, Timestamp};
@@ -106,10 +106,21 @@ pub struct Switch {
     prefix: String,
     home: Option<PathBuf>,
     elsewhere: [PathBuf; 3],
-    /// When the places without a marker were changed last, so that whoever asks at
-    /// every event does not list them each time.
-    bare: Arc<Mutex<BTreeMap<PathBuf, SystemTime>>>,
+    seen: Arc<Mutex<Seen>>,
 }
+
+/// What whoever asks at every event need not look at each time.
+#[derive(Debug, Default)]
+struct Seen {
+    /// When the places without a marker were changed last.
+    bare: BTreeMap<PathBuf, SystemTime>,
+    /// Until when nothing is looked for outside the state home, since nothing was there.
+    elsewhere_until_ms: u64,
+}
+
+/// How long nothing is looked for outside the state home: a person who has just
+/// switched off does not notice it.
+const ELSEWHERE_MS: u64 = 100;
 
 /// How long a place must have been left alone to be known by its time alone: file
 /// systems tell two changes apart that are a few milliseconds from each other.
@@ -122,7 +133,7 @@ impl Switch {
         let name = home.map(|home| home.display().to_string()).unwrap_or_default();
         let prefix = format!("off-{}-", short(&name));
         let elsewhere = runtime_directories();
-        Self { prefix, home: home.map(Path::to_owned), elsewhere, bare: Arc::default() }
+        Self { prefix, home: home.map(Path::to_owned), elsewhere, seen: Arc::default() }
     }
 
     /// The switch of this person on this machine.
@@ -137,7 +148,8 @@ impl Switch {
 
     /// What is off in a workspace now; of several, what lasts longest.
     pub fn now(&self, workspace: Option<&Path>) -> Option<Off> {
-        let mut found = self.markers();
+        let mut found = self.markers_at_home();
+        found.extend(self.newest_elsewhere());
         if found.is_empty() {
             return None;
         }
@@ -192,16 +204,40 @@ impl Switch {
 
     /// Every marker that can be understood, and where it lies.
     fn markers(&self) -> Vec<(PathBuf, Off)> {
+        let mut found = self.markers_at_home();
+        found.extend(self.markers_elsewhere());
+        found
+    }
+
+    fn markers_at_home(&self) -> Vec<(PathBuf, Off)> {
         let home = self.home.iter().map(|home| (home, fs::metadata(home).ok()));
+        home.flat_map(|(home, look)| self.markers_in(home, look.as_ref())).collect()
+    }
+
+    fn markers_elsewhere(&self) -> Vec<(PathBuf, Off)> {
         let usable = self.elsewhere.iter().map(|place| (place, ours(place)));
-        let places = home.chain(usable);
-        places.flat_map(|(place, look)| self.markers_in(place, look.as_ref())).collect()
+        usable.flat_map(|(place, look)| self.markers_in(place, look.as_ref())).collect()
+    }
+
+    /// The same for whoever asks at every event: not again at once where there was none.
+    fn newest_elsewhere(&self) -> Vec<(PathBuf, Off)> {
+        let now = clock::boot_ms();
+        if now < self.seen().elsewhere_until_ms {
+            return Vec::new();
+        }
+        let found = self.markers_elsewhere();
+        self.seen().elsewhere_until_ms = if found.is_empty() { now + ELSEWHERE_MS } else { 0 };
+        found
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn markers_in(&self, place: &Path, look: Option<&Metadata>) -> Vec<(PathBuf, Off)> {
         let Some(look) = look else { return Vec::new() };
         let changed = look.modified().ok();
-        let mut bare = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        let bare = &mut self.seen().bare;
         if changed.is_some() && bare.get(place).copied() == changed {
             return Vec::new();
         }
@@ -295,7 +331,7 @@ mod tests {
             prefix: "off-x-".to_owned(),
             home: Some(root.join("home")),
             elsewhere: [root.join("one"), root.join("two"), root.join("three")],
-            bare: Arc::default(),
+            seen: Arc::default(),
         }
     }
 
@@ -332,7 +368,7 @@ mod tests {
         let before = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
         fs::File::open(&home).unwrap().set_modified(before).unwrap();
         assert_eq!(switch.now(None), None);
-        assert_eq!(switch.bare.lock().unwrap().get(&home), Some(&before));
+        assert_eq!(switch.seen.lock().unwrap().bare.get(&home), Some(&before));
         let off = Off::lasting(60_000, "dana", "lunch", None);
         switch.off(&off).unwrap();
         assert_eq!(switch.clone().now(None), Some(off));
@@ -373,10 +409,13 @@ mod tests {
         fs::create_dir(&one).unwrap();
         symlink(&good, one.join("off-x-2")).unwrap();
         fs::set_permissions(&one, fs::Permissions::from_mode(0o777)).unwrap();
+        let wait = || std::thread::sleep(std::time::Duration::from_millis(ELSEWHERE_MS + 1));
+        wait();
         assert_eq!(switch.now(None), None, "anybody can have put it there");
         symlink(&one, root.path().join("two")).unwrap();
         fs::set_permissions(&one, fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(switch.markers().len(), 1, "only through the directory itself");
+        wait();
         assert!(switch.now(None).is_some());
     }
 

@@ -79,6 +79,7 @@ pub struct Runtime {
     switch: Switch,
     notices: Notices,
     deadline: Option<Timestamp>,
+    saves_late: bool,
     /// What an adapter can show instead of the output of the next event.
     offered: Option<OutputFact>,
     directory: PathBuf,
@@ -109,6 +110,7 @@ impl Runtime {
             decoder: Decoder::default(),
             notices: Notices::default(),
             deadline: None,
+            saves_late: false,
             offered: None,
             directory,
             live: Vec::new(),
@@ -152,6 +154,14 @@ impl Runtime {
         self
     }
 
+    /// Saves states in [`Self::tidy`], and not before the answer: for a process that
+    /// calls it after every one.
+    #[must_use]
+    pub fn saving_late(mut self) -> Self {
+        self.saves_late = true;
+        self
+    }
+
     /// Keeps faults for the next process, where every event is one of its own.
     #[must_use]
     pub fn with_spool(mut self) -> Self {
@@ -186,15 +196,25 @@ impl Runtime {
         self.notices.take()
     }
 
-    /// Does what may wait until after an answer: has notices sent, and makes
-    /// room for new sessions.
+    /// Does what may wait until after an answer: saves states, has notices sent, and
+    /// makes room for new sessions.
     pub fn tidy(&mut self) {
+        let unsaved = self.live.iter_mut().filter(|(_, live)| live.unsaved);
+        let saved: Vec<_> = unsaved.map(|(_, live)| live.save_late()).collect();
+        saved.into_iter().for_each(|saved| self.note_failed(saved));
         if let Err(reason) = self.notices.send(self.definitions.given_home()) {
             self.note(Note::Fault { kind: "notify".to_owned(), reason });
         }
-        if let Some(keep) = self.untidy.take()
-            && let Err(error) = self.store.prune(&keep, clock::now().wall)
-        {
+        if let Some(keep) = self.untidy.take() {
+            let pruned = self.store.prune(&keep, clock::now().wall);
+            self.note_failed(pruned.map(drop));
+        }
+    }
+
+    /// Writes down that something failed which nobody waits for. A state that could not be
+    /// saved is in the journal; the next one who looks reads it from there.
+    fn note_failed(&mut self, done: Result<(), StoreError>) {
+        if let Err(error) = done {
             let (kind, reason) = (error.kind().to_owned(), error.to_string());
             self.note(Note::Fault { kind, reason });
         }
@@ -424,10 +444,10 @@ impl Runtime {
         live.session.apply_on(understood, record);
         live.defined = defined;
         live.head = Some(head);
-        if let Err(error) = live.log.save_state(&head, &live.saved()) {
-            // The journal has it; the next one who looks reads it from there.
-            let (kind, reason) = (error.kind().to_owned(), error.to_string());
-            self.note(Note::Fault { kind, reason });
+        live.unsaved = true;
+        if !self.saves_late {
+            let saved = live.save();
+            self.note_failed(saved);
         }
         Ok(())
     }
@@ -487,6 +507,7 @@ impl Runtime {
             head: None,
             defined: Defined::opened(checksum),
             opening: Some(opening),
+            unsaved: false,
         })
     }
 

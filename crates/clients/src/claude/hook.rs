@@ -6,9 +6,7 @@ use std::path::Path;
 use jackline_engine::{
     ActorId, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
 };
-use jackline_runtime::{
-    Notice, Outcome, Runtime, Standing, ask_code, forged_by_agent, keep_fault, off_now,
-};
+use jackline_runtime::{Notice, Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
 
 use super::answer::{Reply, Words, broken, hold, render};
 use super::codes::{self, Said};
@@ -169,7 +167,7 @@ fn understood(
     }
     // A proposal that nobody made opens nothing, and it is the one that has to be
     // quick.
-    if payload.hook != Hook::PreToolUse && forged_by_agent() {
+    if payload.hook != Hook::PreToolUse && (surroundings.forged)() {
         return Answered::forged(heard);
     }
     let told = match translate(payload, surroundings) {

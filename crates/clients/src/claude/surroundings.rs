@@ -3,8 +3,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use jackline_runtime::forged_by_agent;
+
 /// Where a hook runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Surroundings {
     /// The project's directory, where the client says so.
     pub project: Option<PathBuf>,
@@ -12,6 +14,9 @@ pub struct Surroundings {
     pub directory: PathBuf,
     /// Whether a person sits at the client and can be asked by it.
     pub attended: bool,
+    /// Whether a tool of the agent's started this, and not its client. Looked up only
+    /// where it matters: that reads every process above.
+    pub forged: fn() -> bool,
 }
 
 impl Surroundings {
@@ -25,6 +30,7 @@ impl Surroundings {
                 variable("CLAUDE_CODE_SESSION_ATTENDED").as_deref(),
                 variable("CLAUDE_CODE_ENTRYPOINT").as_deref(),
             ),
+            forged: forged_by_agent,
         }
     }
 

@@ -8,8 +8,9 @@ pub(super) const SESSION: &str = "s";
 /// A call that is always denied, in the same session.
 pub(super) const DENIED: &str = r#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git push"},"tool_use_id":"denied"}"#;
 
-/// How many payloads one input may bring.
-const PAYLOADS_MAX: usize = 8;
+/// How many payloads one input may bring. Each is a process of the client's, and
+/// longer stories are those of the `session` target.
+const PAYLOADS_MAX: usize = 4;
 
 const EVENTS: [&str; 16] = [
     "PreToolUse",

@@ -28,8 +28,6 @@ pub(super) enum Job {
     Answered(Answered),
     /// The client does not wait for a call any more.
     Cancelled(Open),
-    /// A call that was let run was not sent.
-    Unsent(Open),
     /// There is no answer of the server, or none that can be used.
     Failed(Open, Failure),
     /// The server is not to be talked to any more, for this reason.

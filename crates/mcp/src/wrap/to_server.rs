@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read};
 
+use jackline_engine::Status;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -144,7 +145,7 @@ impl ToServer<'_> {
                         Ok(()) => sent.push((at, raw.get())),
                         Err(failure) => {
                             answers.push(failure.answer_to(&open));
-                            self.shared.send(Job::Unsent(open));
+                            lock(&self.shared.desk).over(&open, Status::Cancelled, None);
                         }
                     }
                 }

@@ -65,6 +65,11 @@ impl Kept {
         Some(definition)
     }
 
+    /// Has a definition at hand that is not on disk.
+    pub(crate) fn know(&mut self, checksum: Digest, definition: Arc<Definition>) {
+        self.compiled.insert(checksum, definition);
+    }
+
     /// Whether a definition with this checksum has loaded before.
     pub(crate) fn has(&self, checksum: &Digest) -> bool {
         self.compiled.contains_key(checksum) || self.decoded(checksum).is_some()

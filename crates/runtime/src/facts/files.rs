@@ -10,7 +10,7 @@ use jackline_engine::{Digest, Digest128, FileFact, FileKind, Tracked, Wants};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-use super::links::{Landing, follow};
+use super::links::{Landing, follow, is_missing};
 use crate::clock::from_system;
 
 /// The largest file that is read to see whether it is JSON.
@@ -78,7 +78,7 @@ impl<'w> Files<'w> {
         &self,
         files: &'a [Tracked],
     ) -> impl Iterator<Item = (String, FileFact)> {
-        let differs = |file: &&'a Tracked| self.look_of(&file.path) != Some(file.look);
+        let differs = |file: &&'a Tracked| self.glance(&file.path) != Some(file.look);
         let thoroughly = Wants { contents: true, ..Wants::default() };
         files
             .iter()
@@ -87,10 +87,19 @@ impl<'w> Files<'w> {
             .map(move |file| (file.path.clone(), self.look_at(&file.path, thoroughly)))
     }
 
-    /// How a file looks, wherever links lead. The look knows the inode, so the
-    /// way there need not be walked.
-    fn look_of(&self, path: &str) -> Option<u64> {
-        fs::metadata(self.absolute(path)?).ok().filter(Metadata::is_file).map(|found| look(&found))
+    /// How a file looks, wherever links lead; 0 where there is none, nothing where
+    /// nobody can tell. One system call: the look knows the inode, so the way there
+    /// need not be walked.
+    pub(super) fn glance(&self, path: &str) -> Option<u64> {
+        let named = match self.workspace {
+            Some(workspace) => workspace.join(path),
+            None if path.starts_with('/') => PathBuf::from(path),
+            None => return None,
+        };
+        match fs::metadata(named) {
+            Ok(found) => Some(if found.is_file() { look(&found) } else { 0 }),
+            Err(error) => is_missing(error.kind()).then_some(0),
+        }
     }
 
     /// A canonical path as the system knows it.
