@@ -95,15 +95,21 @@ pub fn observe(event: &Event) -> Observation {
             }),
             result: None,
         },
-        EventKind::ToolFinished { result: Some(result), status, exit_code, .. } => {
-            let error = error::classify(result.head(), *status, *exit_code);
-            Observation {
-                args: None,
-                result: Some(ObservedResult { error, ..observed_result(result) }),
-            }
+        EventKind::ToolFinished { result: Some(result), .. } => {
+            observe_known(event, observe_result(result))
         }
         _ => Observation::default(),
     }
+}
+
+/// The same for an event with a result of which is known what it says.
+pub fn observe_known(event: &Event, says: ObservedResult) -> Observation {
+    let EventKind::ToolFinished { result: Some(result), status, exit_code, .. } = &event.kind
+    else {
+        return Observation::default();
+    };
+    let error = error::classify(result.head(), *status, *exit_code);
+    Observation { args: None, result: Some(ObservedResult { error, ..says }) }
 }
 
 /// The fingerprint of arguments that came as text: what they say counts, not how
@@ -125,7 +131,8 @@ fn payload_digest(payload: &Payload) -> (u64, Digest128) {
     }
 }
 
-fn observed_result(result: &Payload) -> ObservedResult {
+/// What a result says, whatever became of its call.
+pub fn observe_result(result: &Payload) -> ObservedResult {
     let (bytes, digest) = payload_digest(result);
     let (scrubbed, Summaries { tests, build }) = match result {
         Payload::Inline(text) => (scrub::scrub(text), summaries(text)),

@@ -200,7 +200,8 @@ impl Guard {
         let (session, actor) = (self.opening.session.clone(), ActorId::main());
         let event = Event { session, id: None, at: None, actor, kind, meta };
         let answer = self.runtime.answer(event);
-        (answer.verdict(), answer.outcome)
+        let outcome = answer.outcome;
+        (answer.into_verdict(), outcome)
     }
 }
 

@@ -11,6 +11,7 @@ mod gzip;
 mod journal;
 mod judge;
 mod lines;
+mod memo;
 mod outcome;
 mod trajectory;
 
@@ -18,20 +19,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use jackline_decode::Decoder;
-use jackline_engine::definition::{Loops, Redact, Rule, Rules};
+use jackline_engine::definition::{Loops, Rule, Rules};
 use jackline_engine::{
     Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session, Timestamp,
-    Verdict, Violation, elide, observe,
+    Verdict, Violation, elide, observe, observe_known,
 };
 
 pub use journal::BacktestJournal;
 pub use judge::{Lack, Undecidable};
 pub use lines::{LINE_BYTES_MAX, LineEnd, Source, open_lines, read_line};
+pub use memo::Memo;
 pub use outcome::{BacktestOutcome, Call, FoundLoop};
 pub use trajectory::Trajectory;
 
 use crate::door::panic_text;
-use crate::redact::redact;
 use crate::runtime::Fault;
 use judge::{Judged, judge};
 use outcome::loops_in;
@@ -106,9 +107,10 @@ impl Backtest {
 }
 
 impl BacktestRun {
-    /// Says what would have been decided on an event, and goes on as it went.
-    pub fn event(&mut self, event: Event) -> Result<BacktestStep, Fault> {
-        catch_unwind(AssertUnwindSafe(|| self.decided(event)))
+    /// Says what would have been decided on an event, and goes on as it went. The memo
+    /// may be that of other runs.
+    pub fn event(&mut self, event: Event, memo: &mut Memo) -> Result<BacktestStep, Fault> {
+        catch_unwind(AssertUnwindSafe(|| self.decided(event, memo)))
             .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
     }
 
@@ -117,14 +119,15 @@ impl BacktestRun {
         self.outcome
     }
 
-    fn decided(&mut self, mut event: Event) -> BacktestStep {
-        if self.definition.journal.redact == Redact::BuiltIn {
-            redact(&mut event, &self.definition);
-        }
+    fn decided(&mut self, mut event: Event, memo: &mut Memo) -> BacktestStep {
+        let says = memo.redact(&mut event, &self.definition);
         let of = self.session.as_ref().and_then(|session| session.tool_of(&event));
         let of = of.map(ToOwned::to_owned);
         let decoded = self.decoder.decode(&mut event, &self.definition, of.as_deref());
-        let observed = observe(&event);
+        let observed = match says {
+            Some(says) => observe_known(&event, says),
+            None => observe(&event),
+        };
         elide(&mut event, &self.definition);
         self.now = event.at.unwrap_or(self.now);
         let mut facts = Facts::at(Now::wall(self.now));

@@ -14,7 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::ancestry::Agent;
 use crate::definitions::DefinitionError;
-use crate::runtime::{Fault, Runtime, named_workspace};
+use crate::runtime::{Fault, Runtime, Said, named_workspace};
 
 /// How work goes on where the guard can't be mended at once.
 const WAY_OUT: &str = "a person can pass for a while with `jackline off --for 30m --why …`";
@@ -26,17 +26,26 @@ pub struct Answer {
     pub json: String,
     /// Whether this is a decision.
     pub outcome: Outcome,
+    /// The same verdict, where it was not read from the journal.
+    verdict: Option<Box<Verdict>>,
 }
 
 impl Answer {
+    fn of(verdict: Verdict, outcome: Outcome) -> Self {
+        Self { json: render(&verdict), outcome, verdict: Some(Box::new(verdict)) }
+    }
+
     /// The verdict, for adapters that show it in other words.
-    pub fn verdict(&self) -> Verdict {
+    pub fn into_verdict(self) -> Verdict {
         // Our own JSON has no way to be unreadable; and if it had, this denies.
-        serde_json::from_str(&self.json).unwrap_or_else(|_| Verdict {
-            decision: Decision::Deny,
-            enforced: Some(true),
-            ..Verdict::allow()
-        })
+        let read = || {
+            serde_json::from_str(&self.json).unwrap_or_else(|_| Verdict {
+                decision: Decision::Deny,
+                enforced: Some(true),
+                ..Verdict::allow()
+            })
+        };
+        self.verdict.map_or_else(read, |verdict| *verdict)
     }
 }
 
@@ -71,7 +80,9 @@ impl Runtime {
             self.handle(event)
         }));
         let fault = match handled {
-            Ok(Ok(json)) => return Answer { json: take(json), outcome: Outcome::Decided },
+            Ok(Ok(Said { json, verdict })) => {
+                return Answer { json: take(json), outcome: Outcome::Decided, verdict };
+            }
             Ok(Err(fault)) => fault,
             Err(panic) => {
                 self.forget();
@@ -84,7 +95,7 @@ impl Runtime {
             let reason = format!("{fault}; {remedy}");
             let fault = WireFault { kind: kind.to_owned(), reason, line: None };
             let verdict = Verdict { session: Some(session), call, ..Verdict::fault(fault) };
-            return Answer { json: render(&verdict), outcome: Outcome::Refused };
+            return Answer::of(verdict, Outcome::Refused);
         }
         self.note(Note::Fault { kind: kind.to_owned(), reason: fault.to_string() });
         let reason = fault.to_string();
@@ -114,7 +125,7 @@ impl Runtime {
             ..Verdict::allow()
         };
         if off {
-            return Answer { json: render(&said), outcome: Outcome::Passed };
+            return Answer::of(said, Outcome::Passed);
         }
         let reason = format!("{message}; {remedy}");
         let fault = WireFault { kind: kind.to_owned(), reason, line: None };
@@ -125,7 +136,7 @@ impl Runtime {
             context: Some(format!("{message}\n-> {remedy}")),
             ..Verdict::fault(fault)
         };
-        Answer { json: render(&verdict), outcome: Outcome::Broken }
+        Answer::of(verdict, Outcome::Broken)
     }
 
     /// Answers a line that is no event.
@@ -145,7 +156,7 @@ impl Runtime {
                 line: Some(line),
             })
         };
-        Answer { json: render(&verdict), outcome: Outcome::Refused }
+        Answer::of(verdict, Outcome::Refused)
     }
 
     /// Answers a line with a person's word that an agent has sent.
@@ -156,7 +167,7 @@ impl Runtime {
         let kind = "opening_control".to_owned();
         let fault = WireFault { kind, reason, line: Some(line) };
         let verdict = Verdict { session: Some(event.session.clone()), ..Verdict::fault(fault) };
-        Answer { json: render(&verdict), outcome: Outcome::Refused }
+        Answer::of(verdict, Outcome::Refused)
     }
 
     /// Answers a line that can't be parsed.

@@ -39,7 +39,8 @@ pub use ancestry::{Agent, agent_above, forged_by_agent};
 pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending};
 pub use backtest::{
     Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Call, FoundLoop,
-    LINE_BYTES_MAX, Lack, LineEnd, Source, Trajectory, Undecidable, name_of, open_lines, read_line,
+    LINE_BYTES_MAX, Lack, LineEnd, Memo, Source, Trajectory, Undecidable, name_of, open_lines,
+    read_line,
 };
 pub use clock::{boot_number, from_system, now};
 pub use definitions::{

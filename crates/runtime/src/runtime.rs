@@ -11,7 +11,7 @@ use jackline_decode::Decoder;
 use jackline_engine::definition::Redact;
 use jackline_engine::{
     Digest, Event, EventKind, Facts, OffFact, OutputFact, Place, Record, Session, SessionId,
-    Timestamp, Understood, elide, observe, wire::WireError,
+    Timestamp, Understood, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
@@ -67,6 +67,13 @@ pub enum Fault {
     /// A bug of ours.
     #[error("an internal fault: {0}")]
     Panic(String),
+}
+
+/// A verdict, as it is in the journal.
+pub(crate) struct Said {
+    pub(crate) json: Box<RawValue>,
+    /// The same, unless it was said before.
+    pub(crate) verdict: Option<Box<Verdict>>,
 }
 
 /// Runs the engine for many sessions.
@@ -248,7 +255,7 @@ impl Runtime {
     }
 
     /// Decides on an event and makes the record durable.
-    pub(crate) fn handle(&mut self, event: Event) -> Result<Box<RawValue>, Fault> {
+    pub(crate) fn handle(&mut self, event: Event) -> Result<Said, Fault> {
         let session = event.session.clone();
         let offered = self.offered.take();
         let (mut live, behind) = match self.live.iter().position(|(id, _)| *id == session) {
@@ -276,7 +283,7 @@ impl Runtime {
         live: &mut Live,
         mut event: Event,
         offered: Option<OutputFact>,
-    ) -> Result<Box<RawValue>, Fault> {
+    ) -> Result<Said, Fault> {
         if live.session.definition().journal.redact == Redact::BuiltIn {
             redact(&mut event, live.session.definition());
         }
@@ -328,12 +335,7 @@ impl Runtime {
     }
 
     /// The part that holds the lock.
-    fn decide(
-        &mut self,
-        live: &mut Live,
-        event: &Event,
-        mut facts: Facts,
-    ) -> Result<Box<RawValue>, Fault> {
+    fn decide(&mut self, live: &mut Live, event: &Event, mut facts: Facts) -> Result<Said, Fault> {
         let seq = live.session.seq();
         live.refresh()?;
         if let Some(id) = &event.id
@@ -369,7 +371,7 @@ impl Runtime {
         event: &Event,
         understood: &Understood<'_>,
         mut facts: Facts,
-    ) -> Result<Box<RawValue>, Fault> {
+    ) -> Result<Said, Fault> {
         let verdict = live.session.decide_on(understood, &facts);
         let json = to_raw_value(&verdict).map_err(|error| Fault::Panic(error.to_string()))?;
         // Before the record, which says what became of it. Once that has ended
@@ -383,7 +385,7 @@ impl Runtime {
         self.append(live, understood, &record, &json)?;
         self.log_safety(live, event, &facts, &verdict);
         self.notice(live, event, &verdict, facts.now.wall);
-        Ok(json)
+        Ok(Said { json, verdict: Some(Box::new(verdict)) })
     }
 
     /// Gives protected files back.
@@ -548,7 +550,7 @@ pub(crate) fn named_workspace(event: &Event) -> Option<&str> {
 }
 
 /// The answer that was given when this event was sent first.
-fn resend(event: &Event, line: &[u8]) -> Result<Box<RawValue>, Fault> {
+fn resend(event: &Event, line: &[u8]) -> Result<Said, Fault> {
     let fault = |reason: &str| Fault::Panic(reason.to_owned());
     let Line::Event(record) = parse_record(line).map_err(StoreError::from)? else {
         return Err(fault("an id that leads to no event"));
@@ -561,5 +563,7 @@ fn resend(event: &Event, line: &[u8]) -> Result<Box<RawValue>, Fault> {
         let id = event.id.as_ref().map_or_else(String::new, ToString::to_string);
         return Err(Fault::IdReused(id));
     }
-    RawValue::from_string(verdict_json).map_err(|_| fault("a record without a verdict"))
+    let json = RawValue::from_string(verdict_json);
+    let json = json.map_err(|_| fault("a record without a verdict"))?;
+    Ok(Said { json, verdict: None })
 }

@@ -326,5 +326,6 @@ fn ended(standing: &Standing) -> Reply {
 
 fn ask(runtime: &mut Runtime, event: Event) -> (Verdict, Outcome) {
     let answer = runtime.answer(event);
-    (answer.verdict(), answer.outcome)
+    let outcome = answer.outcome;
+    (answer.into_verdict(), outcome)
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jackline_clients::claude::transcript::Transcript;
 use jackline_engine::SessionId;
 use jackline_runtime::{
-    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, Fault, LINE_BYTES_MAX, LineEnd,
+    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, Fault, LINE_BYTES_MAX, LineEnd, Memo,
     Source, Trajectory, open_lines, read_line,
 };
 use serde::Serialize;
@@ -100,21 +100,21 @@ impl Batch {
 }
 
 impl Shop<'_> {
-    pub(super) fn play(&self, job: Job) -> Part {
+    pub(super) fn play(&self, job: Job, memo: &mut Memo) -> Part {
         match job {
-            Job::Runs(batch) => self.runs(&batch),
-            Job::Session(file, kind) => self.session(&file, kind),
+            Job::Runs(batch) => self.runs(&batch, memo),
+            Job::Session(file, kind) => self.session(&file, kind, memo),
             Job::Said(part) => part,
         }
     }
 
-    fn runs(&self, batch: &Batch) -> Part {
+    fn runs(&self, batch: &Batch, memo: &mut Memo) -> Part {
         let mut part = Part::default();
         for (number, line) in &batch.lines {
             let played = match line {
                 Some(line) => {
                     let line = batch.bytes.get(line.clone()).unwrap_or_default().trim_ascii();
-                    self.run(&batch.file, *number, line, &mut part)
+                    self.run((&batch.file, *number), line, &mut part, memo)
                 }
                 None => Err(format!("it is longer than {} MB", LINE_BYTES_MAX >> 20)),
             };
@@ -125,7 +125,13 @@ impl Shop<'_> {
         part
     }
 
-    fn run(&self, file: &File, number: u64, line: &[u8], part: &mut Part) -> Result<(), String> {
+    fn run(
+        &self,
+        (file, number): (&File, u64),
+        line: &[u8],
+        part: &mut Part,
+        memo: &mut Memo,
+    ) -> Result<(), String> {
         if line.is_empty() {
             return Ok(());
         }
@@ -135,18 +141,18 @@ impl Shop<'_> {
         let mut run = self.backtest.start();
         let mut seen = Seen::default();
         for event in events {
-            let step = run.event(event).map_err(|fault| part.report.fault(&fault))?;
+            let step = run.event(event, memo).map_err(|fault| part.report.fault(&fault))?;
             part.report.step(&id, &step, &mut seen);
         }
         self.end(&id, None, run, part);
         Ok(())
     }
 
-    fn session(&self, file: &Arc<File>, kind: Kind) -> Part {
+    fn session(&self, file: &Arc<File>, kind: Kind, memo: &mut Memo) -> Part {
         let mut part = Part::default();
         let played = match kind {
             Kind::Journal => self.journal(file, &mut part),
-            Kind::Transcript => self.transcript(file, &mut part),
+            Kind::Transcript => self.transcript(file, &mut part, memo),
         };
         if let Err(error) = played {
             part.unreadable = Some((Arc::clone(file), error));
@@ -158,7 +164,7 @@ impl Shop<'_> {
         open_lines(&file.path, Arc::clone(&self.read)).map_err(|error| error.to_string())
     }
 
-    fn transcript(&self, file: &File, part: &mut Part) -> Result<(), String> {
+    fn transcript(&self, file: &File, part: &mut Part, memo: &mut Memo) -> Result<(), String> {
         let session = SessionId::parse(file.stem()).map_err(|error| error.to_string())?;
         let mut transcript = Transcript::new(self.open(file)?, session);
         let mut run = self.backtest.start();
@@ -174,7 +180,7 @@ impl Shop<'_> {
                 }
             };
             let session = id.get_or_insert_with(|| event.session.to_string());
-            match run.event(event) {
+            match run.event(event, memo) {
                 Ok(step) => part.report.step(session, &step, &mut seen),
                 Err(fault) => {
                     result = Err(part.report.fault(&fault));

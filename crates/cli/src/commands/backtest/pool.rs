@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use jackline_runtime::open_lines;
+use jackline_runtime::{Memo, open_lines};
 
 use super::files::File;
 use super::format::{Format, recognise};
@@ -75,10 +75,11 @@ pub(super) fn play(
 }
 
 fn work(shop: &Shop<'_>, todo: &Mutex<Receiver<Numbered<Job>>>, parts: &Sender<Numbered<Part>>) {
+    let mut memo = Memo::default();
     loop {
         let job = todo.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, job)) = job else { return };
-        if parts.send((number, shop.play(job))).is_err() {
+        if parts.send((number, shop.play(job, &mut memo))).is_err() {
             return;
         }
     }

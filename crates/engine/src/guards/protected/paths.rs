@@ -97,7 +97,7 @@ impl Guarded<'_> {
                 .place
                 .definition
                 .iter()
-                .any(|file| self.place.locate(file, ".").eq_ignore_ascii_case(path))
+                .any(|file| self.may_name(path, file) && self.is_file(path, file))
             || self.definition.protected.iter().any(|entry| self.is_in(path, entry))
     }
 
@@ -159,8 +159,27 @@ impl Guarded<'_> {
         path.starts_with('/') && home().is_some_and(|home| lies_within(path, &home))
     }
 
+    /// Whether an entry may be about a path at all: one that is given from the root of
+    /// the machine is about the workspace only where it leads there. Most don't, and
+    /// every text of every call is asked about.
+    fn may_name(&self, path: &str, entry: &str) -> bool {
+        if !entry.starts_with('/') || path.starts_with('/') {
+            return true;
+        }
+        let root = self.place.workspace.as_deref().unwrap_or("/");
+        let plain = root != "/" && !entry.contains("/.") && !entry.contains("//");
+        !plain || lies_within(entry, root)
+    }
+
+    fn is_file(&self, path: &str, file: &str) -> bool {
+        self.place.locate(file, ".").eq_ignore_ascii_case(path)
+    }
+
     /// Whether a path is what an entry names, or lies in it.
     fn is_in(&self, path: &str, entry: &str) -> bool {
+        if !self.may_name(path, entry) {
+            return false;
+        }
         let directory = entry.ends_with('/') || !entry.contains('*');
         let entry = self.place.locate(entry, ".");
         if directory && !entry.contains('*') {
@@ -396,6 +415,23 @@ mod tests {
         for path in ["jackline.yml", "src/main.rs", ".claude/agents/x.md", "a/Cargo.lock", ".", "/"]
         {
             assert!(!guarded.contains(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_about_a_path_is_not() {
+        let definition = Definition::default();
+        let entries = ["/w", "/w/", "/W/a", "/w/a", "/w2/a", "//w/a", "/x/../w/a", "/./w/a", "/a"];
+        let paths = ["a", "a/b", ".", "/a", "/w2/a/b", "w/a", "A"];
+        for workspace in [None, Some("/"), Some("/w"), Some("/w/a")] {
+            let place = Place { workspace: workspace.map(String::from), ..Place::default() };
+            let guarded = Guarded { place: &place, definition: &definition };
+            for (entry, path) in entries.iter().flat_map(|entry| paths.map(|path| (entry, path))) {
+                let located = place.locate(entry, ".");
+                if lies_within(path, &located) {
+                    assert!(guarded.may_name(path, entry), "{entry} {path} in {workspace:?}");
+                }
+            }
         }
     }
 
