@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         Command::Constraint(ConstraintCommand::Expire(expire)) => {
             commands::control::expire(&expire)
         }
+        Command::Undo(undo) => commands::undo::run(&undo),
         Command::Status(status) => commands::status::run(&status),
         Command::Watch(watch) => commands::watch::run(&watch),
         Command::Log(log) => commands::log::run(&log),

@@ -23,6 +23,7 @@ pub(crate) mod status;
 pub(crate) mod stdio;
 pub(crate) mod trial;
 pub(crate) mod trust;
+pub(crate) mod undo;
 pub(crate) mod verification;
 pub(crate) mod verify;
 pub(crate) mod watch;

@@ -45,6 +45,7 @@ mod parallel_work;
 mod protected_files;
 mod reload;
 mod support;
+mod undo;
 mod verification;
 mod verification_stdio;
 mod watch;
