@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod mcp;
+mod tools;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
+pub(crate) use tools::{ToolsArgs, ToolsCommand};
 
 /// A guardrail runtime for software agents: decides on every tool call and
 /// stop outside the model's reasoning, and can prove afterwards why.
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     Constraint(ConstraintCommand),
     /// Give files back as they were before a session wrote them
     Undo(UndoArgs),
+    /// List the tools that attempts have forged, and how they do
+    Tools(ToolsArgs),
     /// Show where a session stands
     Status(StatusArgs),
     /// Watch sessions as they go on, and steer them with keys

@@ -21,6 +21,7 @@ pub(crate) mod replay;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stdio;
+pub(crate) mod tools;
 pub(crate) mod trial;
 pub(crate) mod trust;
 pub(crate) mod undo;

@@ -45,6 +45,7 @@ mod parallel_work;
 mod protected_files;
 mod reload;
 mod support;
+mod tools;
 mod undo;
 mod verification;
 mod verification_stdio;
