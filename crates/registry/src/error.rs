@@ -9,7 +9,7 @@ use crate::tool::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, SOURCE_BYTES_MAX, TOOLS
 pub enum RegistryError {
     /// A name that could be a path, an option, or nothing.
     #[error(
-        "`{0}` is no name of a tool; it takes 1 to {NAME_BYTES_MAX} of the letters a-z, digits, `_` and `-`, and begins with none of the last"
+        "`{0}` is no name of a tool; it takes 1 to {NAME_BYTES_MAX} of the letters a-z, digits, `_` and `-`, and does not begin with `-`"
     )]
     Name(String),
     /// A source that is empty or too long.

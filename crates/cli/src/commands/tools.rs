@@ -39,7 +39,7 @@ fn list(registry: &Registry, as_json: bool) -> Exit {
     } else if listing.tools.is_empty() && listing.broken.is_empty() {
         say("no attempt has forged a tool yet");
     } else if !listing.tools.is_empty() {
-        let head = ["name", "version", "state", "failed", "of", "last used", ""];
+        let head = ["name", "version", "state", "failed", "of", "last used"];
         let mut rows = vec![head.map(dim).to_vec()];
         rows.extend(listing.tools.iter().map(row));
         table(&rows);
@@ -58,16 +58,17 @@ fn list(registry: &Registry, as_json: bool) -> Exit {
 fn row(tool: &Tool) -> Vec<String> {
     let health = &tool.health;
     let failed = health.failed_pct().map_or_else(|| "-".to_owned(), |pct| format!("{pct} %"));
-    let pressure = if health.is_under_pressure() { "exhausted again and again" } else { "" };
-    vec![
+    let pressure = health.is_under_pressure().then(|| dim("exhausted again and again"));
+    let mut row = vec![
         bold(&tool.name),
         short(tool),
         health.state().word().to_owned(),
         failed,
         health.samples().to_string(),
         tool.last_used.map_or_else(|| "never".to_owned(), ago),
-        dim(pressure),
-    ]
+    ];
+    row.extend(pressure);
+    row
 }
 
 fn short(tool: &Tool) -> String {

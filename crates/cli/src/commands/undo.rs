@@ -167,11 +167,14 @@ impl Report {
             say(format!("nothing is left to undo in session `{}`", plain(&found.name, 40)));
         }
         for (path, step) in &self.steps {
-            let (what, why) = in_words(step.would, dry_run);
+            let (what, mut why) = in_words(step.would, dry_run);
+            if step.is_moved && is_undone(step.would) {
+                why.push_str(", as it was after somebody else's change in between");
+            }
             say(format!("{} {}{}", bold(format!("{what:<15}")), shown(path), dim(why)));
-            if let Some(copy) = step.copy.as_ref().filter(|_| !is_undone(step.would)) {
+            for (text, copy) in copies(step) {
                 let copy = plain(&copy.display().to_string(), PATH_CHARS_MAX);
-                say(dim(format!("                what it was lies in {copy}")));
+                say(dim(format!("                {text} lies in {copy}")));
             }
         }
         for (path, why) in &self.failed {
@@ -190,6 +193,9 @@ impl Report {
             let these = self.steps.iter().filter(move |(_, step)| step.would == would);
             these.map(|(path, _)| inside(path, workspace)).collect::<Vec<_>>()
         };
+        let moved = self.steps.iter().filter(|(_, step)| step.is_moved);
+        let moved = moved
+            .map(|(path, step)| json!({ "path": inside(path, workspace), "first": step.first }));
         let kept = self.steps.iter().filter(|(_, step)| !is_undone(step.would));
         let kept = kept.map(|(path, step)| {
             let why = why(step.would);
@@ -204,6 +210,7 @@ impl Report {
             "dry_run": dry_run,
             "put_back": of(Would::PutBack),
             "taken_away": of(Would::TakeAway),
+            "changed_between": moved.collect::<Vec<_>>(),
             "left_alone": kept.collect::<Vec<_>>(),
             "failed": failed.collect::<Vec<_>>(),
             "not_kept": self.not_kept,
@@ -213,6 +220,13 @@ impl Report {
 
 fn is_undone(would: Would) -> bool {
     matches!(would, Would::PutBack | Would::TakeAway)
+}
+
+/// The copies that a person may want, with what they are.
+fn copies(step: &Step) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    let left = step.copy.as_ref().filter(|_| !is_undone(step.would));
+    let first = step.first.as_ref().map(|first| ("what it was at first", first));
+    left.map(|copy| ("what it was", copy)).into_iter().chain(first)
 }
 
 /// A path as people call it.

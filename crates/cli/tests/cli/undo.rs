@@ -161,6 +161,15 @@ fn a_persons_edit_between_two_of_the_agent_is_what_undo_gives_back() {
     fs::write(&file, "1 two and a person's three").unwrap();
     edit(&world, "e2", "a.txt", "two", "2");
     assert_eq!(text(&file), "1 2 and a person's three");
+    let shown = undo(&world, &["--dry-run"]).stdout;
+    let first = world.directory(SESSION).join("undo/calls/0");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(
+        lines[0],
+        "would put back  a.txt, as it was after somebody else's change in between"
+    );
+    assert!(lines[1].trim().starts_with("what it was at first lies in ROOT/"), "{shown}");
+    assert_eq!(text(first), "one two");
     let (code, report) = told(&world, &[]);
     assert_eq!((code, &report["put_back"]), (Some(0), &json!(["a.txt"])));
     assert_eq!(text(&file), "1 two and a person's three");

@@ -9,14 +9,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::log::{Entry, Log, SHARED_BYTES_MAX};
-use super::{Image, UndoError, image, kept};
+use super::log::{Entry, Log, SHARED_BYTES_MAX, reserve};
+use super::{Image, UndoError, image};
 use crate::jail::Jail;
 
 /// How large a file may be to be kept.
@@ -27,9 +27,6 @@ pub const SESSION_BYTES_MAX: u64 = 256 << 20;
 
 /// How many links are followed to the file that is written.
 const LINKS_MAX: usize = 16;
-
-/// How often another number is tried for a copy.
-const NUMBERS_MAX: usize = 64;
 
 /// Keeps what is at a path that a call is about to write: the file, the link that leads to
 /// it, and that directories on the way are not there yet. The path is absolute and without
@@ -274,7 +271,7 @@ impl Known {
             refuse(format!("more than {most} MiB would be kept of this session"));
             return Ok(());
         }
-        let copy = reserve(directory, self.copies)?;
+        let copy = reserve(directory, "", self.copies)?;
         let place = directory.join(copy.to_string());
         let image = image::keep(jail, name, &place);
         if !matches!(image, Ok(Image::File { .. })) {
@@ -298,17 +295,4 @@ impl Known {
         });
         Ok(())
     }
-}
-
-/// Takes a number for a copy that no other process has.
-fn reserve(directory: &Path, from: usize) -> Result<usize, UndoError> {
-    for number in from..from + NUMBERS_MAX {
-        let path = directory.join(number.to_string());
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(_) => return Ok(number),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(kept("keeping", &path)(error)),
-        }
-    }
-    Err(kept("keeping", directory)(io::ErrorKind::AlreadyExists.into()))
 }

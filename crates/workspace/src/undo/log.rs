@@ -68,6 +68,9 @@ pub(super) struct Told {
     pub(super) is_full: bool,
 }
 
+/// How often another number is tried for a file.
+const NUMBERS_MAX: usize = 64;
+
 /// How long a shared log may be: it is read with every call.
 pub(super) const SHARED_BYTES_MAX: u64 = 8 << 20;
 
@@ -98,8 +101,8 @@ impl Log {
         }
         make(directory)?;
         // It is there with its first line, or not at all.
-        let draft = directory.join(format!("log.{}", std::process::id()));
-        let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&draft);
+        let draft = directory.join(format!("log.{}", reserve(directory, "log.", 0)?));
+        let opened = OpenOptions::new().append(true).open(&draft);
         let mut log = Self { file: opened.map_err(kept("making", &draft))?, path: draft };
         log.lines(&[Head { undo: VERSION, root: root.to_owned(), shared: true }])?;
         match fs::hard_link(&log.path, &path) {
@@ -172,6 +175,19 @@ impl Log {
         }
         Ok(Told { root: head.root, entries, unreadable, is_full })
     }
+}
+
+/// Takes a number, for a file with a beginning of its name, that no other process has.
+pub(super) fn reserve(directory: &Path, beginning: &str, from: usize) -> Result<usize, UndoError> {
+    for number in from..from + NUMBERS_MAX {
+        let path = directory.join(format!("{beginning}{number}"));
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(_) => return Ok(number),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(kept("making", &path)(error)),
+        }
+    }
+    Err(kept("making", directory)(io::ErrorKind::AlreadyExists.into()))
 }
 
 fn make(directory: &Path) -> Result<(), UndoError> {

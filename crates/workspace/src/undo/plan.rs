@@ -32,6 +32,11 @@ pub struct Step {
     pub would: Would,
     /// Where that lies which was there, if it was a file.
     pub copy: Option<PathBuf>,
+    /// Whether somebody else has put that there between two calls.
+    pub is_moved: bool,
+    /// Where that lies which was there at first, if it was a file and something else is put
+    /// back.
+    pub first: Option<PathBuf>,
 }
 
 /// What undoing would do.
@@ -61,9 +66,12 @@ pub fn plan(directory: &Path) -> Result<Plan, UndoError> {
         if would == Would::TakeAway {
             goes.insert(told.root.join(point.path));
         }
-        let is_file = matches!(point.before, Image::File { .. });
-        let copy = is_file.then(|| directory.join(point.copy.to_string()));
-        steps.push(Step { path: point.path.to_owned(), would, copy });
+        let lies = |image: &Image, copy: usize| {
+            matches!(image, Image::File { .. }).then(|| directory.join(copy.to_string()))
+        };
+        let first = point.first.and_then(|(image, copy)| lies(image, copy));
+        let (copy, is_moved) = (lies(point.before, point.copy), point.first.is_some());
+        steps.push(Step { path: point.path.to_owned(), would, copy, is_moved, first });
     }
     let owned = |(path, why): &(&str, &str)| ((*path).to_owned(), (*why).to_owned());
     let not_kept = points.not_kept.iter().map(owned).collect();

@@ -11,6 +11,9 @@ pub(super) struct Point<'l> {
     pub(super) before: &'l Image,
     /// The number of the copy of that.
     pub(super) copy: usize,
+    /// What was there at first, and the number of its copy, where somebody else has put
+    /// something there in between.
+    pub(super) first: Option<(&'l Image, usize)>,
     /// Everything that was made of it since.
     pub(super) becomes: Vec<&'l Image>,
 }
@@ -37,15 +40,22 @@ impl<'l> Points<'l> {
                 // Of two processes that came at once, the first has seen it as it was.
                 Entry::Before { path, image, copy, .. } => {
                     known.entry(path).or_insert_with(|| {
-                        let becomes = Vec::new();
-                        points.order.push(Point { path, before: image, copy: *copy, becomes });
+                        points.order.push(Point {
+                            path,
+                            before: image,
+                            copy: *copy,
+                            first: None,
+                            becomes: Vec::new(),
+                        });
                         points.order.len() - 1
                     });
                 }
                 Entry::Moved { path, image, copy, .. } => {
                     if let Some(point) = known.get(&**path).and_then(|at| points.order.get_mut(*at))
                     {
-                        *point = Point { path, before: image, copy: *copy, becomes: Vec::new() };
+                        point.first.get_or_insert((point.before, point.copy));
+                        (point.before, point.copy) = (image, *copy);
+                        point.becomes.clear();
                     }
                 }
                 Entry::Becomes { path, image, temporary } => {
