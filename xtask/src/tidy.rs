@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, output, root};
 
 /// How many crates `jackline` may be made of, our own included. Start-up and
-/// build time are part of the product: raise this only with a reason. Of the 163
+/// build time are part of the product: raise this only with a reason. Of the 165
 /// that it has, 19 are `ratatui-core` and 4 `signal-hook`, for `jackline watch`;
 /// 18 ripgrep's libraries and 3 `landlock`, for the tools of `jackline mcp serve`; 40
 /// the validator of JSON Schema, for what models write; 18 `ureq` with its TLS, for MCP
@@ -27,7 +27,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["decode", "engine"]),
@@ -38,10 +38,21 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("decode", &["engine"]),
     ("workspace", &["engine"]),
     ("attempt", &["engine"]),
+    ("registry", &["attempt", "engine", "journal"]),
     ("mcp", &["engine", "journal", "runtime", "workspace"]),
     (
         "cli",
-        &["clients", "definition", "engine", "journal", "mcp", "model", "runtime", "workspace"],
+        &[
+            "clients",
+            "definition",
+            "engine",
+            "journal",
+            "mcp",
+            "model",
+            "registry",
+            "runtime",
+            "workspace",
+        ],
     ),
     ("conformance", &["decode", "definition", "engine"]),
     ("fuzzing", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),

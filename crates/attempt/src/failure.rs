@@ -87,6 +87,11 @@ pub fn is_extrinsic(error_type: &str) -> bool {
     FailureClass::of(error_type) == FailureClass::Extrinsic
 }
 
+/// Whether a call was tried again until no try was left.
+pub(crate) fn is_exhaustion(error_type: &str) -> bool {
+    [GUARDRAIL_EXHAUSTED, OUTCOME_EXHAUSTED, EXECUTION_EXHAUSTED].contains(&error_type)
+}
+
 /// Whether an error type is one that only the runtime gives, so that an artifact which
 /// answers with it hands on something of the inside.
 pub(crate) fn is_of_the_inside(error_type: &str) -> bool {

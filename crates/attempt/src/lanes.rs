@@ -1,5 +1,6 @@
 //! How often a call may be tried again, and for what.
 
+pub use jackline_engine::definition::Budgets;
 use serde::Serialize;
 
 /// Why a call is tried again. Each reason has a budget of its own.
@@ -19,37 +20,6 @@ pub enum Lane {
 impl Lane {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Provider, Self::Guardrail, Self::Execution, Self::Outcome];
-}
-
-/// How many retries a call has; the first try is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Budgets {
-    /// After an answer of the generator that can't be used.
-    pub provider: u32,
-    /// After an objection.
-    pub guardrail: u32,
-    /// After a fault of the run.
-    pub execution: u32,
-    /// After an error outcome that may be tried again.
-    pub outcome: u32,
-    /// How often the generator is asked in all, whatever the lanes have left.
-    pub ceiling: u32,
-    /// Subtypes of our own that end a call at once.
-    pub terminal: Vec<String>,
-}
-
-impl Default for Budgets {
-    fn default() -> Self {
-        let terminal = ["missing_credentials", "dependency_unavailable", "unsupported_capability"];
-        Self {
-            provider: 1,
-            guardrail: 1,
-            execution: 1,
-            outcome: 1,
-            ceiling: 6,
-            terminal: terminal.map(str::to_owned).to_vec(),
-        }
-    }
 }
 
 /// What one lane has used.

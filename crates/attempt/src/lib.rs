@@ -13,6 +13,7 @@ mod boundary;
 mod call;
 mod failure;
 mod feedback;
+mod health;
 mod lanes;
 mod outcome;
 mod parts;
@@ -23,6 +24,7 @@ pub use boundary::{InternalOutcome, Normalization, POLICY, PublicOutcome, egress
 pub use call::{Call, Ended};
 pub use failure::{FailureClass, is_extrinsic};
 pub use feedback::{Ask, Feedback};
+pub use health::{Health, HealthLimits, SAMPLES_MAX, Sample, ToolState};
 pub use lanes::{Budgets, Counter, Lane, Lanes};
 pub use outcome::{Outcome, OutcomeError, Source};
 pub use parts::{

@@ -60,6 +60,8 @@ fn main() -> ExitCode {
         Command::Constraint(ConstraintCommand::Expire(expire)) => {
             commands::control::expire(&expire)
         }
+        Command::Undo(undo) => commands::undo::run(&undo),
+        Command::Tools(tools) => commands::tools::run(&tools),
         Command::Status(status) => commands::status::run(&status),
         Command::Watch(watch) => commands::watch::run(&watch),
         Command::Log(log) => commands::log::run(&log),

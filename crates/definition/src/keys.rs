@@ -4,6 +4,7 @@
 //! This is the one place where keys are listed. The check for unknown keys,
 //! the JSON Schema of the file and its reference page are made from it.
 
+mod attempts;
 mod budgets;
 mod io;
 mod loops;
@@ -12,6 +13,7 @@ mod rules;
 mod schemas;
 mod tables;
 
+pub(crate) use attempts::*;
 pub(crate) use budgets::*;
 pub(crate) use io::*;
 pub(crate) use loops::*;

@@ -5,6 +5,7 @@
 //! the person who trusts it: then it may loosen what *they* demand, never what
 //! the machine's owner does, and it may have commands run.
 
+mod attempts;
 #[cfg(test)]
 mod every_key;
 mod finish;

@@ -1,5 +1,6 @@
 //! From the tree to the definition that the engine runs on.
 
+mod attempts;
 pub(crate) mod completion;
 mod context;
 pub(crate) mod feedback;
@@ -86,6 +87,8 @@ pub(crate) fn lower(
             "schema" => schemas::lower(node, &mut definition.schemas.attempts, reader),
             "plan" => definition.schemas.plan = schemas::plan(node, reader),
             "outputs" => definition.schemas.outputs = schemas::outputs(node, reader),
+            "attempts" => definition.attempts = attempts::lower(node, reader),
+            "health" => definition.health = attempts::lower_health(node, reader),
             "io" => definition.io = io::lower(node, reader),
             "limits" => waiting.limits = Some(node),
             "iterations_extension" => waiting.iterations_extension = Some(node),

@@ -1,9 +1,9 @@
 //! A lowered definition in words for people, one line a demand.
 
 use jackline_engine::definition::{
-    Cap, Checker, Context, Effect, FeedbackProvider, Graded, Io, Limit, Limits, Loops, Notifier,
-    Opaque, Per, PolicyRule, Price, Profile, Progress, Redact, Rule, RuleScope, Speech, Strict,
-    Tool, UnknownTools,
+    Budgets, Cap, Checker, Context, Effect, FeedbackProvider, Graded, HealthLimits, Io, Limit,
+    Limits, Loops, Notifier, Opaque, Per, PolicyRule, Price, Profile, Progress, Redact, Rule,
+    RuleScope, Speech, Strict, Tool, UnknownTools,
 };
 use jackline_engine::models::usd;
 use jackline_engine::{Kind, Mode};
@@ -195,6 +195,33 @@ pub fn io(io: &Io) -> Option<String> {
         said.push("output.relative_paths false".to_owned());
     }
     (!said.is_empty()).then(|| format!("io: {}", said.join(", ")))
+}
+
+/// How often something is tried again, where it is not as usual.
+pub fn attempts(attempts: &Budgets) -> Option<String> {
+    let Budgets { provider, guardrail, execution, outcome, ceiling, terminal } = attempts;
+    let usual = Budgets::default();
+    let said = [
+        ("provider", provider, usual.provider),
+        ("guardrail", guardrail, usual.guardrail),
+        ("execution", execution, usual.execution),
+        ("outcome", outcome, usual.outcome),
+        ("ceiling", ceiling, usual.ceiling),
+    ];
+    let said = said.iter().filter(|(_, own, usual)| *own != usual);
+    let mut said: Vec<String> = said.map(|(key, own, _)| format!("{key} {own}")).collect();
+    if *terminal != usual.terminal {
+        said.push(format!("terminal {}", terminal.join(", ")));
+    }
+    (!said.is_empty()).then(|| format!("attempts: {}", said.join(", ")))
+}
+
+/// When a forged tool is good.
+pub fn health(health: HealthLimits) -> String {
+    let HealthLimits { window, min_samples, degrade_above_pct, recover_below_pct } = health;
+    format!(
+        "health: degraded above {degrade_above_pct} % of {window} uses, recovered below {recover_below_pct} %, from {min_samples} uses on"
+    )
 }
 
 /// From which fill of the context on something is done.

@@ -15,6 +15,7 @@ use crate::tool::Kind;
 /// Where tools commonly take a command line.
 const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 
+pub use crate::attempts::{Budgets, HealthLimits};
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
 pub use crate::guards::context::Context;
 pub use crate::guards::dirty::DirtyBits;
@@ -71,6 +72,12 @@ pub struct Definition {
     /// How much of what tools answer is shown.
     #[serde(default)]
     pub io: Io,
+    /// How often what a model wrote is tried again; the engine does not look at it.
+    #[serde(default)]
+    pub attempts: Budgets,
+    /// When a forged tool is good; the engine does not look at it.
+    #[serde(default)]
+    pub health: HealthLimits,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -102,6 +109,8 @@ impl Default for Definition {
             models: Models::default(),
             schemas: Schemas::default(),
             io: Io::default(),
+            attempts: Budgets::default(),
+            health: HealthLimits::default(),
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),

@@ -12,6 +12,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod attempts;
 mod checks;
 pub mod definition;
 mod digest;

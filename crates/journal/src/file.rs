@@ -102,7 +102,7 @@ impl Store for FileStore {
 }
 
 /// Creates a private directory and the ones above it, durably.
-pub(crate) fn create_directory(path: &Path) -> Result<(), StoreError> {
+pub fn create_directory(path: &Path) -> Result<(), StoreError> {
     if path.is_dir() {
         return Ok(());
     }

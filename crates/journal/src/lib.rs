@@ -23,9 +23,10 @@ mod verify;
 
 pub use chain::{LineFault, Sealed, check_line, seal};
 pub use error::StoreError;
-pub use file::{FileStore, write_private};
+pub use file::{FileStore, create_directory, write_private};
 pub use file_log::FileLog;
 pub use head::Head;
+pub use lock::{exclusive as lock_exclusive, shared as lock_shared};
 pub use memory::MemoryStore;
 pub use names::directory_name;
 pub use reader::{JournalFile, read_first, read_parent};

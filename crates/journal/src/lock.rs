@@ -12,12 +12,12 @@ use crate::error::{Context as _, StoreError};
 const LOCK_SECONDS: u64 = 10;
 
 /// Locks a file for writing.
-pub(crate) fn exclusive(file: &File, path: &Path) -> Result<(), StoreError> {
+pub fn exclusive(file: &File, path: &Path) -> Result<(), StoreError> {
     acquire(file, path, File::try_lock, File::lock)
 }
 
 /// Locks a file for reading.
-pub(crate) fn shared(file: &File, path: &Path) -> Result<(), StoreError> {
+pub fn shared(file: &File, path: &Path) -> Result<(), StoreError> {
     acquire(file, path, File::try_lock_shared, File::lock_shared)
 }
 

@@ -76,8 +76,10 @@ fn look(directory: PathBuf) -> Option<Kept> {
     let modified = journal.metadata().and_then(|metadata| metadata.modified()).ok()?;
     // A journal that can't be read is evidence, and stays.
     let opened = read_first(&journal).ok()??;
-    // Outputs that were too long to be shown lie one deeper.
-    let bytes = held(&directory) + held(&directory.join("spill"));
+    // Outputs that were too long to be shown lie one deeper, and what files were two.
+    let undo = fs::read_dir(directory.join("undo")).into_iter().flatten().flatten();
+    let undo: u64 = undo.map(|entry| held(&entry.path())).sum();
+    let bytes = held(&directory) + held(&directory.join("spill")) + undo;
     let days = opened.definition.lowered.journal.retain_days;
     Some(Kept { directory, modified, bytes, days, workspace: opened.place.workspace })
 }

@@ -4,10 +4,13 @@
 //! workspace and written down, durably. So is what it is going to be: after a crash, a
 //! file that is neither was changed by somebody else, and is left alone.
 
+pub mod calls;
 mod image;
 mod log;
+mod plan;
+mod points;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +19,8 @@ use crate::error::OpenError;
 use crate::jail::Jail;
 pub use image::Image;
 use log::{Entry, Log};
+pub use plan::{Plan, Step, Would, plan};
+use points::Points;
 
 /// How large a file may be to be kept; what is larger is not touched.
 const KEPT_BYTES_MAX: u64 = 1 << 30;
@@ -101,7 +106,8 @@ impl Undo {
         if !self.touched.contains(path) {
             let number = self.touched.len();
             let image = image::keep(&self.jail, path, &self.directory.join(number.to_string()))?;
-            self.log.append(&Entry::Before { path: path.to_owned(), image, copy: number })?;
+            let entry = Entry::Before { path: path.to_owned(), image, copy: number, bytes: 0 };
+            self.log.append(&entry)?;
             self.touched.insert(path.to_owned());
         }
         let temporary = temporary.map(str::to_owned);
@@ -141,8 +147,7 @@ pub enum Left {
 
 /// How the log in a directory was left.
 pub fn left(directory: &Path) -> Result<Left, UndoError> {
-    let (_, entries) = Log::read(directory)?;
-    Ok(match entries.last() {
+    Ok(match Log::read(directory)?.entries.last() {
         Some(Entry::Committed) => Left::Committed,
         Some(Entry::RolledBack) => Left::RolledBack,
         _ => Left::Open,
@@ -152,33 +157,22 @@ pub fn left(directory: &Path) -> Result<Left, UndoError> {
 /// Undoes everything that the log in a directory tells of. What was undone before is
 /// found undone, so a rollback that was cut off is finished by another one.
 pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
-    let (root, entries) = Log::read(directory)?;
-    let jail = Jail::open(&root)?;
-    let mut order: Vec<(&str, &Image, usize)> = Vec::new();
-    let mut becomes: BTreeMap<&str, Vec<&Image>> = BTreeMap::new();
-    let mut temporaries: Vec<(&str, &str)> = Vec::new();
-    for entry in &entries {
-        match entry {
-            Entry::Before { path, image, copy } => order.push((path, image, *copy)),
-            Entry::Becomes { path, image, temporary } => {
-                becomes.entry(path).or_default().push(image);
-                temporaries.extend(temporary.as_deref().map(|name| (path.as_str(), name)));
-            }
-            Entry::Committed | Entry::RolledBack => {}
-        }
-    }
-    for (path, name) in temporaries {
+    let told = Log::read(directory)?;
+    let jail = Jail::open(&told.root)?;
+    // What can't be written down in the end is not begun.
+    let mut log = Log::open(directory)?;
+    let points = Points::of(&told.entries);
+    for (path, name) in &points.temporaries {
         image::remove_beside(&jail, path, name);
     }
-    let paths: Vec<&str> = order.iter().map(|(path, ..)| *path).collect();
     let mut undone = Undone::default();
     // What was made last is taken away first, so directories are empty when they go.
-    for (path, before, copy) in order.into_iter().rev() {
-        let becomes = becomes.get(path).map(Vec::as_slice).unwrap_or_default();
-        let temporary = format!(".jackline-undo-{copy}");
-        let copy = directory.join(copy.to_string());
+    for point in points.order.iter().rev() {
+        let path = point.path;
+        let temporary = format!(".jackline-undo-{}", point.copy);
+        let copy = directory.join(point.copy.to_string());
         let back = image::Back { jail: &jail, path, copy: &copy, temporary: &temporary };
-        match back.restore(before, becomes) {
+        match back.restore(point.before, &point.becomes) {
             Ok(image::Restored::Already) => {}
             Ok(image::Restored::Now) => undone.restored.push(path.to_owned()),
             Ok(image::Restored::Not) => undone.kept.push(path.to_owned()),
@@ -188,8 +182,8 @@ pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
     if !undone.failed.is_empty() {
         return Err(UndoError::Unfinished(Box::new(undone)));
     }
-    image::sync_parents(&jail, paths.into_iter())?;
-    Log::open(directory)?.append(&Entry::RolledBack)?;
+    image::sync_parents(&jail, points.order.iter().map(|point| point.path))?;
+    log.append(&Entry::RolledBack)?;
     Ok(undone)
 }
 

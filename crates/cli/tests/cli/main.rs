@@ -45,6 +45,8 @@ mod parallel_work;
 mod protected_files;
 mod reload;
 mod support;
+mod tools;
+mod undo;
 mod verification;
 mod verification_stdio;
 mod watch;

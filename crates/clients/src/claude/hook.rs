@@ -196,8 +196,18 @@ fn at_settings(payload: &Payload, surroundings: &Surroundings) -> Reply {
 }
 
 fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
-    let Translated { hook, session, event, asking, stop_blocked, costs, actor, typed, returned } =
-        told;
+    let Translated {
+        hook,
+        session,
+        event,
+        asking,
+        stop_blocked,
+        costs,
+        actor,
+        typed,
+        returned,
+        writes,
+    } = told;
     if let Some((path, whose)) = costs {
         count(runtime, &session, &actor, (&path, whose));
     }
@@ -226,6 +236,9 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
         runtime.offer(page.fact.clone());
     }
     let (verdict, outcome) = ask(runtime, event);
+    if let Some(writes) = writes {
+        writes.note(runtime, &session, (&verdict, outcome));
+    }
     let shown = verdict.page.as_ref().is_some_and(|page| page.enforced);
     words.output = page.filter(|_| shown).map(|page| page.output);
     words.person.extend(runtime.take_warnings().into_iter().map(|it| format!("jackline: {it}")));

@@ -17,6 +17,7 @@ pub mod settings;
 mod surroundings;
 pub mod transcript;
 mod translate;
+mod undo;
 pub mod usage;
 
 pub use answer::Reply;
@@ -25,3 +26,4 @@ pub use hook::{Answered, Heard, answer, timed_out, unreadable};
 pub use payload::{Hook, Payload, PayloadError};
 pub use surroundings::Surroundings;
 pub use translate::{Asking, Translated, translate};
+pub use undo::Writes;

@@ -13,6 +13,7 @@ use super::output::Returned;
 use super::payload::{Hook, Payload, PayloadError};
 use super::results;
 use super::surroundings::Surroundings;
+use super::undo::Writes;
 use super::usage::Whose;
 
 /// How the client begins what it says to the agent by itself.
@@ -57,6 +58,8 @@ pub struct Translated {
     pub actor: ActorId,
     /// What a tool gave back, where the client takes something else instead.
     pub returned: Option<Returned>,
+    /// The file that the call writes, where its tool is the client's own.
+    pub writes: Option<Writes>,
 }
 
 /// Translates a payload. What a gate can't do without must be there.
@@ -90,6 +93,7 @@ pub fn translate(
     let prompt = payload.peek("prompt").filter(|_| hook == Hook::UserPromptSubmit);
     let typed = prompt.and_then(Typed::parse);
     let returned = Returned::of(&payload);
+    let writes = Writes::of(&payload);
     let told = tell(&mut payload, &mut event, surroundings)?;
     let called = payload.object("tool_input");
     let asks = surroundings.attended
@@ -105,7 +109,18 @@ pub fn translate(
         None => None,
     };
     let asking = if asks { Asking::Client } else { Asking::Nobody };
-    Ok(Translated { hook, session, event, asking, stop_blocked, costs, typed, actor, returned })
+    Ok(Translated {
+        hook,
+        session,
+        event,
+        asking,
+        stop_blocked,
+        costs,
+        typed,
+        actor,
+        returned,
+        writes,
+    })
 }
 
 /// Where the answers of the model are written down, at the hooks that come once after

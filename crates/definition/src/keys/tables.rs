@@ -3,6 +3,7 @@
 use super::Takes::{
     Count, Flag, Form, List, Map, Names, Nothing, OneOf, Path, Pointer, Schema, Text, Word,
 };
+use super::attempts::{ATTEMPTS, HEALTH};
 use super::budgets::{CONTEXT, COST_LIMIT, LIMIT, LIMITS, PRICE};
 use super::io::{IO, IO_OUTPUT, IO_READ_FILE, IO_SHELL};
 use super::loops::{LOOPS, LOOPS_CYCLE, LOOPS_ERRORS, LOOPS_GRADED, LOOPS_STRICT, POLL};
@@ -154,13 +155,20 @@ pub(crate) static ROOT: Keys = Keys {
             "What the agent hands over (`output_proposed`), by name.",
         ),
         key("io", Map(&IO), "", "How much of what tools answer is shown."),
+        key(
+            "attempts",
+            Map(&ATTEMPTS),
+            "",
+            "How often what a model wrote, a program or a plan, is tried again.",
+        ),
+        key("health", Map(&HEALTH), "", "When a tool that an attempt forged is good."),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
         key("notify", Map(&NOTIFY), "", "How a person is told that they are needed."),
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
-    later: &["attempts", "health", "models", "advisor", "identity"],
+    later: &["models", "advisor", "identity"],
     needs: &[],
 };
 
@@ -538,6 +546,8 @@ pub(crate) static ALL: &[&Keys] = &[
     &IO_READ_FILE,
     &IO_OUTPUT,
     &IO_SHELL,
+    &ATTEMPTS,
+    &HEALTH,
     &PROVIDER,
     &FILE_CREATED,
     &DEADLINE,

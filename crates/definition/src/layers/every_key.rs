@@ -17,7 +17,7 @@ const fn looser(key: &'static str, high: &'static str, low: &'static str) -> Loo
 }
 
 /// The keys that are tried.
-const KEYS: [&Keys; 20] = [
+const KEYS: [&Keys; 22] = [
     &keys::LIMITS,
     &keys::LIMIT,
     &keys::COST_LIMIT,
@@ -37,6 +37,8 @@ const KEYS: [&Keys; 20] = [
     &keys::IO_READ_FILE,
     &keys::IO_OUTPUT,
     &keys::IO_SHELL,
+    &keys::ATTEMPTS,
+    &keys::HEALTH,
     &keys::RULE,
 ];
 
@@ -278,6 +280,38 @@ const IO: [Looser; 8] = [
     ),
 ];
 
+const ATTEMPTS: [Looser; 8] = [
+    looser("attempts.provider", "attempts: { provider: 0 }", "attempts: { provider: 2 }"),
+    looser("attempts.provider", "", "attempts: { provider: 2 }"),
+    looser("attempts.guardrail", "attempts: { guardrail: 2 }", "attempts: { guardrail: 3 }"),
+    looser("attempts.execution", "attempts: { execution: 0 }", "attempts: { execution: 2 }"),
+    looser("attempts.outcome", "attempts: { outcome: 2 }", "attempts: { outcome: 3 }"),
+    looser("attempts.ceiling", "", "attempts: { ceiling: 7 }"),
+    looser("attempts.terminal", "", "attempts: { terminal: [missing_credentials] }"),
+    looser(
+        "attempts.terminal",
+        "attempts: { terminal: [no_key, no_net] }",
+        "attempts: { terminal: [no_key] }",
+    ),
+];
+
+/// Neither value of these is stricter: the higher layer's word holds.
+const HEALTH: [Looser; 5] = [
+    looser("health.window", "health: { window: 10 }", "health: { window: 11 }"),
+    looser("health.window", "health: { window: 10 }", "health: { window: 9 }"),
+    looser("health.min_samples", "health: { min_samples: 3 }", "health: { min_samples: 4 }"),
+    looser(
+        "health.degrade_above_pct",
+        "health: { degrade_above_pct: 50 }",
+        "health: { degrade_above_pct: 70 }",
+    ),
+    looser(
+        "health.recover_below_pct",
+        "health: { recover_below_pct: 20 }",
+        "health: { recover_below_pct: 40 }",
+    ),
+];
+
 /// A rule that denies `git push`, or what is put in its place.
 macro_rules! push {
     ($($said:literal),*) => {
@@ -325,7 +359,15 @@ const RULES: [Looser; 7] = [
 
 fn all() -> impl Iterator<Item = &'static Looser> {
     let limits = LIMITS.iter().chain(&PRICES).chain(&CONTEXTS);
-    limits.chain(&LOOPS).chain(&PROGRESS).chain(&BITS).chain(&SCHEMAS).chain(&IO).chain(&RULES)
+    limits
+        .chain(&LOOPS)
+        .chain(&PROGRESS)
+        .chain(&BITS)
+        .chain(&SCHEMAS)
+        .chain(&IO)
+        .chain(&ATTEMPTS)
+        .chain(&HEALTH)
+        .chain(&RULES)
 }
 
 #[test]

@@ -72,6 +72,8 @@ fn definition(parts: Parts) -> Definition {
         dirty_bits: super::progress::together(plain(parts.dirty_bits)),
         schemas: parts.schemas.what,
         io: parts.io.what,
+        attempts: parts.attempts.what,
+        health: parts.health.map_or(default.health, |health| health.what),
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),
@@ -205,6 +207,12 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     }
     if let Some(text) = words::io(&parts.io.what) {
         add(Subject::Setting, text, parts.io.by);
+    }
+    if let Some(text) = words::attempts(&parts.attempts.what) {
+        add(Subject::Setting, text, parts.attempts.by);
+    }
+    if let Some(health) = &parts.health {
+        add(Subject::Setting, words::health(health.what), health.by);
     }
     for path in &parts.protected {
         add(Subject::Protected, format!("`{}`", path.what), path.by);

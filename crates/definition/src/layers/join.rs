@@ -153,6 +153,8 @@ impl Joining {
             dated: if high.dated.is_empty() { low.dated } else { high.dated },
             schemas: self.join_schemas(&high.schemas, &low.schemas, how),
             io: self.join_io(&high.io, &low.io, how),
+            attempts: self.join_attempts(&high.attempts, &low.attempts, how),
+            health: self.join_health(high.health, low.health, how),
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,
@@ -195,7 +197,7 @@ impl Joining {
 
     /// A key with one value: the higher layer's where that `demands` at least
     /// as much, or else the lower's.
-    fn join_setting<T: Copy + PartialEq>(
+    pub(super) fn join_setting<T: Copy + PartialEq>(
         &mut self,
         high: Said<T>,
         low: Said<T>,

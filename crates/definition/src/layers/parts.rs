@@ -2,9 +2,9 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Cap, Checker, Context, Definition, FeedbackProvider, Io, Journal, Limit, LongPrice, Loops,
-    Models, Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Schemas, Shell, Tool,
-    UnknownTools,
+    Budgets, Cap, Checker, Context, Definition, FeedbackProvider, HealthLimits, Io, Journal, Limit,
+    LongPrice, Loops, Models, Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Schemas,
+    Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -56,6 +56,9 @@ pub(super) struct Parts {
     pub(super) windows: Vec<(String, u64)>,
     pub(super) schemas: Said<Schemas>,
     pub(super) io: Said<Io>,
+    pub(super) attempts: Said<Budgets>,
+    /// None where nothing is said about it.
+    pub(super) health: Option<Said<HealthLimits>>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -89,6 +92,8 @@ impl Parts {
             models: Models { dated, prices, long, windows },
             schemas,
             io,
+            attempts,
+            health,
             feedback,
             feedback_bytes_max,
             notify,
@@ -128,6 +133,8 @@ impl Parts {
             windows,
             schemas: Said { what: schemas, by },
             io: Said { what: io, by },
+            attempts: Said { what: attempts, by },
+            health: (health != HealthLimits::default()).then_some(Said { what: health, by }),
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),

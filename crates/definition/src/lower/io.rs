@@ -49,7 +49,13 @@ fn shell(node: &Node, io: &mut ShellIo, reader: &mut Reader<'_>) {
 }
 
 /// A number within the range that its key takes.
-fn bounded(key: &str, node: &Node, keys: &Keys, slot: &mut u32, reader: &mut Reader<'_>) {
+pub(super) fn bounded(
+    key: &str,
+    node: &Node,
+    keys: &Keys,
+    slot: &mut u32,
+    reader: &mut Reader<'_>,
+) {
     let what = format!("`{}.{key}`", keys.of.trim_matches('`'));
     let Some(number) = reader.count::<u64>(node, &what) else { return };
     let takes = keys.known.iter().find(|known| known.name == key).map(|known| &known.takes);

@@ -2,11 +2,11 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
-    Attempts, Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider, FileCreated,
-    Io, Journal, Limit, Limits, Loops, Models, Need, Notifier, Occasion, Opaque, Output, OutputIo,
-    Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact, RequiredFile, Rule,
-    RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell, ShellIo, Speech, Tool,
-    Trigger, UnknownTools,
+    Attempts, Budgets, Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider,
+    FileCreated, HealthLimits, Io, Journal, Limit, Limits, Loops, Models, Need, Notifier, Occasion,
+    Opaque, Output, OutputIo, Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact,
+    RequiredFile, Rule, RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell,
+    ShellIo, Speech, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 
@@ -87,6 +87,8 @@ io:
   read_file: { max_lines: 400, max_bytes: 100000, max_line_bytes: 1000 }
   output: { max_bytes: 20000, relative_paths: false }
   shell: { seconds: 60, output_bytes: 16384 }
+attempts: { provider: 2, guardrail: 3, execution: 0, outcome: 4, ceiling: 9, terminal: [no_key] }
+health: { window: 10, min_samples: 3, degrade_above_pct: 50, recover_below_pct: 20 }
 notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
@@ -224,6 +226,20 @@ fn full() -> Definition {
             output: OutputIo { max_bytes: 20_000, relative_paths: false },
             shell: ShellIo { seconds: 60, output_bytes: 16_384 },
         },
+        attempts: Budgets {
+            provider: 2,
+            guardrail: 3,
+            execution: 0,
+            outcome: 4,
+            ceiling: 9,
+            terminal: texts(&["no_key"]),
+        },
+        health: HealthLimits {
+            window: 10,
+            min_samples: 3,
+            degrade_above_pct: 50,
+            recover_below_pct: 20,
+        },
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
             command: Some("tell-me".to_owned()),
@@ -303,6 +319,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "76e53abac38bace7cc64e60e65cd105febbaf155b2d402bb3e02a7aa5d904be9"
+        "deefa1aec87e7125864b7f51ba920ba5090a526bd4a2ce8e1c851578e557678b"
     );
 }

@@ -2,6 +2,7 @@
 //! and no file, however odd, that breaks it. What loads also passes the JSON
 //! Schema, and what has the wrong shape does not.
 
+mod attempts;
 mod extends;
 mod file;
 mod full;

@@ -38,6 +38,11 @@ impl Runtime {
         spill.keep(text).map(|(_, path)| path).map_err(|error| error.to_string())
     }
 
+    /// Where a session keeps what belongs to it, if it is kept anywhere.
+    pub fn session_directory(&mut self, id: &SessionId) -> Option<PathBuf> {
+        self.at_hand(id)?.log.directory().map(ToOwned::to_owned)
+    }
+
     /// Says what can be shown instead of the output of the next event.
     pub fn offer(&mut self, output: OutputFact) {
         self.offered = Some(output);

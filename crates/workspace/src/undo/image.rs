@@ -59,7 +59,7 @@ impl Image {
 
     /// Whether two looks are of the same thing, as far as both know it. When a file
     /// was written is no part of what it is.
-    fn is_like(&self, other: &Self) -> bool {
+    pub(super) fn is_like(&self, other: &Self) -> bool {
         let modes = |one: &Option<u32>, other: &Option<u32>| {
             one.zip(*other).is_none_or(|(one, other)| one == other)
         };

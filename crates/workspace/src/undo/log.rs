@@ -1,8 +1,11 @@
 //! The log itself: a line a step, each of them on the disk before the step is made.
+//!
+//! That of an attempt has one writer. That of calls is shared: every process adds lines of
+//! its own, in one write each, and one that was cut off must not spoil those behind it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +19,17 @@ const VERSION: u32 = 1;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
     /// What was at a path, and the number of its copy.
-    Before { path: String, image: Image, copy: usize },
+    Before {
+        path: String,
+        image: Image,
+        copy: usize,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        bytes: u64,
+    },
+    /// What somebody else has made of a path meanwhile: that is to be put back now.
+    Moved { path: String, image: Image, copy: usize, bytes: u64 },
+    /// What was at a path is not kept, and why.
+    NotKept { path: String, why: String },
     /// What will be at a path, and the name of a file beside it that holds it first.
     Becomes {
         path: String,
@@ -34,7 +47,32 @@ pub(super) enum Entry {
 struct Head {
     undo: u32,
     root: PathBuf,
+    /// Whether several processes write into it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    shared: bool,
 }
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
+/// What a log tells.
+pub(super) struct Told {
+    /// The workspace it is about.
+    pub(super) root: PathBuf,
+    pub(super) entries: Vec<Entry>,
+    /// Lines that nobody can read.
+    pub(super) unreadable: usize,
+    /// Whether nothing more was written into it.
+    pub(super) is_full: bool,
+}
+
+/// How often another number is tried for a file.
+const NUMBERS_MAX: usize = 64;
+
+/// How long a shared log may be: it is read with every call.
+pub(super) const SHARED_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub(super) struct Log {
@@ -45,43 +83,75 @@ pub(super) struct Log {
 impl Log {
     /// Makes a log where there is none.
     pub(super) fn create(directory: &Path, root: &Path) -> Result<Self, UndoError> {
-        let mut made = fs::DirBuilder::new();
-        made.recursive(true).mode(0o700).create(directory).map_err(kept("making", directory))?;
+        make(directory)?;
         let path = directory.join("log");
         let opened = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
         let file = opened.map_err(kept("making", &path))?;
         let mut log = Self { file, path };
-        log.line(&Head { undo: VERSION, root: root.to_owned() })?;
-        // The log has to be found after a crash, too.
-        for directory in [Some(directory), directory.parent()].into_iter().flatten() {
-            let synced = File::open(directory).and_then(|opened| opened.sync_all());
-            synced.map_err(kept("syncing", directory))?;
-        }
+        log.lines(&[Head { undo: VERSION, root: root.to_owned(), shared: false }])?;
+        sync_to_be_found(directory)?;
         Ok(log)
+    }
+
+    /// Opens a log that others write into as well, and makes it where there is none.
+    pub(super) fn share(directory: &Path, root: &Path) -> Result<Self, UndoError> {
+        let path = directory.join("log");
+        if path.exists() {
+            return Self::open(directory);
+        }
+        make(directory)?;
+        // It is there with its first line, or not at all.
+        let draft = directory.join(format!("log.{}", reserve(directory, "log.", 0)?));
+        let opened = OpenOptions::new().append(true).open(&draft);
+        let mut log = Self { file: opened.map_err(kept("making", &draft))?, path: draft };
+        log.lines(&[Head { undo: VERSION, root: root.to_owned(), shared: true }])?;
+        match fs::hard_link(&log.path, &path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(kept("making", &path)(error));
+            }
+            _ => {}
+        }
+        let _ = fs::remove_file(&log.path);
+        sync_to_be_found(directory)?;
+        Self::open(directory)
     }
 
     /// Opens a log that is there.
     pub(super) fn open(directory: &Path) -> Result<Self, UndoError> {
         let path = directory.join("log");
-        let file = OpenOptions::new().append(true).open(&path).map_err(kept("opening", &path))?;
+        let file = OpenOptions::new().read(true).append(true).open(&path);
+        let file = file.map_err(kept("opening", &path))?;
         Ok(Self { file, path })
     }
 
     pub(super) fn append(&mut self, entry: &Entry) -> Result<(), UndoError> {
-        self.line(entry)
+        self.lines(std::slice::from_ref(entry))
     }
 
-    fn line(&mut self, value: &impl Serialize) -> Result<(), UndoError> {
-        let mut line = serde_json::to_vec(value)
-            .map_err(|error| kept("writing", &self.path)(std::io::Error::other(error)))?;
-        line.push(b'\n');
-        let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+    /// Adds lines at once. One that an earlier process has left unfinished is ended first.
+    pub(super) fn lines(&mut self, values: &[impl Serialize]) -> Result<(), UndoError> {
+        let mut text = Vec::new();
+        let bytes = self.file.metadata().map_or(0, |found| found.len());
+        let mut last = [b'\n'];
+        if bytes > 0 && self.file.read_exact_at(&mut last, bytes - 1).is_ok() && last != *b"\n" {
+            text.push(b'\n');
+        }
+        for value in values {
+            serde_json::to_writer(&mut text, value)
+                .map_err(|error| kept("writing", &self.path)(io::Error::other(error)))?;
+            text.push(b'\n');
+        }
+        let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
         written.map_err(kept("writing", &self.path))
     }
 
-    /// Reads a log: the workspace it is about, and its lines. A last line that was cut
-    /// off tells of a step that was not made.
-    pub(super) fn read(directory: &Path) -> Result<(PathBuf, Vec<Entry>), UndoError> {
+    /// All that is in it, as text.
+    pub(super) fn text(&self) -> Result<Vec<u8>, UndoError> {
+        fs::read(&self.path).map_err(kept("reading", &self.path))
+    }
+
+    /// Reads a log. A last line that was cut off tells of a step that was not made.
+    pub(super) fn read(directory: &Path) -> Result<Told, UndoError> {
         let path = directory.join("log");
         let text = fs::read(&path).map_err(kept("reading", &path))?;
         let unknown = || UndoError::Unknown { path: path.display().to_string() };
@@ -93,7 +163,43 @@ impl Log {
         if head.undo != VERSION {
             return Err(unknown());
         }
-        let entries: Result<Vec<Entry>, _> = lines.map(serde_json::from_slice).collect();
-        Ok((head.root, entries.map_err(|_| unknown())?))
+        let is_full = head.shared && text.len() as u64 >= SHARED_BYTES_MAX;
+        let (mut entries, mut unreadable) = (Vec::new(), 0);
+        for line in lines {
+            match serde_json::from_slice(line) {
+                Ok(entry) => entries.push(entry),
+                // A process ended in the middle of it, and another went on behind.
+                Err(_) if head.shared => unreadable += 1,
+                Err(_) => return Err(unknown()),
+            }
+        }
+        Ok(Told { root: head.root, entries, unreadable, is_full })
     }
+}
+
+/// Takes a number, for a file with a beginning of its name, that no other process has.
+pub(super) fn reserve(directory: &Path, beginning: &str, from: usize) -> Result<usize, UndoError> {
+    for number in from..from + NUMBERS_MAX {
+        let path = directory.join(format!("{beginning}{number}"));
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(_) => return Ok(number),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(kept("making", &path)(error)),
+        }
+    }
+    Err(kept("making", directory)(io::ErrorKind::AlreadyExists.into()))
+}
+
+fn make(directory: &Path) -> Result<(), UndoError> {
+    let mut made = fs::DirBuilder::new();
+    made.recursive(true).mode(0o700).create(directory).map_err(kept("making", directory))
+}
+
+/// The log has to be found after a crash, too.
+fn sync_to_be_found(directory: &Path) -> Result<(), UndoError> {
+    for directory in [Some(directory), directory.parent()].into_iter().flatten() {
+        let synced = File::open(directory).and_then(|opened| opened.sync_all());
+        synced.map_err(kept("syncing", directory))?;
+    }
+    Ok(())
 }

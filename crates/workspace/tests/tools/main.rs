@@ -8,6 +8,7 @@
 )]
 
 mod attacks;
+mod calling;
 mod finding;
 mod guiding;
 mod hostile;

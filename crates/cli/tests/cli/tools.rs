@@ -1,0 +1,125 @@
+//! `jackline tools`: what attempts have forged.
+
+use std::fs;
+
+use jackline_attempt::HealthLimits;
+use jackline_engine::{Digest, Timestamp};
+use jackline_registry::{Forged, Registry};
+use serde_json::{Value, json};
+
+use crate::hook_support::prepared;
+use crate::support::{JACKLINE, World, feed};
+
+const SOURCE: &str = "fn run(page) {\n\tpage.title\u{1b}[2J\n}\n";
+
+/// A tool that works, one that does not, and one that nobody has used.
+fn forged() -> World {
+    let world = World::new("");
+    let registry = Registry::of_home(&world.home());
+    let at = Timestamp::parse("2026-01-02T03:04:05Z").unwrap();
+    let mut overlay = registry.begin();
+    for name in ["bad", "good", "idle"] {
+        let source = format!("// {name}\n{SOURCE}");
+        let description = "The title of a page.".to_owned();
+        overlay.forge(name, Forged { description, source }).unwrap();
+    }
+    overlay.commit(at).unwrap();
+    let used = |name: &str, errors: &[Option<&str>]| {
+        let version = Digest::of(format!("// {name}\n{SOURCE}").as_bytes());
+        let limits = HealthLimits::default();
+        for error in errors {
+            registry.used(name, &version, *error, &limits, at).unwrap();
+        }
+    };
+    used("good", &[None, Some("timeout"), None, None, None, Some("execution"), None]);
+    used("bad", &[None, Some("execution"), Some("guardrail_retry_exhausted")]);
+    used("bad", &[Some("execution"), Some("guardrail_retry_exhausted")]);
+    world
+}
+
+#[test]
+fn tools_are_listed_with_how_they_do() {
+    let world = World::new("");
+    let run = world.jackline(&["tools"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "no attempt has forged a tool yet\n"));
+    let world = forged();
+    let run = world.jackline(&["tools"]);
+    let version = |name: &str| Digest::of(format!("// {name}\n{SOURCE}").as_bytes()).to_string();
+    let short = |name: &str| version(name)[..12].to_owned();
+    let lines: Vec<Vec<&str>> = run
+        .stdout
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect())
+        .collect();
+    assert_eq!(lines[0], ["name", "version", "state", "failed", "of", "last used"]);
+    assert_eq!(lines[1][..5], ["bad", &short("bad"), "degraded", "80 %", "5"]);
+    assert_eq!(lines[1][6], "exhausted again and again");
+    assert_eq!(lines[2][..5], ["good", &short("good"), "durable", "16 %", "6"]);
+    assert_eq!(lines[3], ["idle", &short("idle"), "new", "-", "0", "never"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+
+    let run = world.jackline(&["tools", "--json"]);
+    let first = &run.verdicts()[0];
+    assert_eq!(
+        *first,
+        json!({
+            "name": "bad", "description": "The title of a page.", "version": version("bad"),
+            "state": "degraded", "failed_pct": 80, "samples": 5, "under_pressure": true,
+            "uses": 5, "forged_at": "2026-01-02T03:04:05Z",
+            "last_used": "2026-01-02T03:04:05Z",
+        })
+    );
+}
+
+#[test]
+fn a_source_is_shown_harmlessly_and_exactly_as_json() {
+    let world = forged();
+    let run = world.jackline(&["tools", "show", "idle"]);
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.stdout
+            .ends_with("The title of a page.\n\n// idle\nfn run(page) {\n\tpage.title [2J\n}\n"),
+        "{run:?}"
+    );
+    let run = world.jackline(&["tools", "show", "idle", "--json"]);
+    let tool: Value = run.stdout.parse().unwrap();
+    assert_eq!(tool["source"], format!("// idle\n{SOURCE}"));
+}
+
+#[test]
+fn a_tool_is_removed_by_a_person_alone() {
+    let world = forged();
+    let line = format!("{JACKLINE} tools remove idle; true");
+    let mut shell = prepared(&world, "sh", &["-c", &line]);
+    let run = feed(shell.env("CLAUDECODE", "1"), b"");
+    assert!(run.stderr.contains("only a person may `jackline tools remove`"), "{run:?}");
+    let run = world.jackline(&["tools", "remove", "idle"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "`idle` is removed\n"));
+    let run = world.jackline(&["tools", "remove", "idle"]);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(run.stderr, "error: no tool is called `idle`; `jackline tools` lists them\n");
+    let run = world.jackline(&["tools", "show", "../journal"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("`../journal` is no name of a tool"), "{run:?}");
+}
+
+#[test]
+fn a_broken_entry_is_named_and_a_registry_that_is_none_is_said() {
+    let world = forged();
+    let entry = world.home().join("registry/tools/good.json");
+    fs::write(&entry, "{").unwrap();
+    let run = world.jackline(&["tools"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stdout.contains("bad") && run.stdout.contains("idle"), "{run:?}");
+    assert!(run.stderr.contains("the entry of `good` is broken: it is no entry"), "{run:?}");
+    let run = world.jackline(&["tools", "show", "good"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("`jackline tools remove good` takes it away"), "{run:?}");
+    assert_eq!(world.jackline(&["tools", "remove", "good"]).code, Some(0));
+    assert_eq!(world.jackline(&["tools"]).code, Some(0));
+    let registry = world.home().join("registry");
+    fs::remove_dir_all(&registry).unwrap();
+    fs::write(&registry, "").unwrap();
+    let run = world.jackline(&["tools"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+}

@@ -1,0 +1,47 @@
+//! How often something is tried again, and when a tool is good: what is wrong with the keys.
+
+use crate::{check, check_shapes};
+
+#[test]
+fn numbers_have_bounds_and_subtypes_a_form() {
+    check(&[
+        ("attempts: {}", "ok"),
+        ("attempts: { provider: 0, guardrail: 0, execution: 0, outcome: 0, ceiling: 1 }", "ok"),
+        ("attempts: { terminal: [] }", "ok"),
+        (
+            "attempts: { terminal: [No Key] }",
+            "f:1:24: `No Key` is no subtype; write it as `missing_credentials`",
+        ),
+    ]);
+    check_shapes(&[
+        ("attempts: { ceiling: 0 }", "f:1:22: `attempts.ceiling` can't be 0; from 1 to 100"),
+        ("attempts: { outcome: 101 }", "f:1:22: `attempts.outcome` can't be 101; from 0 to 100"),
+        (
+            "attempts: { retries: 1 }",
+            "f:1:13: unknown key `retries` in `attempts`; known are `provider`, `guardrail`, `execution`, `outcome`, `ceiling`, `terminal`",
+        ),
+    ]);
+}
+
+#[test]
+fn the_numbers_of_health_fit_together() {
+    check(&[
+        ("health: {}", "ok"),
+        ("health: { degrade_above_pct: 40, recover_below_pct: 40 }", "ok"),
+        (
+            "health: { window: 4 }",
+            "f:1:9: `health.min_samples` is more than `health.window`, so nothing would ever be said of a tool",
+        ),
+        (
+            "health: { recover_below_pct: 70 }",
+            "f:1:9: `health.recover_below_pct` is above `health.degrade_above_pct`, so a tool could be both",
+        ),
+    ]);
+    check_shapes(&[
+        ("health: { window: 0 }", "f:1:19: `health.window` can't be 0; from 1 to 200"),
+        (
+            "health: { degrade_above_pct: 101 }",
+            "f:1:30: `health.degrade_above_pct` can't be 101; from 0 to 100",
+        ),
+    ]);
+}
