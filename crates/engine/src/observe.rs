@@ -55,7 +55,7 @@ pub struct Observation {
 }
 
 /// What was seen of a tool's result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedResult {
     /// Its length.
