@@ -36,8 +36,15 @@ struct Step {
 /// Decides the runs of a file again and prints what would have been in the way.
 pub(crate) fn run(file: &str) -> Result<(), Failure> {
     let output = std::process::Command::new("gzip").args(["-dc", file]).output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("can't unpack `{file}`: {}", said.trim()).into());
+    }
     let text = String::from_utf8(output.stdout)?;
     let runs = text.lines().map(serde_json::from_str).collect::<Result<Vec<Run>, _>>()?;
+    if runs.iter().all(|run| run.steps.is_empty()) {
+        return Err(format!("there are no calls in `{file}`").into());
+    }
     println!("{} runs of {file}", runs.len());
     for (name, source, dirty) in [
         ("coding-agent, clean tree", "extends: [coding-agent]", false),
