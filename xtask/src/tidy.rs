@@ -27,7 +27,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["decode", "engine"]),
@@ -38,6 +38,8 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("decode", &["engine"]),
     ("workspace", &["engine"]),
     ("attempt", &["engine"]),
+    ("program", &["attempt"]),
+    ("sandbox", &["attempt", "program"]),
     ("mcp", &["engine", "journal", "runtime", "workspace"]),
     (
         "cli",
@@ -45,7 +47,20 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ),
     ("conformance", &["decode", "definition", "engine"]),
     ("fuzzing", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
-    ("bench", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
+    (
+        "bench",
+        &[
+            "attempt",
+            "clients",
+            "decode",
+            "definition",
+            "engine",
+            "journal",
+            "program",
+            "runtime",
+            "shell",
+        ],
+    ),
 ];
 
 pub(crate) fn run() -> Result<(), String> {
