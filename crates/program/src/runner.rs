@@ -19,6 +19,9 @@ use crate::ran::Ran;
 use crate::worker::{Lost, Patience, Worker};
 use crate::workers::Workers;
 
+/// How deep what a program gets may be nested; what reads JSON goes little deeper.
+const DEPTH_MAX: usize = 100;
+
 /// Runs programs for a host.
 pub struct Runner<'h> {
     pub(crate) workers: Workers,
@@ -186,10 +189,13 @@ impl Going<'_, '_> {
     fn fits(&self, done: Done) -> Result<Done, CallError> {
         let most = self.runner.limits.value_bytes_max;
         let bytes = serde_json::to_vec(&done.0).map_or(usize::MAX, |text| text.len());
-        if bytes <= most {
+        let message = if bytes > most {
+            format!("what came back has {bytes} bytes, and a program gets {most}")
+        } else if is_deeper(&done.0, DEPTH_MAX) {
+            format!("what came back is nested more than {DEPTH_MAX} deep")
+        } else {
             return Ok(done);
-        }
-        let message = format!("what came back has {bytes} bytes, and a program gets {most}");
+        };
         Err(CallError::Failed { error_type: "result_too_large".to_owned(), message })
     }
 
@@ -235,6 +241,16 @@ impl Going<'_, '_> {
 
     fn take(&mut self, call: usize) -> Option<Came> {
         self.came.get_mut(call).map(|came| std::mem::replace(came, Came::Done))
+    }
+}
+
+/// Whether a value is nested deeper than so many.
+fn is_deeper(value: &Value, most: usize) -> bool {
+    match value {
+        Value::Array(_) | Value::Object(_) if most == 0 => true,
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, most - 1)),
+        Value::Object(fields) => fields.values().any(|field| is_deeper(field, most - 1)),
+        _ => false,
     }
 }
 

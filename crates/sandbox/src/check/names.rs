@@ -48,17 +48,18 @@ impl Names {
         names
     }
 
-    /// What a name stands for, unless nobody has said.
+    /// What a name stands for, unless nobody has said. The host's names are the host's
+    /// wherever they are bound again: as parameters they are most often handed on.
     pub(super) fn meaning(&self, name: &str) -> Option<Meaning> {
-        self.meanings.get(name).cloned().or_else(|| {
-            if name == CONTEXT {
-                Some(Meaning::Context)
-            } else if name == ARGUMENTS {
-                Some(Meaning::Own)
-            } else {
-                FUNCTIONS.contains(&name).then(|| Meaning::Function(name.to_owned()))
-            }
-        })
+        if name == CONTEXT {
+            Some(Meaning::Context)
+        } else if FUNCTIONS.contains(&name) {
+            Some(Meaning::Function(name.to_owned()))
+        } else if name == ARGUMENTS {
+            Some(Meaning::Own)
+        } else {
+            self.meanings.get(name).cloned()
+        }
     }
 
     /// What an expression gives, as far as that is certain.

@@ -126,6 +126,7 @@ fn the_tools_in_the_context_are_a_mapping_to_descriptions() {
     row("ok(context.tools)", "1:4");
     row("for it in context['tools']:\n    print(it['name'])", "2:11");
     row("ok([it.name for it in context['tools']])", "1:5");
+    row("def f(context):\n    context['tools'].append(1)\nf(context)", "2:5");
     // A name that is something else, too, is not certain.
     expect("tools = context['tools']\ntools = []\ntools.append(1)\nok(tools)", &[]);
 }

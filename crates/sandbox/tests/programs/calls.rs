@@ -58,6 +58,15 @@ fn a_tool_that_fails_raises_and_its_error_is_what_the_program_failed_of() {
     let source = "try:\n    tool('broken')()\nexcept RuntimeError as why:\n    ok(str(why))";
     assert_eq!(world.answer(source), json!("network_error: the line is down"));
     assert_eq!(world.fault("tool('big')()").0, "result_too_large");
+    assert_eq!(world.fault("tool('deep')()").0, "result_too_large");
+}
+
+#[test]
+fn a_host_that_panics_takes_its_worker_along_and_no_other() {
+    let world = World::new();
+    let run = || world.run("tool('panics')()");
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+    assert_eq!(world.answer("ok(tool('add')(a=1, b=2))"), json!(3));
 }
 
 #[test]

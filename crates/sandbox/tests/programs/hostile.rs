@@ -142,31 +142,58 @@ fn text_that_is_no_program_can_be_looked_at_and_run() {
 }
 
 #[test]
-fn ten_megabytes_of_code_are_refused_unread_and_read_if_they_must_be() {
+fn a_worker_that_runs_out_of_memory_ends_and_the_host_goes_on() {
     let mut world = World::new();
-    let long = "x = 1\n".repeat(10 << 20 >> 3);
-    assert!(long.len() > 7 << 20);
-    assert_eq!(world.validate(&long), ["program_too_long"]);
-    world.limits.source_bytes_max = 32 << 20;
     let patient = world.limits;
-    for source in [
-        long,
-        "(".repeat(10 << 20),
-        "x = ".to_owned() + &"1 + ".repeat(10 << 18) + "1",
-        "x = ".to_owned() + &"-".repeat(10 << 20) + "1",
-        "if 1:\n".to_owned() + &(1..1000).map(|n| " ".repeat(n) + "if 1:\n").collect::<String>(),
-        "'".repeat(10 << 20),
-        "a".repeat(10 << 20),
-        "\0".repeat(10 << 20),
-        "[".repeat(5000) + &"]".repeat(5000),
-        "f'{".repeat(5000),
-        "x = ".to_owned() + &"a.b".repeat(1 << 20),
-    ] {
+    // The interpreter looks at its limit when it runs, not while it reads the program.
+    world.limits = Limits { memory_bytes: 1 << 20, source_bytes_max: 32 << 20, ..patient };
+    let (error_type, message) = world.fault(&format!("x = [{}]", "1,".repeat(200_000)));
+    assert_eq!(error_type, "memory");
+    assert!(message.starts_with("the worker ran out of memory"), "{message}");
+    world.limits = patient;
+    goes_on(&world);
+}
+
+#[test]
+fn ten_megabytes_of_code_are_refused_unread_and_read_if_they_must_be() {
+    const BYTES: usize = 10 << 20;
+    let mut world = World::new();
+    let long = "x = 1\n".repeat(BYTES / 6 + 1);
+    assert_eq!(world.validate(&long), ["program_too_long"]);
+    world.limits.source_bytes_max = 2 * BYTES;
+    let patient = world.limits;
+    for source in [long, "(".repeat(BYTES), "1 + ".repeat(BYTES / 4) + "1", "\0".repeat(BYTES)] {
         // Found fault with, or too much for the worker: never for the host.
         world.limits.deadline_ms = 500;
         let _ = world.validate(&source);
         let _ = world.run(&source);
         world.limits = patient;
+        goes_on(&world);
+    }
+}
+
+#[test]
+fn short_programs_that_are_deep_are_too_much_for_the_worker_at_most() {
+    let world = World::new();
+    for source in [
+        "1 + ".repeat(16_000) + "1",
+        "-".repeat(60_000) + "1",
+        "not ".repeat(16_000) + "1",
+        "x".to_owned() + &".x".repeat(30_000),
+        "x".to_owned() + &"[0]".repeat(20_000),
+        "x".to_owned() + &"()".repeat(30_000),
+        "x = ".repeat(16_000) + "1",
+        "1 < ".repeat(16_000) + "1",
+        "1 if 1 else ".repeat(5_000) + "1",
+        "if 1:\n    pass\n".to_owned() + &"elif 1:\n    pass\n".repeat(3_000),
+        "f'{".repeat(5_000),
+        "[".repeat(5_000) + &"]".repeat(5_000),
+        "lambda: ".repeat(5_000),
+        (0..200).map(|depth| " ".repeat(depth) + "if 1:\n").collect(),
+    ] {
+        assert!(source.len() <= world.limits.source_bytes_max);
+        let _ = world.validate(&source);
+        let _ = world.run(&source);
         goes_on(&world);
     }
 }

@@ -110,7 +110,8 @@ fn named(name: &str, external: bool) -> Named {
 
 impl Host for State {
     fn known(&self) -> Known {
-        let own = ["echo", "add", "broken", "denied", "big"].map(|name| named(name, false));
+        let own = ["echo", "add", "broken", "denied", "big", "deep", "panics"]
+            .map(|name| named(name, false));
         let forged = self.forged.keys().map(|name| named(name, false));
         let tools = own.into_iter().chain([named("fetch", true)]).chain(forged).collect();
         let delegates = vec![named("helper", false), named("scout", true), named("lost", false)];
@@ -145,6 +146,8 @@ impl Host for State {
                 let denied = Violation::new(Subtype::ToolDenied, "not on a Sunday");
                 Err(CallError::Refused(vec![denied]))
             }
+            "deep" => Ok((0..1000).fold(Value::Null, |inner, _| json!([inner]))),
+            "panics" => panic!("the host's own fault"),
             "big" => Ok(Value::String("x".repeat(5 << 20))),
             forged => {
                 // Runs as any program does: looked at, in a worker of its own.
