@@ -87,6 +87,10 @@ impl Going<'_, '_> {
         worker.send(&run, &mut patience)?;
         loop {
             let answer = match worker.receive(&mut patience, limits.line_bytes_max())? {
+                // The worker counts, too; one that goes on asking is none of ours any more.
+                FromWorker::Wants(_) if self.ran.calls >= limits.calls_max => {
+                    return Err(Lost::Garbled);
+                }
                 FromWorker::Wants(wanted) => self.answer(wanted),
                 FromWorker::Ended(ended) => return Ok(*ended),
                 FromWorker::Ready { .. } | FromWorker::Objections(_) => return Err(Lost::Garbled),

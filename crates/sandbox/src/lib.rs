@@ -1,7 +1,7 @@
 //! The inside of the worker: looks at programs, and runs them.
 //!
-//! Everything here may end the process, by a program that is made to: nothing else is in
-//! it. What a program may do is what [`run`] answers, and the host decides that.
+//! A program that is made to may end the process: nothing else is in it. What a program
+//! may do is what its host answers.
 
 mod check;
 mod confine;

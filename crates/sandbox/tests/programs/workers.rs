@@ -121,6 +121,16 @@ fn a_worker_that_speaks_otherwise_is_not_believed() {
 }
 
 #[test]
+fn a_worker_that_goes_on_asking_is_not_answered_for_ever() {
+    let asks = r#"{"wants":{"tool":{"name":"echo","arguments":{}}}}"#;
+    let (_directory, mut world) =
+        false_worker(&format!("{READY}; while read line; do echo '{asks}'; done"));
+    world.limits.calls_max = 7;
+    assert_eq!(world.fault("ok(1)").0, "worker_crash");
+    assert_eq!(world.called().len(), 7);
+}
+
+#[test]
 fn a_worker_of_another_build_is_not_used() {
     for script in ["echo '{\"ready\":{\"version\":0}}'; read line", "exit 1", "echo hello"] {
         let (_directory, world) = false_worker(script);
