@@ -10,7 +10,11 @@ const BUILD_SECONDS_MAX: u64 = 180;
 
 pub(crate) fn run(parts: &[String]) -> Result<(), String> {
     // These take words of their own, and are not run unasked.
-    if parts.first().is_some_and(|part| ["corpus", "loops", "io"].contains(&part.as_str())) {
+    let alone = ["corpus", "loops", "io", "attempt"];
+    if let Some(part) = parts.first().filter(|part| alone.contains(&part.as_str())) {
+        if part == "attempt" {
+            shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline-sandbox"]))?;
+        }
         shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline"]))?;
         shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline-bench"]))?;
         let release = target_directory()?.join("release");
@@ -21,7 +25,7 @@ pub(crate) fn run(parts: &[String]) -> Result<(), String> {
         parts.iter().find(|part| !["engine", "process", "replay", "build"].contains(&part.as_str()))
     {
         return Err(format!(
-            "no part `{unknown}`; there are engine, process, replay, build, and by itself corpus, loops or io"
+            "no part `{unknown}`; there are engine, process, replay, build, and by itself corpus, loops, io or attempt"
         ));
     }
     if parts.iter().any(|part| part == "build") {

@@ -27,7 +27,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["decode", "engine"]),
@@ -39,6 +39,8 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("workspace", &["engine"]),
     ("attempt", &["engine"]),
     ("registry", &["attempt", "engine", "journal"]),
+    ("program", &["attempt"]),
+    ("sandbox", &["attempt", "program"]),
     ("mcp", &["engine", "journal", "runtime", "workspace"]),
     (
         "cli",
@@ -56,7 +58,20 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ),
     ("conformance", &["decode", "definition", "engine"]),
     ("fuzzing", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
-    ("bench", &["clients", "decode", "definition", "engine", "journal", "runtime", "shell"]),
+    (
+        "bench",
+        &[
+            "attempt",
+            "clients",
+            "decode",
+            "definition",
+            "engine",
+            "journal",
+            "program",
+            "runtime",
+            "shell",
+        ],
+    ),
 ];
 
 pub(crate) fn run() -> Result<(), String> {

@@ -10,6 +10,7 @@
     reason = "a benchmark reads clocks, divides and prints"
 )]
 
+mod attempt;
 mod cedar;
 mod corpus;
 mod engine;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     let Some(jackline) = first.map(PathBuf::from) else {
         println!(
             "usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay|transcript]… | corpus FILE… | \
-             loops [DIR] | io [DIR] [--bytes N] [--seconds N] [--only PART]…"
+             loops [DIR] | io [DIR] [--bytes N] [--seconds N] [--only PART]… | attempt"
         );
         return ExitCode::from(2);
     };
@@ -67,6 +68,11 @@ fn main() -> ExitCode {
     {
         let mut report = Report::default();
         let measured = io::run(&jackline, rest, &mut report);
+        return end(measured, &report);
+    }
+    if wanted == ["attempt"] {
+        let mut report = Report::default();
+        let measured = attempt::run(&jackline, &mut report);
         return end(measured, &report);
     }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
