@@ -35,7 +35,7 @@ usage: cargo xtask COMMAND
   bench io [DIR] [--bytes N] [--seconds N] [--only PART]…
                    files, trees and the MCP proxy: first_page (writes 10 GB in DIR and
                    removes them), search (beside rg), streaming, proxy, steady (a minute)
-  bench attempt    what an attempt costs around a trivial program, with a warm worker
+  bench attempt    what attempts cost: around a trivial program, and with many files
   fuzz [TARGET…] [--runs N]
                    fuzz shell, definition, expression, decode, wire, session, hook with cargo-fuzz,
                    5,000,000 inputs each unless told";

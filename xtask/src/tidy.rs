@@ -70,6 +70,7 @@ const LAYERS: [(&str, &[&str]); 18] = [
             "program",
             "runtime",
             "shell",
+            "workspace",
         ],
     ),
 ];

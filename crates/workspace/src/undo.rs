@@ -4,6 +4,7 @@
 //! workspace and written down, durably. So is what it is going to be: after a crash, a
 //! file that is neither was changed by somebody else, and is left alone.
 
+mod back;
 pub mod calls;
 mod image;
 mod log;
@@ -11,16 +12,20 @@ mod plan;
 mod points;
 
 use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::OpenError;
 use crate::jail::Jail;
+use back::{Back, Restored, Unsynced};
 pub use image::Image;
 use log::{Entry, Log};
 pub use plan::{Plan, Step, Would, plan};
-use points::Points;
+use points::{Point, Points};
 
 /// How large a file may be to be kept; what is larger is not touched.
 const KEPT_BYTES_MAX: u64 = 1 << 30;
@@ -103,15 +108,25 @@ impl Undo {
         becomes: Image,
         temporary: Option<&str>,
     ) -> Result<(), UndoError> {
+        let mut entries = Vec::with_capacity(2);
         if !self.touched.contains(path) {
-            let number = self.touched.len();
-            let image = image::keep(&self.jail, path, &self.directory.join(number.to_string()))?;
-            let entry = Entry::Before { path: path.to_owned(), image, copy: number, bytes: 0 };
-            self.log.append(&entry)?;
-            self.touched.insert(path.to_owned());
+            let (copy, path) = (self.touched.len(), path.to_owned());
+            entries.push(match image::short_text(&self.jail, &path) {
+                Some((image, text)) => {
+                    Entry::Before { path, image, copy, bytes: 0, text: Some(text) }
+                }
+                None => {
+                    let place = self.directory.join(copy.to_string());
+                    let image = image::keep(&self.jail, &path, &place)?;
+                    Entry::Before { path, image, copy, bytes: 0, text: None }
+                }
+            });
         }
         let temporary = temporary.map(str::to_owned);
-        self.log.append(&Entry::Becomes { path: path.to_owned(), image: becomes, temporary })
+        entries.push(Entry::Becomes { path: path.to_owned(), image: becomes, temporary });
+        self.log.lines(&entries)?;
+        self.touched.insert(path.to_owned());
+        Ok(())
     }
 
     /// Writes down what a path became, where that was not known before.
@@ -165,26 +180,42 @@ pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
     for (path, name) in &points.temporaries {
         image::remove_beside(&jail, path, name);
     }
-    let mut undone = Undone::default();
     // What was made last is taken away first, so directories are empty when they go.
-    for point in points.order.iter().rev() {
+    let points = points.order.iter().rev();
+    let mut backs: Vec<Back<'_>> =
+        points.clone().map(|point| Back::new(&jail, directory, point)).collect();
+    let mut unsynced = Unsynced::default();
+    backs.iter_mut().for_each(|back| back.prepare(&mut unsynced));
+    unsynced.sync().map_err(|errno| kept("syncing", &told.root)(errno.into()))?;
+    let mut undone = Undone::default();
+    for (point, back) in points.clone().zip(backs) {
         let path = point.path;
-        let temporary = format!(".jackline-undo-{}", point.copy);
-        let copy = directory.join(point.copy.to_string());
-        let back = image::Back { jail: &jail, path, copy: &copy, temporary: &temporary };
-        match back.restore(point.before, &point.becomes) {
-            Ok(image::Restored::Already) => {}
-            Ok(image::Restored::Now) => undone.restored.push(path.to_owned()),
-            Ok(image::Restored::Not) => undone.kept.push(path.to_owned()),
+        match back.restore() {
+            Ok(Restored::Already) => {}
+            Ok(Restored::Now) => undone.restored.push(path.to_owned()),
+            Ok(Restored::Not) => {
+                keep_copy(directory, point)?;
+                undone.kept.push(path.to_owned());
+            }
             Err(error) => undone.failed.push((path.to_owned(), error.to_string())),
         }
     }
     if !undone.failed.is_empty() {
         return Err(UndoError::Unfinished(Box::new(undone)));
     }
-    image::sync_parents(&jail, points.order.iter().map(|point| point.path))?;
+    image::sync_parents(&jail, points.map(|point| point.path))?;
     log.append(&Entry::RolledBack)?;
     Ok(undone)
+}
+
+/// What was not put back stays to be had, beside the log.
+fn keep_copy(directory: &Path, point: &Point<'_>) -> Result<(), UndoError> {
+    let Some(text) = point.text else { return Ok(()) };
+    let copy = directory.join(point.copy.to_string());
+    let mut options = OpenOptions::new();
+    let opened = options.write(true).create(true).truncate(true).mode(0o600).open(&copy);
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(kept("writing", &copy))
 }
 
 /// Says with what something failed.

@@ -291,7 +291,7 @@ impl Known {
         entries.push(if moved {
             Entry::Moved { path, image, copy, bytes }
         } else {
-            Entry::Before { path, image, copy, bytes }
+            Entry::Before { path, image, copy, bytes, text: None }
         });
         Ok(())
     }

@@ -5,21 +5,22 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use jackline_engine::Digest;
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, fchmod, fchown,
-    fdatasync, fstat, fsync, futimens, mkdirat, openat, readlinkat, renameat, statat, symlinkat,
-    unlinkat,
+    AtFlags, FileType, Mode, OFlags, Stat, fstat, fsync, openat, readlinkat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::{KEPT_BYTES_MAX, UndoError, kept};
 use crate::jail::{Jail, kind, kind_name};
+
+/// How long a text may be that stands in the log itself: what is written there is on the
+/// disk with its line, and needs no file of its own.
+const TEXT_BYTES_MAX: u64 = 16 << 10;
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,16 +77,6 @@ impl Image {
     }
 }
 
-/// What came of putting something back.
-pub(super) enum Restored {
-    /// It was there already.
-    Already,
-    /// It is there again.
-    Now,
-    /// Somebody else has put something there.
-    Not,
-}
-
 /// Looks at a path.
 pub(super) fn look(jail: &Jail, path: &str) -> Result<Image, UndoError> {
     let (parent, name) = split(path);
@@ -107,7 +98,22 @@ pub(super) fn keep(jail: &Jail, path: &str, copy: &Path) -> Result<Image, UndoEr
     }
 }
 
-fn split(path: &str) -> (&str, &OsStr) {
+/// The text of a file that is as it was looked at, where that is short.
+pub(super) fn short_text(jail: &Jail, path: &str) -> Option<(Image, String)> {
+    let (parent, name) = split(path);
+    let parent = jail.open_walked(Path::new(parent)).ok()?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = openat(&parent, name, flags, Mode::empty()).ok()?;
+    let look = fstat(&opened).ok().filter(|look| kind(look) == FileType::RegularFile)?;
+    let mut bytes = Vec::new();
+    File::from(opened).take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let digest = Digest::of(text.as_bytes());
+    let (mode, modified) = (Some(look.st_mode & 0o7777), Some(modified(&look)));
+    (text.len() as u64 <= TEXT_BYTES_MAX).then_some((Image::File { digest, mode, modified }, text))
+}
+
+pub(super) fn split(path: &str) -> (&str, &OsStr) {
     let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
     (parent, OsStr::new(name))
 }
@@ -185,95 +191,6 @@ fn read(mut from: File, copy: Option<&Path>) -> io::Result<Digest> {
         to.sync_data()?;
     }
     Ok(hasher.finish())
-}
-
-/// Something that is to be put back.
-#[derive(Clone, Copy)]
-pub(super) struct Back<'a> {
-    pub(super) jail: &'a Jail,
-    pub(super) path: &'a str,
-    /// What was there.
-    pub(super) copy: &'a Path,
-    /// The name of a file beside it that holds it first.
-    pub(super) temporary: &'a str,
-}
-
-impl Back<'_> {
-    /// Puts back what was at a path, unless somebody else has put something there.
-    pub(super) fn restore(self, before: &Image, becomes: &[&Image]) -> Result<Restored, UndoError> {
-        let Self { jail, path, .. } = self;
-        // Left by a rollback that was cut off.
-        remove_beside(jail, path, self.temporary);
-        let now = look(jail, path)?;
-        if now.is_like(before) {
-            return Ok(Restored::Already);
-        }
-        if !becomes.iter().any(|image| now.is_like(image)) {
-            return Ok(Restored::Not);
-        }
-        let (parent, name) = split(path);
-        let failed = |errno: Errno| kept("restoring", Path::new(path))(errno.into());
-        let parent = jail.open_walked(Path::new(parent)).map_err(failed)?;
-        let removed = match (&now, before) {
-            // What is put over it replaces it at once.
-            (Image::Missing, _) | (Image::File { .. } | Image::Link { .. }, Image::File { .. }) => {
-                Ok(())
-            }
-            (Image::Directory { .. }, _) => unlinkat(&parent, name, AtFlags::REMOVEDIR),
-            _ => unlinkat(&parent, name, AtFlags::empty()),
-        };
-        match removed {
-            // Somebody has put something into it.
-            Err(Errno::NOTEMPTY | Errno::EXIST) => return Ok(Restored::Not),
-            removed => removed.map_err(failed)?,
-        }
-        match before {
-            Image::Missing => {}
-            Image::Link { target } => {
-                symlinkat(OsStr::from_bytes(target), &parent, name).map_err(failed)?;
-            }
-            Image::Directory { mode } => {
-                let mode = Mode::from_raw_mode(mode.unwrap_or(0o755));
-                mkdirat(&parent, name, mode).map_err(failed)?;
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let opened = openat(&parent, name, flags, Mode::empty()).map_err(failed)?;
-                // What was made may have less than was asked for.
-                fchmod(&opened, mode).map_err(failed)?;
-            }
-            Image::File { mode, modified, .. } => {
-                self.put(&parent, name, *mode, *modified)
-                    .map_err(kept("restoring", Path::new(path)))?;
-            }
-        }
-        Ok(Restored::Now)
-    }
-
-    /// Writes the copy beside its place and renames it, so that nobody sees half of it.
-    fn put(
-        self,
-        parent: &OwnedFd,
-        name: &OsStr,
-        mode: Option<u32>,
-        modified: Option<(i64, i64)>,
-    ) -> io::Result<()> {
-        let mut from = File::open(self.copy)?;
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = openat(parent, self.temporary, flags, Mode::from_raw_mode(0o600))?;
-        let mut to = File::from(opened);
-        io::copy(&mut from, &mut to)?;
-        if let Ok(now) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-            // Whoever may not give a file away keeps it, as with any editor.
-            let _ = fchown(&to, Some(Uid::from_raw(now.st_uid)), Some(Gid::from_raw(now.st_gid)));
-        }
-        fchmod(&to, Mode::from_raw_mode(mode.unwrap_or(0o644)))?;
-        if let Some((seconds, nanos)) = modified {
-            let time = Timespec { tv_sec: seconds, tv_nsec: nanos };
-            futimens(&to, &Timestamps { last_access: time, last_modification: time })?;
-        }
-        fdatasync(&to)?;
-        Ok(renameat(parent, self.temporary, parent, name)?)
-    }
 }
 
 /// Removes a file of ours beside a path, if it is there.

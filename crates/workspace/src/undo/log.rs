@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,9 @@ pub(super) enum Entry {
         copy: usize,
         #[serde(default, skip_serializing_if = "is_zero")]
         bytes: u64,
+        /// The text itself, where it is short: then there is no copy.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     },
     /// What somebody else has made of a path meanwhile: that is to be put back now.
     Moved { path: String, image: Image, copy: usize, bytes: u64 },
@@ -131,7 +134,11 @@ impl Log {
     /// Adds lines at once. One that an earlier process has left unfinished is ended first.
     pub(super) fn lines(&mut self, values: &[impl Serialize]) -> Result<(), UndoError> {
         let mut text = Vec::new();
-        let bytes = self.file.metadata().map_or(0, |found| found.len());
+        let look = self.file.metadata().map_err(kept("looking at", &self.path))?;
+        if look.nlink() == 0 {
+            return Err(kept("writing", &self.path)(io::ErrorKind::NotFound.into()));
+        }
+        let bytes = look.len();
         let mut last = [b'\n'];
         if bytes > 0 && self.file.read_exact_at(&mut last, bytes - 1).is_ok() && last != *b"\n" {
             text.push(b'\n');

@@ -70,7 +70,8 @@ pub fn plan(directory: &Path) -> Result<Plan, UndoError> {
             matches!(image, Image::File { .. }).then(|| directory.join(copy.to_string()))
         };
         let first = point.first.and_then(|(image, copy)| lies(image, copy));
-        let (copy, is_moved) = (lies(point.before, point.copy), point.first.is_some());
+        let copy = lies(point.before, point.copy).filter(|_| point.text.is_none());
+        let is_moved = point.first.is_some();
         steps.push(Step { path: point.path.to_owned(), would, copy, is_moved, first });
     }
     let owned = |(path, why): &(&str, &str)| ((*path).to_owned(), (*why).to_owned());

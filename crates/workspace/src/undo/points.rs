@@ -11,6 +11,8 @@ pub(super) struct Point<'l> {
     pub(super) before: &'l Image,
     /// The number of the copy of that.
     pub(super) copy: usize,
+    /// That itself, where there is no copy.
+    pub(super) text: Option<&'l str>,
     /// What was there at first, and the number of its copy, where somebody else has put
     /// something there in between.
     pub(super) first: Option<(&'l Image, usize)>,
@@ -38,12 +40,13 @@ impl<'l> Points<'l> {
         for entry in entries {
             match entry {
                 // Of two processes that came at once, the first has seen it as it was.
-                Entry::Before { path, image, copy, .. } => {
+                Entry::Before { path, image, copy, text, .. } => {
                     known.entry(path).or_insert_with(|| {
                         points.order.push(Point {
                             path,
                             before: image,
                             copy: *copy,
+                            text: text.as_deref(),
                             first: None,
                             becomes: Vec::new(),
                         });
@@ -54,7 +57,7 @@ impl<'l> Points<'l> {
                     if let Some(point) = known.get(&**path).and_then(|at| points.order.get_mut(*at))
                     {
                         point.first.get_or_insert((point.before, point.copy));
-                        (point.before, point.copy) = (image, *copy);
+                        (point.before, point.copy, point.text) = (image, *copy, None);
                         point.becomes.clear();
                     }
                 }

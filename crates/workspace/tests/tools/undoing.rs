@@ -56,6 +56,8 @@ impl Place {
         {
             fs::write(root.join(name), content).unwrap();
         }
+        // Too long to stand in a log.
+        fs::write(root.join("long.txt"), "long\n".repeat(5000)).unwrap();
         fs::set_permissions(root.join("src/b.txt"), fs::Permissions::from_mode(0o640)).unwrap();
         symlink("src/b.txt", root.join("link")).unwrap();
         Self { home }
@@ -144,6 +146,8 @@ fn what_cannot_be_kept_is_not_touched_and_what_cannot_be_undone_is_named() {
         matches!(workspace.begin(&place.log()), Err(UndoError::Kept { .. })),
         "a log of its own"
     );
+    // Too long to stand in the log.
+    fs::write(place.root().join("a.txt"), "x".repeat(20_000)).unwrap();
     write(&workspace, "a.txt", "changed");
     // Its copy is gone, so nobody can put it back.
     fs::remove_file(place.log().join("0")).unwrap();
@@ -184,7 +188,9 @@ struct Write {
 }
 
 fn writes() -> impl Strategy<Value = Vec<Write>> {
-    let name = || prop::sample::select(vec!["a.txt", "b.txt", "link", "src", "deep", "new", "x"]);
+    let name = || {
+        prop::sample::select(vec!["a.txt", "b.txt", "link", "src", "deep", "new", "x", "long.txt"])
+    };
     let path = prop::collection::vec(name(), 1..4).prop_map(|parts| parts.join("/"));
     let one = (path, "[a-z]{0,8}").prop_map(|(path, content)| Write { path, content });
     prop::collection::vec(one, 1..10)
@@ -236,8 +242,15 @@ fn told(name: &str) -> Option<String> {
 }
 
 fn seeded(seed: u64) -> Vec<Write> {
-    let names =
-        ["a.txt", "src/b.txt", "src/deep/c.txt", "new/one.txt", "new/two/three.txt", "link"];
+    let names = [
+        "a.txt",
+        "long.txt",
+        "src/b.txt",
+        "src/deep/c.txt",
+        "new/one.txt",
+        "new/two/three.txt",
+        "link",
+    ];
     let mut number = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = |below: usize| {
         number ^= number << 13;
