@@ -1,6 +1,7 @@
 //! What goes in and out: files larger than memory, large trees, documents while
 //! they come, and the proxy before an MCP server.
 
+mod copies;
 mod echo;
 mod first_page;
 mod peer;
@@ -11,6 +12,7 @@ mod streaming;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use copies::serve as serve_copies;
 pub(crate) use echo::serve as serve_echo;
 
 use crate::Failure;
@@ -18,6 +20,9 @@ use crate::report::Report;
 
 /// The word with which this program starts itself as the server behind the proxy.
 pub(crate) const ECHO: &str = "echo-server";
+
+/// The same for a proxy that only copies.
+pub(crate) const COPIES: &str = "copying-proxy";
 
 const USAGE: &str = "usage: io [DIR] [--bytes N] [--seconds N] [--only PART]…, with the parts \
                      first_page, search, streaming, proxy, steady; DIR is where files are made";

@@ -36,6 +36,9 @@ fn main() -> ExitCode {
     if first.as_deref() == Some(io::ECHO) {
         return io::serve_echo().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
+    if first.as_deref() == Some(io::COPIES) {
+        return io::serve_copies(io::ECHO).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     let Some(jackline) = first.map(PathBuf::from) else {
         println!(
             "usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay|transcript]… | corpus FILE… | \

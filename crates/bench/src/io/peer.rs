@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::ECHO;
+use super::{COPIES, ECHO};
 use crate::Failure;
 
 /// A process that answers calls of tools, one after the other.
@@ -28,8 +28,17 @@ impl Peer {
 
     /// The server that only echoes.
     pub(super) fn echo() -> Result<Self, Failure> {
+        Self::ourselves(ECHO)
+    }
+
+    /// The same one behind a proxy that only copies.
+    pub(super) fn copied() -> Result<Self, Failure> {
+        Self::ourselves(COPIES)
+    }
+
+    fn ourselves(as_what: &str) -> Result<Self, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg(ECHO);
+        command.arg(as_what);
         Self::start(command)
     }
 

@@ -18,22 +18,26 @@ const CALLS: usize = 1500;
 const WARM_UP: usize = 100;
 
 pub(super) fn run(jackline: &Path, place: &Path, report: &mut Report) -> Result<(), Failure> {
-    let mut echo = Peer::echo()?;
+    let (mut echo, mut copies) = (Peer::echo()?, Peer::copied()?);
     let mut proxy = Peer::wrapped(jackline, place)?;
     for _ in 0..WARM_UP {
         echo.echoes()?;
+        copies.echoes()?;
         proxy.echoes()?;
     }
     let mut store = Appends::like(place)?;
-    let (mut direct, mut proxied, mut appended) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut direct, mut copied) = (Vec::new(), Vec::new());
+    let (mut proxied, mut appended) = (Vec::new(), Vec::new());
     // All in turn, so that a disk that is slow for a while is slow for all.
     for _ in 0..CALLS {
         direct.push(micros(|| echo.echoes())?);
+        copied.push(micros(|| copies.echoes())?);
         proxied.push(micros(|| proxy.echoes())?);
         appended.push(micros(|| store.append())?);
         appended.push(micros(|| store.append())?);
     }
     let (direct, proxied, appended) = (median(direct), median(proxied), median(appended));
+    let copied = median(copied) - direct;
     report.at_most(
         "MCP proxy, beyond two appends; p50",
         proxied - direct - 2.0 * appended,
@@ -44,6 +48,8 @@ pub(super) fn run(jackline: &Path, place: &Path, report: &mut Report) -> Result<
             store.record_bytes
         ),
     );
+    let context = "what two pipes and two threads more take here".to_owned();
+    report.plain("  a proxy that only copies", copied, "us", context);
     Ok(())
 }
 
