@@ -27,7 +27,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 19] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["decode", "engine"]),
@@ -43,16 +43,33 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("sandbox", &["attempt", "program"]),
     ("mcp", &["engine", "journal", "runtime", "workspace"]),
     (
+        "task",
+        &[
+            "attempt",
+            "decode",
+            "definition",
+            "engine",
+            "journal",
+            "program",
+            "registry",
+            "runtime",
+            "workspace",
+        ],
+    ),
+    (
         "cli",
         &[
+            "attempt",
             "clients",
             "definition",
             "engine",
             "journal",
             "mcp",
             "model",
+            "program",
             "registry",
             "runtime",
+            "task",
             "workspace",
         ],
     ),

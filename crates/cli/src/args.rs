@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod attempt;
 mod mcp;
 mod tools;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use attempt::AttemptArgs;
 pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
 pub(crate) use tools::{ToolsArgs, ToolsCommand};
 
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     /// End a constraint that is in force in a session
     #[command(subcommand)]
     Constraint(ConstraintCommand),
+    /// Have a model do a task in attempts, each of which is undone where it fails
+    Attempt(AttemptArgs),
     /// Give files back as they were before a session wrote them
     Undo(UndoArgs),
     /// List the tools that attempts have forged, and how they do

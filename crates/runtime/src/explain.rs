@@ -11,8 +11,8 @@ use std::sync::Arc;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, Rule, Tool};
 use jackline_engine::{
-    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind,
-    Place, Record, Session, SessionId, Status, ToolName, Understanding, Verdict, Violation, elide,
+    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind, Place,
+    Record, Session, SessionId, Status, ToolName, Understanding, Verdict, Violation, elide,
     observe,
 };
 use jackline_journal::{FileStore, MemoryStore};

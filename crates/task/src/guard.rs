@@ -3,8 +3,8 @@
 
 use jackline_attempt::{Subtype, Violation};
 use jackline_engine::{
-    Action, ActorId, Arguments, AttemptId, AttemptResult, CallId, Decision, Event, EventKind,
-    Payload, PromptSource, Seen, SessionId, Status, ToolName, Verdict,
+    ActorId, Arguments, AttemptId, AttemptResult, CallId, Decision, Event, EventKind, Payload,
+    PromptSource, Seen, SessionId, Status, ToolName, Verdict,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Runtime, ask_code};
@@ -12,9 +12,6 @@ use serde_json::Value;
 
 /// The name under which sessions are started.
 const CLIENT: &str = "attempt";
-
-/// What the guard is in force under that ends a session by itself.
-const OWN_NAME: &str = "jackline";
 
 /// The guards of one session.
 pub(crate) struct Guard {
@@ -162,19 +159,11 @@ impl Guard {
     }
 
     /// Ends the session because an attempt is neither done nor undone.
-    pub(crate) fn stop(&mut self, reason: &str) {
-        let why = format!("SYSTEM_ERROR{{rollback}}: {reason}");
+    pub(crate) fn stuck(&mut self, number: u32, reason: &str) {
         self.runtime.note(Note::Fault { kind: "rollback".to_owned(), reason: reason.to_owned() });
-        self.tell(EventKind::Control {
-            action: Action::Stop,
-            by: Some(OWN_NAME.to_owned()),
-            why: Some(why.clone()),
-            call: None,
-            ask: None,
-            seconds: None,
-            constraint: None,
-        });
-        self.held = Some(why);
+        // Where not even that can be written down, nothing goes on all the same.
+        let _ = self.attempt_ended(number, AttemptResult::Stuck);
+        self.held = Some(reason.to_owned());
     }
 
     /// Why nothing may go on, if that is so.

@@ -66,7 +66,7 @@ impl Transaction for Undoing<'_, '_, '_> {
         if self.calling.depth == 0 {
             shared.write_uses();
         }
-        let undone = undone.map_err(|error| self.stuck(&error))?;
+        let undone = undone.map_err(|error| self.stuck(open.number, &error))?;
         let not_undoable: Vec<String> =
             commands.iter().map(|line| format!("what the command `{line}` did")).collect();
         self.calling.tell(What::RolledBack {
@@ -106,11 +106,12 @@ impl Transaction for Undoing<'_, '_, '_> {
 
 impl Undoing<'_, '_, '_> {
     /// Nothing goes on where nobody knows how files are.
-    fn stuck(&self, error: &UndoError) -> RollbackError {
+    fn stuck(&self, number: u32, error: &UndoError) -> RollbackError {
         let reason = error.to_string();
         let shared = self.calling.shared;
         shared.stuck.borrow_mut().get_or_insert_with(|| reason.clone());
-        shared.guard.borrow_mut().stop(&reason);
+        shared.guard.borrow_mut().stuck(number, &reason);
+        self.calling.open.set(None);
         self.calling.tell(What::NotRolledBack { reason: reason.clone() });
         RollbackError(reason)
     }

@@ -12,11 +12,9 @@ use crate::world::{World, task};
 #[test]
 fn a_snapshot_that_cannot_be_taken_begins_nothing() {
     let world = World::new("");
-    // The first tool call of the model would write; but the place of the log is taken.
-    let mut task = task(&["tool('write_file')(path='a.txt', content='x')\nok(1)"]);
-    task.name = "blocked".to_owned();
-    let mut opening = world.opening();
-    opening.cancelled.store(false, std::sync::atomic::Ordering::Relaxed);
+    // Its program would write, but the place of the log is taken.
+    let task = task(&["tool('write_file')(path='a.txt', content='x')\nok(1)"]);
+    let opening = world.opening();
     let home = world.home();
     let report = jackline_task::run(&task, opening, &mut |told| {
         if matches!(told.what, jackline_task::What::Generated { .. }) {
@@ -37,10 +35,9 @@ fn a_snapshot_that_cannot_be_taken_begins_nothing() {
 fn an_attempt_that_a_crash_cut_off_is_undone_at_the_next_start() {
     let world = World::new("");
     fs::write(world.work().join("a.txt"), "as it was").unwrap();
-    let session = world.directory("attempt-1-1");
-    fs::create_dir_all(&session).unwrap();
+    let earlier = world.programs(&["ok(1)"]).report.session;
     let workspace = Workspace::open(world.work(), Limits::default()).unwrap();
-    workspace.begin(&session.join("undo/1")).unwrap();
+    workspace.begin(&world.directory(&earlier).join("undo/2")).unwrap();
     workspace.call("write_file", &json!({ "path": "a.txt", "content": "half" })).unwrap();
     workspace.call("write_file", &json!({ "path": "b.txt", "content": "new" })).unwrap();
     drop(workspace);
@@ -50,7 +47,7 @@ fn an_attempt_that_a_crash_cut_off_is_undone_at_the_next_start() {
     assert_eq!(world.files().len(), 1);
     let recovered = &done.report.recovery.done;
     assert_eq!(recovered.len(), 1);
-    assert_eq!((recovered[0].session.as_str(), recovered[0].attempt), ("attempt-1-1", 1));
+    assert_eq!((recovered[0].session.as_str(), recovered[0].attempt), (earlier.as_str(), 2));
     assert!(world.programs(&["ok(1)"]).report.recovery.done.is_empty(), "once");
 }
 
@@ -75,6 +72,9 @@ fn a_rollback_that_cannot_finish_stops_the_session_and_names_the_file() {
     let internal = serde_json::to_value(&report.internal).unwrap();
     assert_eq!(internal["error_type"], "rollback_failed");
     assert!(report.public.normalized);
+    let records = world.records(&report.session);
+    let last = &records.last().unwrap().verdict_json;
+    assert!(last.contains(r#""code":"SYSTEM_ERROR","detail":"rollback""#), "{last}");
     // And no other task begins before a person has looked.
     let refused = world.try_run(&self::task(&["ok(1)"]));
     assert!(matches!(refused, Err(TaskError::Unfinished(why)) if why.contains("a.txt")));

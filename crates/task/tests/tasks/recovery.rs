@@ -85,13 +85,26 @@ fn a_retriable_error_outcome_is_undone_with_everything_and_recovered_from() {
 #[test]
 fn an_overwritten_file_is_as_it_was_and_a_persons_edit_survives() {
     let world = World::new("");
-    fs::write(world.work().join("a.txt"), "mine").unwrap();
-    let done = world.programs(&[
-        "tool('write_file')(path='a.txt', content='theirs')\n1/0",
-        "ok(tool('read_file')(path='a.txt')['content'])",
-    ]);
-    assert_eq!(done.value(), Some(&json!("mine")));
-    assert_eq!(done.report.trace.execution_retry_attempts, 1);
+    for name in ["a.txt", "b.txt"] {
+        fs::write(world.work().join(name), "as it was").unwrap();
+    }
+    let spoils = "\
+tool('write_file')(path='a.txt', content='theirs')
+tool('write_file')(path='b.txt', content='theirs')
+1/0";
+    let task =
+        task(&[spoils, "ok([tool('read_file')(path=p)['content'] for p in ['a.txt', 'b.txt']])"]);
+    let theirs = world.work().join("b.txt");
+    let mut kept = Vec::new();
+    let report = jackline_task::run(&task, world.opening(), &mut |told| match &told.what {
+        What::Failed { .. } => fs::write(&theirs, "a person's").unwrap(),
+        What::RolledBack { kept: files, .. } => kept.extend(files.clone()),
+        _ => {}
+    })
+    .unwrap();
+    assert_eq!(report.public.value, Some(json!(["as it was", "a person's"])));
+    assert_eq!((kept, report.trace.kept), (vec!["b.txt".to_owned()], vec!["b.txt".to_owned()]));
+    assert_eq!(report.trace.execution_retry_attempts, 1);
 }
 
 #[test]
@@ -145,8 +158,14 @@ fn provider_guardrail_execution_and_outcome_failures_have_budgets_of_their_own()
 
 #[test]
 fn a_call_that_the_guards_refuse_is_undone_with_what_came_before_it() {
-    let definition = "rules:\n  - { name: no-secrets, tool: write_file, path: 'secret/**', \
-                      deny: Nothing is written there., examples: { deny: [{ path: secret/x, content: y }] } }";
+    let definition = r#"
+rules:
+  - name: no-secrets
+    tool: write_file
+    when: 'path.startsWith("secret/")'
+    deny: Nothing is written there.
+    examples: { deny: [{ path: secret/x, content: y }], allow: [{ path: x, content: y }] }
+"#;
     let world = World::new(definition);
     let done = world.programs(&[
         "tool('write_file')(path='a.txt', content='x')\n\
