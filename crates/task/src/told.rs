@@ -78,7 +78,7 @@ pub enum What {
     },
     /// What it did stays.
     Committed {
-        /// Files that it wrote.
+        /// Files that are otherwise than before.
         files: Vec<String>,
         /// Tools that it forged.
         tools: Vec<String>,

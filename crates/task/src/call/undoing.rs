@@ -98,6 +98,10 @@ impl Transaction for Undoing<'_, '_, '_> {
         let mut files: Vec<String> =
             plan.into_iter().flat_map(|plan| plan.steps).map(|step| step.path).collect();
         files.reverse();
+        if self.calling.depth > 0 {
+            // The log of the attempt around it tells of all this, and is the one that is undone.
+            let _ = std::fs::remove_dir_all(shared.undo(open.number));
+        }
         self.calling.tell(What::Committed { files, tools });
         self.open = None;
         Ok(())
