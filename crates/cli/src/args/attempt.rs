@@ -1,4 +1,4 @@
-//! `jackline attempt`.
+//! What can be said about attempts, and about what they and others wrote.
 
 use std::path::PathBuf;
 
@@ -24,6 +24,28 @@ pub(crate) struct AttemptArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) sandbox: Option<PathBuf>,
     /// Print JSON, one object a line; the last one is the outcome
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Undone is what the agent's own tools for files wrote (Write and Edit of a hooked \
+client), and what attempts did. A file that somebody else has changed since stays as it is, and is \
+named with the copy of what it was. What commands did is not undone.\n\n\
+Exit codes: 0 done, or nothing to do; 1 something is not as it was; 2 usage or bad input; \
+3 the guard itself is broken.\n\n\
+This is for a person: it is refused where an agent started it, unless with --dry-run."
+)]
+pub(crate) struct UndoArgs {
+    /// An id, a unique prefix, or a journal file
+    pub(crate) session: String,
+    /// Only what this attempt did
+    pub(crate) attempt: Option<String>,
+    /// Only show what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON, one object
     #[arg(long)]
     pub(crate) json: bool,
 }
