@@ -49,7 +49,7 @@ impl Workspace {
     pub(crate) fn place(&self, path: &Inside) -> Result<Place, ToolError> {
         let mut failed = None;
         let place = self.jail.place(path, &mut |parent, name| {
-            self.keep(parent, name, path, Image::Directory { mode: None }, None).map_err(|error| {
+            self.keep(parent, name, path, &Image::Directory { mode: None }, None).map_err(|error| {
                 failed = Some(error);
                 Errno::IO
             })
@@ -69,7 +69,7 @@ impl Workspace {
         temporary: &str,
     ) -> Result<(), ToolError> {
         let (parent, name) = (place.parent.as_fd(), place.name.as_os_str());
-        self.keep(parent, name, path, Image::of(content), Some(temporary))
+        self.keep(parent, name, path, &Image::of(content), Some(temporary))
     }
 
     fn keep(
@@ -77,7 +77,7 @@ impl Workspace {
         parent: BorrowedFd<'_>,
         name: &OsStr,
         path: &Inside,
-        becomes: Image,
+        becomes: &Image,
         temporary: Option<&str>,
     ) -> Result<(), ToolError> {
         let mut attempts = self.attempt.lock();
