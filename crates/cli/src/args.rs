@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod attempt;
 mod mcp;
 mod tools;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use attempt::{AttemptArgs, UndoArgs};
 pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
 pub(crate) use tools::{ToolsArgs, ToolsCommand};
 
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     /// End a constraint that is in force in a session
     #[command(subcommand)]
     Constraint(ConstraintCommand),
+    /// Have a model do a task in attempts, each of which is undone where it fails
+    Attempt(AttemptArgs),
     /// Give files back as they were before a session wrote them
     Undo(UndoArgs),
     /// List the tools that attempts have forged, and how they do
@@ -379,28 +383,6 @@ pub(crate) struct OnArgs {
     /// End everything that is off, and not only what is off here
     #[arg(long)]
     pub(crate) all: bool,
-}
-
-#[derive(Args)]
-#[command(
-    after_help = "Undone is what the agent's own tools for files wrote (Write and Edit of a hooked \
-client), and what attempts did. A file that somebody else has changed since stays as it is, and is \
-named with the copy of what it was. What commands did is not undone.\n\n\
-Exit codes: 0 done, or nothing to do; 1 something is not as it was; 2 usage or bad input; \
-3 the guard itself is broken.\n\n\
-This is for a person: it is refused where an agent started it, unless with --dry-run."
-)]
-pub(crate) struct UndoArgs {
-    /// An id, a unique prefix, or a journal file
-    pub(crate) session: String,
-    /// Only what this attempt did
-    pub(crate) attempt: Option<String>,
-    /// Only show what would be done
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Print JSON, one object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Args)]

@@ -90,7 +90,8 @@ impl Diagnostics {
         self.list.len() >= DIAGNOSTICS_MAX
     }
 
-    pub(crate) fn push(&mut self, at: At, message: impl Into<String>, hint: Option<String>) {
+    /// Adds a problem at a place, with what to do about it.
+    pub fn push(&mut self, at: At, message: impl Into<String>, hint: Option<String>) {
         if self.is_full() {
             self.dropped += 1;
             return;
@@ -106,7 +107,9 @@ impl Diagnostics {
         self.list.push((at, problem));
     }
 
-    pub(crate) fn sorted(mut self) -> Self {
+    /// The same, in the order of the files, each once.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
         self.list.sort_by(|(a, one), (b, other)| {
             (a, &one.message, &one.hint).cmp(&(b, &other.message, &other.hint))
         });

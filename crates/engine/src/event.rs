@@ -483,6 +483,8 @@ words! {
         Commit = "commit",
         /// It is undone.
         Rollback = "rollback",
+        /// It is neither: undoing it failed, so nothing may go on.
+        Stuck = "stuck",
     }
     /// What a person can do to a session.
     Action {

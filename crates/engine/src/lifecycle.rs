@@ -21,11 +21,17 @@ use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
 /// How many tools one command line can prove.
 const PROVES_MAX: usize = 8;
 
-/// What a person's control and the agent's leaving decide by themselves.
+/// What a person's control, the agent's leaving, and an attempt that is neither done nor
+/// undone decide by themselves.
 pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
     match &look.event.kind {
         EventKind::Control { action: Action::Stop, .. } => {
             answers.stop = Some(Stop::of(StopCode::HumanRequested));
+        }
+        EventKind::AttemptEnded { attempt, result: AttemptResult::Stuck }
+            if look.state.attempts.iter().any(|open| open.id == *attempt) =>
+        {
+            answers.stop = Some(Stop::of(StopCode::SystemError).because("rollback"));
         }
         EventKind::SessionEnded {} if look.event.actor.is_main() => {
             answers.stop = Some(end_code(look, answers.completion.as_ref()));
@@ -291,7 +297,7 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
                 return;
             };
             let open = state.attempts.remove(at);
-            if *result == AttemptResult::Rollback {
+            if *result != AttemptResult::Commit {
                 // Policies forget what a failed attempt earned, and with it end
                 // the attempts that began inside. Budgets don't forget: an
                 // allowance only ever goes down. Undoing files changes files.
@@ -312,7 +318,11 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
         _ => {}
     }
     let over = verdict.is_enforced(Decision::Stop)
-        || matches!(record.event.kind, EventKind::Control { action: Action::Stop, .. });
+        || matches!(
+            record.event.kind,
+            EventKind::Control { action: Action::Stop, .. }
+                | EventKind::AttemptEnded { result: AttemptResult::Stuck, .. }
+        );
     match &verdict.stop {
         Some(stop)
             if matches!(record.event.kind, EventKind::SessionEnded {})

@@ -63,6 +63,13 @@ impl Workers {
         Self { shared: Arc::new(Shared { sandbox, idle: Mutex::default() }) }
     }
 
+    /// Has a worker ready, or says why there is none, before anything hangs on it.
+    pub fn ready(&self) -> Result<(), WorkerError> {
+        let worker = self.take()?;
+        self.give_back(worker);
+        Ok(())
+    }
+
     /// One that nobody uses: a warm one, or a new one.
     pub(crate) fn take(&self) -> Result<Worker, WorkerError> {
         loop {

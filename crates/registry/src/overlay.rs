@@ -13,7 +13,7 @@ const FORGED_MAX: usize = 32;
 
 /// The registry as an attempt sees it: with what it has forged, which nobody else sees.
 /// Dropped or [cleared](Overlay::clear), it leaves no trace.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Overlay<'r> {
     registry: &'r Registry,
     /// By name, with the version that was there when it was forged.
@@ -61,6 +61,21 @@ impl<'r> Overlay<'r> {
             }
             None => there,
         }
+    }
+
+    /// All tools as the attempt sees them, by name.
+    pub fn list(&self) -> Result<Listing, RegistryError> {
+        let Listing { mut tools, mut broken } = self.registry.list()?;
+        broken.retain(|(name, _)| !self.forged.contains_key(name));
+        for (name, (forged, _)) in &self.forged {
+            match tools.iter_mut().find(|tool| tool.name == *name) {
+                Some(tool) if tool.version == forged.version() => {}
+                Some(tool) => *tool = Tool::new(name, forged, Timestamp::from_ms(0)),
+                None => tools.push(Tool::new(name, forged, Timestamp::from_ms(0))),
+            }
+        }
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(Listing { tools, broken })
     }
 
     /// Forgets what was forged: the attempt is rolled back.

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, Rule, Tool};
 use jackline_engine::{
-    ActorId, Arguments, Decision, Definition, Digest, Event, EventKind, Facts, Kind, Place,
-    Session, SessionId, ToolName, Understanding, Verdict, Violation, elide, observe,
+    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind, Place,
+    Record, Session, SessionId, Status, ToolName, Understanding, Verdict, Violation, elide,
+    observe,
 };
 use jackline_journal::{FileStore, MemoryStore};
 use serde_json::{Map, Value};
@@ -183,6 +184,49 @@ impl Explainer {
     pub fn explain(&self, call: &Supposed) -> Result<Explained, Fault> {
         catch_unwind(AssertUnwindSafe(|| self.explained(call)))
             .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
+    }
+
+    /// Says what would be decided on each call of a plan, as if those before it had been
+    /// made, and had succeeded. Ends at the first one that would not run.
+    pub fn rehearse(&mut self, plan: &[Supposed]) -> Result<Vec<Verdict>, Fault> {
+        catch_unwind(AssertUnwindSafe(|| self.rehearsed(plan)))
+            .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
+    }
+
+    fn rehearsed(&mut self, plan: &[Supposed]) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        for (number, call) in plan.iter().enumerate() {
+            let id = CallId::parse(format!("rehearsed-{number}")).ok();
+            let mut event = self.event(call);
+            if let EventKind::ToolProposed { call, .. } = &mut event.kind {
+                call.clone_from(&id);
+            }
+            let verdict = self.suppose(&event);
+            let runs = verdict.lets_run();
+            verdicts.push(verdict);
+            if !runs {
+                break;
+            }
+            event.kind = EventKind::ToolFinished {
+                call: id,
+                of: None,
+                status: Status::Ok,
+                result: None,
+                exit_code: None,
+                seen: Vec::new(),
+                background: false,
+            };
+            self.suppose(&event);
+        }
+        verdicts
+    }
+
+    /// Decides, and goes on as if that had happened.
+    fn suppose(&mut self, event: &Event) -> Verdict {
+        let (verdict, facts) = self.decide(event);
+        let seq = self.session.seq() + 1;
+        self.session.apply(&Record { seq, event, facts: &facts, verdict: &verdict });
+        verdict
     }
 
     fn explained(&self, call: &Supposed) -> Explained {

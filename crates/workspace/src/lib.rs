@@ -16,6 +16,7 @@ mod limits;
 mod list;
 mod read;
 mod search;
+mod seen;
 pub mod shell;
 mod tools;
 mod transaction;

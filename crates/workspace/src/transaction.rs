@@ -12,32 +12,36 @@ use crate::jail::{Inside, Place};
 use crate::tools::Workspace;
 use crate::undo::{Image, Undo, UndoError, Undone};
 
-/// The attempt that is under way, if there is one.
+/// The attempts that are under way, the innermost last. Each log tells of everything that
+/// was done since it began, so that an outer attempt is undone with all that inner ones did.
 #[derive(Debug, Default)]
-pub(crate) struct Attempt(Mutex<Option<Undo>>);
+pub(crate) struct Attempt(Mutex<Vec<Undo>>);
 
 impl Attempt {
-    fn lock(&self) -> MutexGuard<'_, Option<Undo>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Undo>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Workspace {
-    /// Begins an attempt, whose undo log is kept in a directory outside the workspace. One
-    /// that is under way is left as it is, and stays open.
+    /// Begins an attempt, whose undo log is kept in a directory outside the workspace. Within
+    /// one that is under way it is a part of that.
     pub fn begin(&self, directory: &Path) -> Result<(), UndoError> {
-        *self.attempt.lock() = Some(Undo::begin(self.jail.real(), directory)?);
+        let undo = Undo::begin(self.jail.real(), directory)?;
+        self.attempt.lock().push(undo);
         Ok(())
     }
 
-    /// What the attempt wrote stays.
+    /// What the innermost attempt wrote stays, unless one around it is undone.
     pub fn commit(&self) -> Result<(), UndoError> {
-        self.attempt.lock().take().map_or(Ok(()), Undo::commit)
+        let innermost = self.attempt.lock().pop();
+        innermost.map_or(Ok(()), Undo::commit)
     }
 
-    /// What the attempt wrote is undone.
+    /// What the innermost attempt wrote is undone.
     pub fn roll_back(&self) -> Result<Undone, UndoError> {
-        self.attempt.lock().take().map_or_else(|| Ok(Undone::default()), Undo::roll_back)
+        let innermost = self.attempt.lock().pop();
+        innermost.map_or_else(|| Ok(Undone::default()), Undo::roll_back)
     }
 
     /// Where a file is to be put. Directories that are made on the way are written down
@@ -45,7 +49,7 @@ impl Workspace {
     pub(crate) fn place(&self, path: &Inside) -> Result<Place, ToolError> {
         let mut failed = None;
         let place = self.jail.place(path, &mut |parent, name| {
-            self.keep(parent, name, path, Image::Directory { mode: None }, None).map_err(|error| {
+            self.keep(parent, name, path, &Image::Directory { mode: None }, None).map_err(|error| {
                 failed = Some(error);
                 Errno::IO
             })
@@ -65,7 +69,7 @@ impl Workspace {
         temporary: &str,
     ) -> Result<(), ToolError> {
         let (parent, name) = (place.parent.as_fd(), place.name.as_os_str());
-        self.keep(parent, name, path, Image::of(content), Some(temporary))
+        self.keep(parent, name, path, &Image::of(content), Some(temporary))
     }
 
     fn keep(
@@ -73,17 +77,23 @@ impl Workspace {
         parent: BorrowedFd<'_>,
         name: &OsStr,
         path: &Inside,
-        becomes: Image,
+        becomes: &Image,
         temporary: Option<&str>,
     ) -> Result<(), ToolError> {
-        let mut attempt = self.attempt.lock();
-        let Some(undo) = attempt.as_mut() else { return Ok(()) };
+        let mut attempts = self.attempt.lock();
+        if attempts.is_empty() {
+            return Ok(());
+        }
         let real = self.jail.really(parent, &path.split().0).join(name);
         let refused = |why: String| {
             let message = format!("`{}` is not written: {why}", path.as_str());
             ToolError::new(Code::NotUndoable, message).at(path.as_str())
         };
         let real = real.to_str().ok_or_else(|| refused("its path is not UTF-8".to_owned()))?;
-        undo.before(real, becomes, temporary).map_err(|error| refused(error.to_string()))
+        for undo in attempts.iter_mut() {
+            undo.before(real, becomes.clone(), temporary)
+                .map_err(|error| refused(error.to_string()))?;
+        }
+        Ok(())
     }
 }

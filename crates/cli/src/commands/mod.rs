@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod allow;
+pub(crate) mod attempt;
 pub(crate) mod backtest;
 pub(crate) mod check;
 pub(crate) mod control;

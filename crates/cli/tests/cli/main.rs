@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod attempt;
 mod backtest;
 mod backtest_runs;
 mod bad_definitions;

@@ -103,6 +103,29 @@ fn everything_is_as_it_was_to_the_mode_and_the_second() {
 }
 
 #[test]
+fn an_attempt_within_another_is_undone_alone_or_with_it() {
+    let place = Place::new();
+    let before = tree(&place.root());
+    let workspace = place.workspace();
+    let inner = |name: &str| place.home.path().join("state/undo").join(name);
+    workspace.begin(&place.log()).unwrap();
+    write(&workspace, "a.txt", "outer");
+    workspace.begin(&inner("2")).unwrap();
+    write(&workspace, "a.txt", "inner");
+    write(&workspace, "new/b.txt", "inner");
+    assert_eq!(workspace.roll_back().unwrap().restored, ["new/b.txt", "new", "a.txt"]);
+    assert_eq!(fs::read_to_string(place.root().join("a.txt")).unwrap(), "outer");
+    workspace.begin(&inner("3")).unwrap();
+    write(&workspace, "new/c.txt", "inner");
+    write(&workspace, "src/b.txt", "inner");
+    workspace.commit().unwrap();
+    write(&workspace, "new/c.txt", "outer again");
+    let undone = workspace.roll_back().unwrap();
+    assert!(undone.kept.is_empty(), "{undone:?}");
+    assert_eq!(tree(&place.root()), before);
+}
+
+#[test]
 fn what_is_committed_stays_and_can_still_be_undone() {
     let place = Place::new();
     let before = tree(&place.root());

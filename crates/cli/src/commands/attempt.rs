@@ -1,0 +1,98 @@
+//! `jackline attempt`: a model does a task in attempts.
+
+mod shown;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use jackline_program::Sandbox;
+use jackline_task::{LoadError, Opening, Report, TaskError, load};
+use serde_json::json;
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::args::AttemptArgs;
+use crate::exit::Exit;
+use crate::terminal::{fail, here, plain, say_json, store, warn};
+
+/// How much of what is wrong with a task is shown.
+const WRONG_CHARS_MAX: usize = 20_000;
+
+pub(crate) fn run(args: &AttemptArgs) -> Exit {
+    let task = match load(&args.task) {
+        Ok(task) => task,
+        Err(error @ LoadError::Read { .. }) => return fail(Exit::Usage, error),
+        Err(LoadError::Wrong(wrong)) => {
+            let lines: Vec<String> =
+                wrong.to_string().lines().map(|line| plain(line, WRONG_CHARS_MAX)).collect();
+            return fail(Exit::Usage, format!("the task is wrong\n{}", lines.join("\n")));
+        }
+    };
+    let opening = match opening(args) {
+        Ok(opening) => opening,
+        Err(exit) => return exit,
+    };
+    let mut shown = shown::Shown::new(args.json);
+    match jackline_task::run(&task, opening, &mut |told| shown.tell(told)) {
+        Ok(report) => end(args, &report),
+        Err(error) => {
+            let exit = match error {
+                TaskError::Workspace { .. }
+                | TaskError::NotUtf8(_)
+                | TaskError::NoKey(_)
+                | TaskError::Definition(_) => Exit::Usage,
+                TaskError::Worker(_) | TaskError::Session(_) | TaskError::Unfinished(_) => {
+                    Exit::Broken
+                }
+            };
+            fail(exit, error)
+        }
+    }
+}
+
+fn opening(args: &AttemptArgs) -> Result<Opening, Exit> {
+    let root = args.workspace.clone().unwrap_or_else(here);
+    let workspace = root.canonicalize().map_err(|error| {
+        fail(Exit::Usage, format!("can't work in `{}`: {error}", root.display()))
+    })?;
+    if let Some(file) = args.definition.as_ref().filter(|file| !file.is_file()) {
+        let text = format!("no definition `{}`; check the path after -d", file.display());
+        return Err(fail(Exit::Usage, text));
+    }
+    let cancelled = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Without it a signal ends the process, and the next start undoes what it left.
+        let _ = signal_hook::flag::register(signal, Arc::clone(&cancelled));
+    }
+    Ok(Opening {
+        store: store()?,
+        workspace,
+        definition: args.definition.clone(),
+        sandbox: Sandbox { path: args.sandbox.clone() },
+        program: std::env::current_exe().ok(),
+        cancelled,
+    })
+}
+
+fn end(args: &AttemptArgs, report: &Report) -> Exit {
+    for recovered in &report.recovery.done {
+        let files = recovered.undone.restored.join(", ");
+        let (attempt, session) = (recovered.attempt, &recovered.session);
+        warn(format!(
+            "attempt {attempt} of session `{session}` was cut off, and is undone now: {}",
+            plain(&files, 500)
+        ));
+    }
+    if args.json {
+        let (session, outcome) = (&report.session, &report.public);
+        let trace = &report.trace_file;
+        say_json(
+            json!({ "event": "ended", "session": session, "outcome": outcome, "trace": trace }),
+        );
+    } else {
+        shown::outcome(report);
+    }
+    if let Some(stuck) = &report.stuck {
+        return fail(Exit::Broken, format!("SYSTEM_ERROR{{rollback}}: {}", plain(stuck, 2000)));
+    }
+    if report.public.status == "ok" { Exit::Fine } else { Exit::No }
+}

@@ -1,0 +1,51 @@
+//! Writes the stages of attempts down, each before the next begins.
+
+use jackline_attempt::{Ended, Stage, Stages};
+use jackline_engine::AttemptResult;
+
+use crate::call::Calling;
+use crate::told::What;
+
+pub(super) struct Hearing<'a, 's, 'r> {
+    pub(super) calling: &'a Calling<'s, 'r>,
+}
+
+impl Stages for Hearing<'_, '_, '_> {
+    fn reached(&mut self, attempt: u32, stage: Stage) -> Result<(), String> {
+        let Self { calling } = self;
+        let shared = calling.shared;
+        calling.attempt.set(attempt);
+        let mut guard = shared.guard.borrow_mut();
+        if stage == Stage::Started {
+            let number = shared.next_attempt();
+            guard.attempt_started(number)?;
+            drop(guard);
+            calling.open.set(Some(number));
+            calling.tell(What::Started { number });
+            return Ok(());
+        }
+        let Some(number) = calling.open.get() else { return Ok(()) };
+        guard.stage(number, stage.name())?;
+        let result = match stage {
+            Stage::Committed => Some(AttemptResult::Commit),
+            Stage::RolledBack | Stage::ExecutionRetry | Stage::OutcomeRetry => {
+                Some(AttemptResult::Rollback)
+            }
+            Stage::Started | Stage::Generated | Stage::Validated | Stage::Executed => None,
+        };
+        if let Some(result) = result {
+            calling.open.set(None);
+            guard.attempt_ended(number, result)?;
+        }
+        drop(guard);
+        calling.tell_asides();
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Option<Ended> {
+        let shared = self.calling.shared;
+        let is_held = || shared.guard.borrow().held().is_some();
+        let is_over = shared.is_cancelled() || shared.stuck.borrow().is_some() || is_held();
+        is_over.then_some(Ended::Cancelled)
+    }
+}

@@ -1,0 +1,256 @@
+//! The session of a task: every call is proposed to the guards, every result and every
+//! stage of an attempt is told to them.
+
+use jackline_attempt::{Subtype, Violation};
+use jackline_engine::{
+    ActorId, Arguments, AttemptId, AttemptResult, CallId, Decision, Event, EventKind, Payload,
+    PromptSource, Seen, SessionId, Status, ToolName, Verdict,
+};
+use jackline_journal::Note;
+use jackline_runtime::{Outcome, Runtime, ask_code};
+use serde_json::Value;
+
+/// The name under which sessions are started.
+const CLIENT: &str = "attempt";
+
+/// The guards of one session.
+pub(crate) struct Guard {
+    runtime: Runtime,
+    session: SessionId,
+    calls: u64,
+    /// What the model is to be told with the next question.
+    owed: Vec<String>,
+    /// What people are to be told.
+    aside: Vec<String>,
+    /// Why nothing may go on: the session is stopped or paused.
+    held: Option<String>,
+}
+
+/// A call that may run.
+pub(crate) struct Permit {
+    pub(crate) number: u64,
+    /// What it is called with instead, where the guards say so.
+    pub(crate) args: Option<Value>,
+}
+
+/// How a call came back.
+pub(crate) struct CameBack {
+    pub(crate) number: u64,
+    pub(crate) status: Status,
+    pub(crate) text: String,
+    pub(crate) exit_code: Option<i64>,
+    pub(crate) seen: Vec<Seen>,
+}
+
+impl Guard {
+    pub(crate) fn new(runtime: Runtime, session: SessionId) -> Self {
+        let runtime = runtime.saving_late();
+        let (owed, aside) = (Vec::new(), Vec::new());
+        Self { runtime, session, calls: 0, owed, aside, held: None }
+    }
+
+    /// Begins the session with what is asked for. Without a record nothing begins.
+    pub(crate) fn begin(
+        &mut self,
+        workspace: &str,
+        model: String,
+        prompt: &str,
+    ) -> Result<(), String> {
+        let started = EventKind::SessionStarted {
+            workspace: Some(workspace.to_owned()),
+            client: Some(CLIENT.to_owned()),
+            model: Some(model),
+            prompt_hash: None,
+            deadline: None,
+            parent: None,
+            role: None,
+        };
+        self.demand(started)?;
+        let text = Some(Payload::Inline(prompt.to_owned()));
+        self.demand(EventKind::PromptSubmitted { source: PromptSource::Human, text })
+    }
+
+    /// Asks whether a call may run, or says who objects.
+    pub(crate) fn propose(&mut self, tool: &str, args: Value) -> Result<Permit, Vec<Violation>> {
+        self.calls += 1;
+        let number = self.calls;
+        let Ok(name) = ToolName::parse(tool) else {
+            let message = format!("`{tool}` is no name of a tool");
+            return Err(vec![Violation::new(Subtype::UnknownTool, message)]);
+        };
+        let (call, args) = (call_id(number), Arguments::Parsed(args));
+        let kind = EventKind::ToolProposed { call, tool: name, args, cwd: None };
+        let (verdict, outcome) = self.tell(kind);
+        if outcome == Outcome::Passed || (outcome == Outcome::Decided && verdict.lets_run()) {
+            self.owed.extend(verdict.context);
+            return Ok(Permit { number, args: verdict.args });
+        }
+        if verdict.is_enforced(Decision::Ask)
+            && let Some(seq) = verdict.seq
+        {
+            let code = ask_code(&self.session, seq);
+            self.aside.push(format!(
+                "a call of `{tool}` needs a person: `jackline allow {code}` lets exactly this call \
+                 pass once, then start the task again"
+            ));
+        }
+        Err(objections(&verdict))
+    }
+
+    /// Tells how a call came back.
+    pub(crate) fn finish(&mut self, back: CameBack) {
+        let CameBack { number, status, text, exit_code, seen } = back;
+        let (verdict, outcome) = self.tell(EventKind::ToolFinished {
+            call: call_id(number),
+            of: None,
+            status,
+            result: Some(Payload::Inline(text)),
+            exit_code,
+            seen,
+            background: false,
+        });
+        if outcome == Outcome::Decided && verdict.concerns_agent() {
+            self.owed.extend(verdict.context);
+        }
+    }
+
+    /// Begins an attempt, unless the guards hold it.
+    pub(crate) fn attempt_started(&mut self, number: u32) -> Result<(), String> {
+        self.demand(EventKind::AttemptStarted { attempt: attempt_id(number)? })
+    }
+
+    /// Writes down how far an attempt has come.
+    pub(crate) fn stage(&mut self, number: u32, stage: &str) -> Result<(), String> {
+        let (attempt, stage) = (attempt_id(number)?, stage.to_owned());
+        self.record(EventKind::AttemptStage { attempt, stage })
+    }
+
+    /// Writes down what became of an attempt.
+    pub(crate) fn attempt_ended(
+        &mut self,
+        number: u32,
+        result: AttemptResult,
+    ) -> Result<(), String> {
+        self.record(EventKind::AttemptEnded { attempt: attempt_id(number)?, result })
+    }
+
+    /// The same in the session of another process, which did not come to it.
+    pub(crate) fn attempt_ended_elsewhere(&mut self, session: SessionId, number: u32) {
+        let own = std::mem::replace(&mut self.session, session);
+        // A session that takes nothing any more has nothing that could be wrong with it.
+        let _ = self.attempt_ended(number, AttemptResult::Rollback);
+        self.session = own;
+        self.held = None;
+    }
+
+    /// Writes down what an answer of the model has cost.
+    pub(crate) fn used(&mut self, model: String, input: u64, output: u64) {
+        self.tell(EventKind::UsageReported {
+            request: None,
+            model: Some(model),
+            input,
+            cache_read: 0,
+            cache_creation: 0,
+            output,
+            window: None,
+            cost_micros: None,
+            unknown: false,
+        });
+    }
+
+    /// Ends the session because an attempt is neither done nor undone.
+    pub(crate) fn stuck(&mut self, number: u32, reason: &str) {
+        self.runtime.note(Note::Fault { kind: "rollback".to_owned(), reason: reason.to_owned() });
+        // Where not even that can be written down, nothing goes on all the same.
+        let _ = self.attempt_ended(number, AttemptResult::Stuck);
+        self.held = Some(reason.to_owned());
+    }
+
+    /// Why nothing may go on, if that is so.
+    pub(crate) fn held(&self) -> Option<&str> {
+        self.held.as_deref()
+    }
+
+    /// What the model is to be told since this was last asked.
+    pub(crate) fn take_owed(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.owed)
+    }
+
+    /// What people are to be told since this was last asked; does what may wait as well.
+    pub(crate) fn tidy(&mut self) -> Vec<String> {
+        self.runtime.tidy();
+        let mut aside = std::mem::take(&mut self.aside);
+        aside.extend(self.runtime.take_warnings());
+        aside
+    }
+
+    /// Ends the session. Where the task is done, it is asked whether it may end as done.
+    pub(crate) fn end(&mut self, is_done: bool) {
+        if is_done {
+            let kind = EventKind::StopProposed { reason: None, output: None, background: 0 };
+            let (verdict, _) = self.tell(kind);
+            if !verdict.lets_run() {
+                let why = verdict.context.unwrap_or_default();
+                self.aside.push(format!("the session does not count as complete: {why}"));
+            }
+        }
+        self.tell(EventKind::SessionEnded {});
+    }
+
+    /// Writes something down that the guards may refuse.
+    fn demand(&mut self, kind: EventKind) -> Result<(), String> {
+        let (verdict, outcome) = self.tell(kind);
+        match outcome {
+            Outcome::Passed => Ok(()),
+            Outcome::Decided if verdict.lets_run() => Ok(()),
+            _ => Err(why(&verdict)),
+        }
+    }
+
+    /// Writes something down that has happened, whatever the guards think of it.
+    fn record(&mut self, kind: EventKind) -> Result<(), String> {
+        match self.tell(kind) {
+            (_, Outcome::Decided | Outcome::Passed) => Ok(()),
+            (verdict, _) => Err(why(&verdict)),
+        }
+    }
+
+    fn tell(&mut self, kind: EventKind) -> (Verdict, Outcome) {
+        let (session, actor) = (self.session.clone(), ActorId::main());
+        let event = Event { session, id: None, at: None, actor, kind, meta: None };
+        let answer = self.runtime.answer(event);
+        let outcome = answer.outcome;
+        let verdict = answer.into_verdict();
+        if verdict.is_enforced(Decision::Stop) || verdict.is_enforced(Decision::Pause) {
+            self.held = Some(why(&verdict));
+        }
+        (verdict, outcome)
+    }
+}
+
+fn call_id(number: u64) -> Option<CallId> {
+    CallId::parse(format!("c{number}")).ok()
+}
+
+fn attempt_id(number: u32) -> Result<AttemptId, String> {
+    AttemptId::parse(format!("a{number}")).map_err(|error| error.to_string())
+}
+
+/// Why an event is refused, in words.
+fn why(verdict: &Verdict) -> String {
+    let fault = verdict.error.as_ref().map(|error| error.reason.clone());
+    let said = verdict.context.clone().or(fault);
+    let stop = verdict.stop.as_ref().map(ToString::to_string);
+    said.or(stop).unwrap_or_else(|| "refused by the guards".to_owned())
+}
+
+/// The objections to a call, as attempts have them.
+pub(crate) fn objections(verdict: &Verdict) -> Vec<Violation> {
+    let holds = |it: &&jackline_engine::Violation| it.enforced && it.decision > Decision::Rewrite;
+    let found: Vec<Violation> =
+        verdict.violations.iter().filter(holds).map(Violation::from).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    vec![Violation::new(Subtype::ToolDenied, why(verdict))]
+}

@@ -1,0 +1,30 @@
+//! A task that a model does in attempts.
+//!
+//! The model writes a program or a plan. It is looked at before it runs, each of its calls
+//! passes the guards of one session, and everything that it changes (files, what it
+//! remembers, tools that it forges, what policies know) is undone where it fails. Then the
+//! model is told why, and asked again, within budgets. Whoever asked gets a public outcome;
+//! everything else is in the journal of the session and in its trace.
+
+mod call;
+mod context;
+mod extract;
+mod guard;
+mod held;
+mod load;
+mod model;
+mod prompt;
+mod recover;
+mod session;
+mod shared;
+mod spec;
+mod told;
+mod trace;
+
+pub use load::{LoadError, load};
+pub use model::{Answer, Chat, ModelSpec, Script};
+pub use recover::{Recovered, Recovery};
+pub use session::{Opening, Report, TaskError, run};
+pub use spec::{ArtifactKind, Delegate, TASK_FILE, Task};
+pub use told::{Told, What};
+pub use trace::TRACE_FILE;

@@ -1,0 +1,95 @@
+//! What is inside stays inside: raw for parents, public for whoever asked.
+
+use serde_json::json;
+
+use crate::world::{World, task, with_delegate};
+
+const HANDS_ON: &str = "delegate('helper', n=1)";
+
+const BRANCHES: &str = "\
+outcome = delegate('helper', n=1)
+if outcome['status'] == 'error' and outcome['guardrail_subtype'] == 'forbidden_construct':
+    ok({'way': 'another', 'type': outcome['error_type']})
+else:
+    ok({'way': 'usual'})";
+
+#[test]
+fn a_child_is_raw_for_its_parent_which_branches_on_its_subtype() {
+    let world = World::new("");
+    let child = ["import os\nok(1)", "import os\nok(1)"];
+    let done = world.run(&with_delegate(task(&[BRANCHES]), "helper", &child));
+    let expected = json!({ "way": "another", "type": "guardrail_retry_exhausted" });
+    assert_eq!(done.value(), Some(&expected), "{:?}", done.report.internal);
+    let trace = world.trace(&done);
+    assert_eq!(trace.len(), 2);
+    let [child, parent] = [&trace[0], &trace[1]];
+    assert_eq!((&child["depth"], &child["user_outcome_normalized"]), (&json!(1), &json!(false)));
+    assert_eq!(child["parent_call_id"], parent["call_id"]);
+    assert_eq!(child["outcome"]["guardrail_subtype"], "forbidden_construct");
+    assert_eq!(parent["outcome_status"], "ok");
+}
+
+#[test]
+fn a_child_that_bubbles_up_is_made_public() {
+    let world = World::new("");
+    let child = ["import os\nok(1)", "import os\nok(1)"];
+    let done = world.run(&with_delegate(task(&[HANDS_ON]), "helper", &child));
+    assert!(done.report.public.normalized, "{}", done.public());
+    let inside = done.internal()["error_message"].as_str().unwrap().to_owned();
+    assert!(inside.contains("films.helper"), "{inside}");
+    assert!(!done.public().contains("helper"), "{}", done.public());
+    let trace = world.trace(&done);
+    assert_eq!(trace[1]["user_outcome_normalized"], true);
+    assert_eq!(trace[1]["outcome"]["guardrail_subtype"], "forbidden_construct");
+}
+
+#[test]
+fn a_parent_that_repeats_what_a_child_said_of_its_inside_is_objected_to() {
+    let world = World::new("");
+    let child = ["import os\nok(1)", "import os\nok(1)"];
+    let repeats = "outcome = delegate('helper')\nok(outcome['error_message'])";
+    let done = world.run(&with_delegate(task(&[repeats, "ok('none')"]), "helper", &child));
+    assert_eq!(done.value(), Some(&json!("none")));
+    assert!(done.objections().contains(&"internal_text_leak 2:1".to_owned()));
+}
+
+#[test]
+fn another_subtype_changes_no_public_byte() {
+    let programs = [
+        "import os",
+        "tool('read_file').run = 1",
+        "tool('nothing')()",
+        "context['tools'][0]",
+        "def f(:",
+    ];
+    let public: Vec<String> = programs
+        .iter()
+        .map(|program| World::new("").programs(&[program, program]))
+        .map(|done| {
+            assert_eq!(done.internal()["error_type"], "guardrail_retry_exhausted");
+            done.public()
+        })
+        .collect();
+    assert!(public.iter().all(|it| *it == public[0]), "{public:?}");
+}
+
+#[test]
+fn what_a_child_wrote_goes_with_its_parent() {
+    let world = World::new("");
+    let parent = "delegate('helper')\nerror('low_utility', 'no', retriable=True)";
+    let child = "tool('write_file')(path='child.txt', content='x')\n\
+                 forge('made', 'ok(1)', description='d')\nok(1)";
+    let task = with_delegate(task(&[parent, "ok(1)"]), "helper", &[child]);
+    let done = world.run(&task);
+    assert!(done.report.internal.is_ok());
+    assert!(world.files().is_empty(), "{:?}", world.files());
+    assert_eq!(world.forged(), [] as [&str; 0]);
+
+    let world = World::new("");
+    let failing = "tool('write_file')(path='child.txt', content='x')\n1/0";
+    let good = "tool('write_file')(path='parent.txt', content='x')\n\
+                outcome = delegate('helper')\nok(outcome['status'])";
+    let done = world.run(&with_delegate(self::task(&[good]), "helper", &[failing, failing]));
+    assert_eq!(done.value(), Some(&json!("error")));
+    assert_eq!(world.files().keys().collect::<Vec<_>>(), ["parent.txt"]);
+}

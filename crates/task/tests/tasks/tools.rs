@@ -1,0 +1,93 @@
+//! Tools that programs forge: kept where the attempt succeeds, used again, and gated.
+
+use std::fs;
+
+use jackline_registry::Registry;
+use serde_json::json;
+
+use crate::world::World;
+
+const FORGES: &str = "\
+forge('title', '''
+page = tool('read_file')(path=arguments['path'])
+ok(page['content'].split(':')[1].strip())
+''', description='The title in a file.')
+ok(tool('title')(path='dune.txt'))";
+
+fn world() -> World {
+    let world = World::new("");
+    fs::write(world.work().join("dune.txt"), "title: Dune").unwrap();
+    world
+}
+
+#[test]
+fn a_sequence_of_good_calls_uses_a_tool_again_and_trips_nothing() {
+    let world = world();
+    let done = world.programs(&[FORGES]);
+    assert_eq!(done.value(), Some(&json!("Dune")), "{:?}", done.report.internal);
+    assert_eq!(world.forged(), ["title"]);
+    for _ in 0..5 {
+        let done = world.programs(&["ok(tool('title')(path='dune.txt'))"]);
+        assert_eq!(done.value(), Some(&json!("Dune")), "{:?}", done.report.internal);
+        assert_eq!((done.asked(), done.objections().len()), (1, 0));
+        let refused = world
+            .records(&done.report.session)
+            .iter()
+            .any(|record| record.verdict_json.contains("\"violations\""));
+        assert!(!refused);
+        assert_eq!(world.trace(&done)[0]["guardrail_violation_subtypes"], json!({}));
+    }
+    let tool = Registry::of_home(&world.home()).get("title").unwrap().unwrap();
+    assert_eq!((tool.uses, tool.health.failed_pct()), (6, Some(0)));
+}
+
+#[test]
+fn a_call_of_a_forged_tool_is_proposed_and_so_is_what_it_calls() {
+    let world = world();
+    let done = world.programs(&[FORGES]);
+    let tools: Vec<String> = world
+        .records(&done.report.session)
+        .iter()
+        .filter_map(|record| match &record.event.kind {
+            jackline_engine::EventKind::ToolProposed { tool, .. } => Some(tool.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tools, ["title", "read_file"]);
+}
+
+#[test]
+fn a_persisted_tool_is_looked_at_and_undone_as_any_program() {
+    let world = world();
+    let forges = "forge('spoil', '''tool('write_file')(path='x.txt', content='x')\n\
+                  1/0''', description='d')\nok(1)";
+    assert!(world.programs(&[forges]).report.internal.is_ok());
+    let done = world.programs(&["ok(tool('spoil')())", "ok('without')"]);
+    assert_eq!(done.value(), Some(&json!("without")));
+    assert!(!world.files().contains_key("x.txt"), "{:?}", world.files());
+    let tool = Registry::of_home(&world.home()).get("spoil").unwrap().unwrap();
+    assert_eq!((tool.uses, tool.health.failed_pct()), (1, Some(100)));
+}
+
+#[test]
+fn a_degraded_tool_is_not_offered() {
+    let world = World::new("health: { window: 2, min_samples: 2 }\nattempts: { execution: 0 }");
+    assert!(
+        world.programs(&["forge('bad', '1/0', description='d')\nok(1)"]).report.internal.is_ok()
+    );
+    for _ in 0..2 {
+        world.programs(&["tool('bad')()"]);
+    }
+    let done = world.programs(&["ok('bad' in context['tools'])"]);
+    assert_eq!(done.value(), Some(&json!(false)));
+}
+
+#[test]
+fn names_of_other_tools_are_taken_and_tools_that_call_themselves_end() {
+    let world = world();
+    let done = world.programs(&["forge('read_file', 'ok(1)')\nok(1)", "ok(2)"]);
+    assert_eq!(done.objections(), ["tool_denied 1:1"]);
+    let again = "forge('again', '''ok(tool('again')())''', description='d')\nok(tool('again')())";
+    let done = world.programs(&[again, "ok(3)"]);
+    assert_eq!(done.value(), Some(&json!(3)), "{:?}", done.report.internal);
+}
