@@ -88,6 +88,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "program",
             "runtime",
             "shell",
+            "task",
             "workspace",
         ],
     ),

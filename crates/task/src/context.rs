@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 /// What the programs of one call and its delegates remember, by the name of the task. A
 /// copy shares everything with the original, however much that is.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Contexts(Arc<BTreeMap<String, Context>>);
+pub struct Contexts(Arc<BTreeMap<String, Context>>);
 
 type Context = Arc<BTreeMap<String, Arc<Value>>>;
 
 impl Contexts {
     /// What a program of a task finds; `first` is what the task begins with.
-    pub(crate) fn get(&self, task: &str, first: &Map<String, Value>) -> Map<String, Value> {
+    pub fn get(&self, task: &str, first: &Map<String, Value>) -> Map<String, Value> {
         match self.0.get(task) {
             Some(context) => {
                 context.iter().map(|(key, value)| (key.clone(), Value::clone(value))).collect()
@@ -24,7 +24,7 @@ impl Contexts {
     }
 
     /// Keeps what a program wants to be remembered; what is the same stays shared.
-    pub(crate) fn remember(&mut self, task: &str, context: Map<String, Value>) {
+    pub fn remember(&mut self, task: &str, context: Map<String, Value>) {
         let before = self.0.get(task).cloned().unwrap_or_default();
         let keep = |(key, value): (String, Value)| {
             let same = before.get(&key).filter(|known| ***known == value).cloned();

@@ -21,6 +21,7 @@ mod spec;
 mod told;
 mod trace;
 
+pub use context::Contexts;
 pub use load::{LoadError, load};
 pub use model::{Answer, Chat, ModelSpec, Script};
 pub use recover::{Recovered, Recovery};
