@@ -28,7 +28,7 @@ fn a_paused_workspace_makes_no_attempt_and_says_why() {
 
 #[test]
 fn a_budget_of_steps_ends_the_call_and_undoes_the_attempt() {
-    let world = World::new("limits: { steps: 2 }");
+    let world = World::new("limits: { steps: 1 }");
     let writes = "tool('write_file')(path='a.txt', content='x')\n\
                   tool('write_file')(path='b.txt', content='x')\nok(1)";
     let done = world.programs(&[writes, writes]);
@@ -39,13 +39,13 @@ fn a_budget_of_steps_ends_the_call_and_undoes_the_attempt() {
 
 #[test]
 fn a_person_who_has_to_say_is_told_how() {
-    let definition = r#"
+    let definition = r"
 rules:
   - name: writes
     tool: write_file
     ask: Writing needs a person.
     examples: { ask: [{ path: x, content: y }] }
-"#;
+";
     let world = World::new(definition);
     let done = world.programs(&["tool('write_file')(path='a.txt', content='x')\nok(1)", "ok(2)"]);
     assert_eq!(done.value(), Some(&json!(2)));
