@@ -246,6 +246,13 @@ fn what_a_command_did_is_named_where_it_cannot_be_undone() {
     assert!(run.stdout.contains("✗ not undone: what the command `touch made` did"), "{run:?}");
 }
 
+/// What a server answers.
+enum Answer {
+    Says(u16, Value),
+    /// It takes the request, and says nothing.
+    Silence,
+}
+
 /// A server that speaks as chat completions do, for as many requests as there are answers.
 struct Server {
     url: String,
@@ -253,7 +260,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(answers: Vec<Option<(u16, Value)>>) -> Self {
+    fn start(answers: Vec<Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let heard = std::thread::spawn(move || {
@@ -262,8 +269,8 @@ impl Server {
                 let (stream, _) = listener.accept().unwrap();
                 let request = read(&stream);
                 match answer {
-                    Some((status, body)) => write(stream, status, &body),
-                    None => silent.push(stream),
+                    Answer::Says(status, body) => write(stream, status, &body),
+                    Answer::Silence => silent.push(stream),
                 }
                 request
             });
@@ -300,12 +307,12 @@ fn write(mut stream: TcpStream, status: u16, body: &Value) {
     stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
 }
 
-fn said(text: &str) -> Option<(u16, Value)> {
+fn said(text: &str) -> Answer {
     let choice = json!({ "message": { "content": text }, "finish_reason": "stop" });
-    Some((
+    Answer::Says(
         200,
         json!({ "choices": [choice], "usage": { "prompt_tokens": 11, "completion_tokens": 7 } }),
-    ))
+    )
 }
 
 fn chat(world: &World, url: &str) -> PathBuf {
@@ -352,9 +359,9 @@ fn a_model_behind_an_address_is_told_what_was_wrong_and_its_key_is_nowhere() {
 #[test]
 fn a_model_that_is_silent_refuses_or_is_gone_is_typed() {
     let refusal =
-        |status| Some((status, json!({ "error": { "message": "no: sk-SECRETSECRET99" } })));
+        |status| Answer::Says(status, json!({ "error": { "message": "no: sk-SECRETSECRET99" } }));
     for (answers, error_type) in [
-        (vec![None, None], "timeout"),
+        (vec![Answer::Silence, Answer::Silence], "timeout"),
         (vec![refusal(500), refusal(500)], "provider"),
         (vec![refusal(429), refusal(429)], "rate_limited"),
         (vec![refusal(401)], "missing_credentials"),

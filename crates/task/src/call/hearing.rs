@@ -12,9 +12,27 @@ pub(super) struct Hearing<'a, 's, 'r> {
 
 impl Stages for Hearing<'_, '_, '_> {
     fn reached(&mut self, attempt: u32, stage: Stage) -> Result<(), String> {
+        self.calling.attempt.set(attempt);
+        let written = self.write(stage);
+        if let Err(why) = &written {
+            let text = format!("the attempt does not go on: {why}");
+            self.calling.tell(What::Aside { text });
+        }
+        written
+    }
+
+    fn ended(&mut self) -> Option<Ended> {
+        let shared = self.calling.shared;
+        let is_held = || shared.guard.borrow().held().is_some();
+        let is_over = shared.is_cancelled() || shared.stuck.borrow().is_some() || is_held();
+        is_over.then_some(Ended::Cancelled)
+    }
+}
+
+impl Hearing<'_, '_, '_> {
+    fn write(&self, stage: Stage) -> Result<(), String> {
         let Self { calling } = self;
         let shared = calling.shared;
-        calling.attempt.set(attempt);
         let mut guard = shared.guard.borrow_mut();
         if stage == Stage::Started {
             let number = shared.next_attempt();
@@ -40,12 +58,5 @@ impl Stages for Hearing<'_, '_, '_> {
         drop(guard);
         calling.tell_asides();
         Ok(())
-    }
-
-    fn ended(&mut self) -> Option<Ended> {
-        let shared = self.calling.shared;
-        let is_held = || shared.guard.borrow().held().is_some();
-        let is_over = shared.is_cancelled() || shared.stuck.borrow().is_some() || is_held();
-        is_over.then_some(Ended::Cancelled)
     }
 }

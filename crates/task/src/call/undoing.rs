@@ -40,7 +40,11 @@ impl Transaction for Undoing<'_, '_, '_> {
             return Err(SnapshotError("the attempt is not open in its session".to_owned()));
         };
         let begun = shared.workspace.begin(&shared.undo(number));
-        begun.map_err(|error| SnapshotError(error.to_string()))?;
+        begun.map_err(|error| {
+            let text = format!("the attempt could not be undone, so it is not begun: {error}");
+            self.calling.tell(What::Aside { text });
+            SnapshotError(error.to_string())
+        })?;
         self.open = Some(Open {
             number,
             contexts: shared.contexts.borrow().clone(),

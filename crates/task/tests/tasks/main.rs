@@ -11,6 +11,7 @@
 mod boundary;
 mod budgets;
 mod crashes;
+mod held;
 mod leaks;
 mod plans;
 mod recovery;
