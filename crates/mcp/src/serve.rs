@@ -17,13 +17,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use jackline_engine::{Arguments, Payload};
 use jackline_runtime::{LINE_BYTES_MAX, LineEnd, Runtime, read_line};
-use jackline_workspace::{ToolError, ToolOutput, ToolSpec, Workspace};
+use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec, Workspace};
 use serde_json::{Value, json};
 
 use self::arguments::check;
 use self::message::{Message, RpcError, parse};
 use self::protocol::Era;
-use self::result::{Answer, Shows};
+use self::result::Answer;
 use crate::guard::{Guard, Opening, Ruling, Wanted};
 
 /// How many calls may run at once; an agent that wants more has not waited.

@@ -27,4 +27,5 @@ mod write;
 pub use error::{Code, OpenError, ToolError};
 pub use guidance::{Guidance, Next};
 pub use limits::Limits;
+pub use seen::Shows;
 pub use tools::{ToolOutput, ToolSpec, Workspace, tools};

@@ -5,10 +5,34 @@ use serde_json::Value;
 
 use crate::tools::ToolOutput;
 
+/// What the result of a call shows of a file, if it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    /// Whole lines.
+    Lines,
+    /// The rest of a line that was cut before.
+    PartOfLine,
+    /// Nothing that would count as read.
+    Nothing,
+}
+
+impl Shows {
+    /// What a call of a tool shows.
+    pub fn of(tool: &str, args: &Value) -> Self {
+        let begins = args.get("line_offset").filter(|begins| !begins.is_null());
+        match (tool, begins) {
+            ("read_file", None) => Self::Lines,
+            ("read_file", Some(begins)) if matches!(begins.as_u64(), Some(0)) => Self::Lines,
+            ("read_file", Some(_)) => Self::PartOfLine,
+            _ => Self::Nothing,
+        }
+    }
+}
+
 impl ToolOutput {
-    /// Which whole lines a page has shown; nothing where it is none. A page without any says
-    /// so: who says nothing is taken to have shown what was asked for.
-    pub fn seen(&self, tool: &str, args: &Value) -> Vec<Seen> {
+    /// Which lines a page has shown, a line that was cut left out. Where it has shown no
+    /// whole line this says so: who says nothing is taken to have shown what was asked for.
+    pub fn seen(&self, shows: Shows) -> Vec<Seen> {
         let page = &self.structured;
         let number = |key: &str| page.get(key).and_then(Value::as_u64);
         let (Some(path), Some(from), Some(shown)) =
@@ -16,18 +40,17 @@ impl ToolOutput {
         else {
             return Vec::new();
         };
-        if tool != "read_file" {
-            return Vec::new();
-        }
-        // The rest of a line that was cut before is no line.
-        let begins = args.get("line_offset").filter(|begins| !begins.is_null());
-        let is_whole = begins.is_none_or(|begins| begins.as_u64() == Some(0));
         let (from, of) = (from.max(1), number("total_lines"));
-        let end = if is_whole { from.saturating_add(shown) } else { from };
-        let cut = page.get("cut_lines").and_then(Value::as_array).into_iter().flatten();
-        let mut cut: Vec<u64> = cut.filter_map(|cut| cut.get("line")?.as_u64()).collect();
-        cut.sort_unstable();
         let range = |from: u64, to: u64| Seen { path: path.to_owned(), from, to, of };
+        let end = match shows {
+            Shows::Lines => from.saturating_add(shown),
+            Shows::PartOfLine => from,
+            Shows::Nothing => return Vec::new(),
+        };
+        let cut = page.get("cut_lines").and_then(Value::as_array);
+        let mut cut: Vec<u64> =
+            cut.into_iter().flatten().filter_map(|cut| cut.get("line")?.as_u64()).collect();
+        cut.sort_unstable();
         let mut ranges = Vec::new();
         let mut next = from;
         for line in cut.into_iter().chain([end]).filter(|line| (from..=end).contains(line)) {
@@ -49,18 +72,44 @@ mod tests {
 
     use super::*;
 
+    fn seen(shows: Shows, page: Value) -> Vec<Seen> {
+        ToolOutput { text: String::new(), structured: page }.seen(shows)
+    }
+
     #[test]
-    fn a_page_tells_which_whole_lines_were_seen() {
-        let seen = |args: Value, cut: &[u64]| {
+    fn a_page_tells_which_lines_were_seen() {
+        let page = |from: u64, shown: u64, cut: &[u64]| {
             let cut: Vec<Value> = cut.iter().map(|line| json!({ "line": line })).collect();
-            let page = json!({ "path": "a", "offset": 2, "lines_shown": 3, "cut_lines": cut });
-            let output = ToolOutput { text: String::new(), structured: page };
-            output.seen("read_file", &args).iter().map(|it| (it.from, it.to)).collect::<Vec<_>>()
+            json!({
+                "path": "a", "offset": from, "lines_shown": shown, "total_lines": 9, "cut_lines": cut,
+            })
         };
-        assert_eq!(seen(json!({}), &[]), [(2, 4)]);
-        assert_eq!(seen(json!({}), &[3]), [(2, 2), (4, 4)]);
-        assert_eq!(seen(json!({ "line_offset": 7 }), &[]), [(2, 1)]);
-        let output = ToolOutput { text: String::new(), structured: json!({ "path": "a" }) };
-        assert_eq!(output.seen("write_file", &json!({})), []);
+        let ranges = |shows: Shows, page: Value| {
+            let seen = seen(shows, page);
+            assert!(seen.iter().all(|seen| seen.path == "a" && seen.of == Some(9)));
+            seen.iter().map(|seen| (seen.from, seen.to)).collect::<Vec<_>>()
+        };
+        let lines =
+            |from: u64, shown: u64, cut: &[u64]| ranges(Shows::Lines, page(from, shown, cut));
+        assert_eq!(lines(1, 9, &[]), [(1, 9)]);
+        assert_eq!(lines(4, 2, &[]), [(4, 5)]);
+        assert_eq!(lines(1, 5, &[1]), [(2, 5)]);
+        assert_eq!(lines(1, 5, &[3, 5]), [(1, 2), (4, 4)]);
+        assert_eq!(lines(1, 0, &[]), [(1, 0)]);
+        assert_eq!(lines(2, 1, &[2]), [(2, 1)]);
+        assert_eq!(ranges(Shows::PartOfLine, page(2, 1, &[])), [(2, 1)]);
+        assert_eq!(seen(Shows::Nothing, page(1, 9, &[])), []);
+        assert_eq!(seen(Shows::Lines, json!({})), []);
+    }
+
+    #[test]
+    fn the_rest_of_a_line_is_no_line() {
+        let shows = |args: &Value| Shows::of("read_file", args);
+        assert_eq!(shows(&json!({ "path": "a" })), Shows::Lines);
+        assert_eq!(shows(&json!({ "path": "a", "line_offset": 0 })), Shows::Lines);
+        assert_eq!(shows(&json!({ "path": "a", "line_offset": null })), Shows::Lines);
+        assert_eq!(shows(&json!({ "path": "a", "line_offset": 7 })), Shows::PartOfLine);
+        assert_eq!(shows(&json!({ "path": "a", "line_offset": "7" })), Shows::PartOfLine);
+        assert_eq!(Shows::of("search", &json!({})), Shows::Nothing);
     }
 }

@@ -2,7 +2,7 @@
 //! the guards are told of it.
 
 use jackline_engine::{Seen, Status, nearest};
-use jackline_workspace::{ToolError, ToolOutput, ToolSpec};
+use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::arguments::Wrong;
@@ -18,39 +18,17 @@ pub(super) struct Answer {
     pub(super) seen: Vec<Seen>,
 }
 
-/// What the result of a call shows of a file, if it comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shows {
-    /// Whole lines.
-    Lines,
-    /// The rest of a line that was cut before.
-    PartOfLine,
-    /// Nothing that would count as read.
-    Nothing,
-}
-
-impl Shows {
-    pub(super) fn of(tool: &str, args: &Value) -> Self {
-        let begins = args.get("line_offset").filter(|begins| !begins.is_null());
-        match (tool, begins) {
-            ("read_file", None) => Self::Lines,
-            ("read_file", Some(begins)) if matches!(begins.as_u64(), Some(0)) => Self::Lines,
-            ("read_file", Some(_)) => Self::PartOfLine,
-            _ => Self::Nothing,
-        }
-    }
-}
-
 impl Answer {
     /// What a tool returned.
     pub(super) fn of(shows: Shows, output: ToolOutput) -> Self {
+        let seen = output.seen(shows);
         let ToolOutput { text, structured } = output;
         let timed_out = structured.get("timed_out") == Some(&Value::Bool(true));
         Self {
             text,
             status: if timed_out { Status::Timeout } else { Status::Ok },
             exit_code: structured.get("exit_code").and_then(Value::as_i64),
-            seen: seen(shows, &structured),
+            seen,
             structured,
         }
     }
@@ -160,40 +138,6 @@ impl Answer {
     }
 }
 
-/// Which lines a page has shown, a line that was cut left out. Where it has shown no
-/// whole line this says so: who says nothing is taken to have shown what was asked for.
-fn seen(shows: Shows, page: &Value) -> Vec<Seen> {
-    let number = |key: &str| page.get(key).and_then(Value::as_u64);
-    let (Some(path), Some(from), Some(shown)) =
-        (page.get("path").and_then(Value::as_str), number("offset"), number("lines_shown"))
-    else {
-        return Vec::new();
-    };
-    let (from, of) = (from.max(1), number("total_lines"));
-    let range = |from: u64, to: u64| Seen { path: path.to_owned(), from, to, of };
-    let end = match shows {
-        Shows::Lines => from.saturating_add(shown),
-        Shows::PartOfLine => from,
-        Shows::Nothing => return Vec::new(),
-    };
-    let cut = page.get("cut_lines").and_then(Value::as_array);
-    let mut cut: Vec<u64> =
-        cut.into_iter().flatten().filter_map(|cut| cut.get("line")?.as_u64()).collect();
-    cut.sort_unstable();
-    let mut ranges = Vec::new();
-    let mut next = from;
-    for line in cut.into_iter().chain([end]).filter(|line| (from..=end).contains(line)) {
-        if line > next {
-            ranges.push(range(next, line - 1));
-        }
-        next = line + 1;
-    }
-    if ranges.is_empty() {
-        ranges.push(range(from, from - 1));
-    }
-    ranges
-}
-
 fn shortened(name: &str) -> String {
     name.chars().take(100).collect()
 }
@@ -201,43 +145,6 @@ fn shortened(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_page_tells_which_lines_were_seen() {
-        let page = |from: u64, shown: u64, cut: &[u64]| {
-            let cut: Vec<Value> = cut.iter().map(|line| json!({ "line": line })).collect();
-            json!({
-                "path": "a", "offset": from, "lines_shown": shown, "total_lines": 9, "cut_lines": cut,
-            })
-        };
-        let ranges = |shows: Shows, page: &Value| {
-            let seen = seen(shows, page);
-            assert!(seen.iter().all(|seen| seen.path == "a" && seen.of == Some(9)));
-            seen.iter().map(|seen| (seen.from, seen.to)).collect::<Vec<_>>()
-        };
-        let lines =
-            |from: u64, shown: u64, cut: &[u64]| ranges(Shows::Lines, &page(from, shown, cut));
-        assert_eq!(lines(1, 9, &[]), [(1, 9)]);
-        assert_eq!(lines(4, 2, &[]), [(4, 5)]);
-        assert_eq!(lines(1, 5, &[1]), [(2, 5)]);
-        assert_eq!(lines(1, 5, &[3, 5]), [(1, 2), (4, 4)]);
-        assert_eq!(lines(1, 0, &[]), [(1, 0)]);
-        assert_eq!(lines(2, 1, &[2]), [(2, 1)]);
-        assert_eq!(ranges(Shows::PartOfLine, &page(2, 1, &[])), [(2, 1)]);
-        assert_eq!(seen(Shows::Nothing, &page(1, 9, &[])), []);
-        assert_eq!(seen(Shows::Lines, &json!({})), []);
-    }
-
-    #[test]
-    fn the_rest_of_a_line_is_no_line() {
-        let shows = |args: &Value| Shows::of("read_file", args);
-        assert_eq!(shows(&json!({ "path": "a" })), Shows::Lines);
-        assert_eq!(shows(&json!({ "path": "a", "line_offset": 0 })), Shows::Lines);
-        assert_eq!(shows(&json!({ "path": "a", "line_offset": null })), Shows::Lines);
-        assert_eq!(shows(&json!({ "path": "a", "line_offset": 7 })), Shows::PartOfLine);
-        assert_eq!(shows(&json!({ "path": "a", "line_offset": "7" })), Shows::PartOfLine);
-        assert_eq!(Shows::of("search", &json!({})), Shows::Nothing);
-    }
 
     #[test]
     fn feedback_is_in_the_text_and_in_the_fields() {

@@ -10,6 +10,7 @@ use jackline_attempt::{
 use jackline_engine::Status;
 use jackline_program::{CallError, Forged, Host, Known, Named, Program, programs};
 use jackline_registry::{RegistryError, Tool};
+use jackline_workspace::Shows;
 use serde_json::{Map, Value, json};
 
 use crate::call::Calling;
@@ -82,7 +83,7 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
                     number: 0,
                     status: if timed_out { Status::Timeout } else { Status::Ok },
                     exit_code: output.structured.get("exit_code").and_then(Value::as_i64),
-                    seen: output.seen(name, arguments),
+                    seen: output.seen(Shows::of(name, arguments)),
                     text: output.text,
                 };
                 (Ok(output.structured), back)
