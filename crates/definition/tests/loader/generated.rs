@@ -30,6 +30,10 @@ fn the_schema_accepts_every_definition_of_the_project() {
         ["examples", "crates/bench", "crates/definition/presets", "crates/definition/packs"]
     {
         for file in yaml_files(&root().join(directory)) {
+            // An example of a task has files of other kinds as well.
+            if directory == "examples" && !file.ends_with("jackline.yaml") {
+                continue;
+            }
             let source = std::fs::read(&file).unwrap();
             assert_eq!(fits(&source), Some(true), "{}", file.display());
             count += 1;
