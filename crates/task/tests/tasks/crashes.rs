@@ -54,7 +54,8 @@ fn an_attempt_that_a_crash_cut_off_is_undone_at_the_next_start() {
 #[test]
 fn a_rollback_that_cannot_finish_stops_the_session_and_names_the_file() {
     let world = World::new("");
-    fs::write(world.work().join("a.txt"), "as it was").unwrap();
+    // Too long to stand in the log itself.
+    fs::write(world.work().join("a.txt"), "as it was\n".repeat(2000)).unwrap();
     let home = world.home();
     let task = task(&["tool('write_file')(path='a.txt', content='half')\n1/0", "ok(1)"]);
     let report = jackline_task::run(&task, world.opening(), &mut |told| {
