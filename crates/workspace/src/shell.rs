@@ -6,6 +6,7 @@
 //! Safe Rust can't prepare a process between fork and exec, so the supervisor is
 //! this program again, started with [`CHILD`] as its only word.
 
+mod cancel;
 mod child;
 mod confine;
 mod descendants;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::cancel::Cancel;
 pub use self::child::child;
 pub use self::output::{Kept, Text};
 pub use self::relative::Roots;
@@ -57,6 +59,8 @@ pub struct ShellLimits {
     pub shell: PathBuf,
     /// The program that stands above it, if not the one that runs.
     pub supervisor: Option<PathBuf>,
+    /// Whether it is to be ended before its time.
+    pub cancel: Cancel,
 }
 
 impl Default for ShellLimits {
@@ -72,6 +76,7 @@ impl Default for ShellLimits {
             confine: Confine::WherePossible,
             shell: PathBuf::from(there.unwrap_or("/bin/sh")),
             supervisor: None,
+            cancel: Cancel::default(),
         }
     }
 }
@@ -112,6 +117,9 @@ pub struct ShellOutput {
     pub timed_out: bool,
     /// Whether it was ended because it printed too much.
     pub printed_too_much: bool,
+    /// Whether it was ended from outside, before its time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
     /// What it printed, both streams as a terminal shows them, paths within the
     /// workspace relative to it.
     pub output: String,
@@ -132,7 +140,7 @@ pub struct ShellOutput {
 impl ShellOutput {
     /// Whether it did what it was to do, as far as its exit code says.
     pub fn succeeded(&self) -> bool {
-        self.exit_code == Some(0) && !self.timed_out && !self.printed_too_much
+        self.exit_code == Some(0) && !self.timed_out && !self.printed_too_much && !self.cancelled
     }
 
     /// The output, and below it what is not to be overlooked.
@@ -151,6 +159,9 @@ impl ShellOutput {
         }
         if self.printed_too_much {
             say("it printed too much and was ended; send what it prints to a file");
+        }
+        if self.cancelled {
+            say("it was ended from outside, before its time");
         }
         match (self.exit_code, self.signal) {
             (Some(code), _) => say(&format!("exit code {code}")),
@@ -278,6 +289,7 @@ pub fn run(root: &Path, limits: &ShellLimits, command: &str) -> Result<ShellOutp
         signal: heard.ended.signal,
         timed_out: heard.ended.timed_out,
         printed_too_much: heard.printed_too_much,
+        cancelled: heard.cancelled,
         output: roots.relative(&text.shown),
         truncated: text.truncated,
         lossy: text.lossy,

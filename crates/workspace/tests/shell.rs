@@ -5,7 +5,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use jackline_workspace::shell::{Confine, Confinement, ShellError, ShellLimits, ShellOutput, run};
+use jackline_workspace::shell::{
+    Cancel, Confine, Confinement, ShellError, ShellLimits, ShellOutput, run,
+};
 
 fn limits() -> ShellLimits {
     ShellLimits {
@@ -174,6 +176,19 @@ fn what_prints_for_ever_is_ended_at_its_budget() {
     assert_eq!(output.exit_code, None);
     assert!(output.bytes_total > 1 << 20);
     assert!(output.render_text().contains("printed too much"));
+}
+
+#[test]
+fn a_command_that_somebody_ends_leaves_nobody_behind() {
+    let root = workspace();
+    let began = root.path().join("began");
+    let cancel = Cancel::when(move || began.exists());
+    let limits = ShellLimits { cancel, ..limits() };
+    let line = "setsid sleep 300 & touch began; sleep 300; touch late";
+    let output = run(root.path(), &limits, line).unwrap();
+    assert!(output.cancelled && !output.printed_too_much && !output.succeeded(), "{output:?}");
+    assert_eq!(output.processes_left, 0);
+    assert!(!root.path().join("late").exists());
 }
 
 #[test]

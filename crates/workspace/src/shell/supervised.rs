@@ -25,6 +25,9 @@ const REPORT_MS: u64 = 20_000;
 /// How much is read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
+/// How often whoever may end a command is asked.
+const CANCEL_MS: u64 = 100;
+
 /// How often is read from what is left in the pipe when all have ended. Somebody
 /// may have handed it on, so its end is not waited for.
 const LAST_READS_MAX: usize = 64;
@@ -37,12 +40,15 @@ pub(super) struct Supervised {
     reports: ChildStdout,
     output: ChildStderr,
     heard: Vec<u8>,
+    /// Whether whoever may end it has.
+    cancelled: bool,
 }
 
 /// What was heard of a command.
 pub(super) struct Heard {
     pub(super) ended: Ended,
     pub(super) printed_too_much: bool,
+    pub(super) cancelled: bool,
 }
 
 impl Supervised {
@@ -89,7 +95,7 @@ impl Supervised {
         let (lifeline, Some(reports), Some(output)) = pipes else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        Ok(Self { supervisor, lifeline, reports, output, heard: Vec::new() })
+        Ok(Self { supervisor, lifeline, reports, output, heard: Vec::new(), cancelled: false })
     }
 
     fn says_hello(&mut self) -> bool {
@@ -130,10 +136,19 @@ impl Supervised {
         let until = boot_ms().saturating_add(allowed);
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut open = true;
+        let mut asked_at = boot_ms();
         loop {
             let mut fds = vec![PollFd::new(&self.reports, PollFlags::IN)];
             fds.extend(open.then(|| PollFd::new(&self.output, PollFlags::IN)));
-            let ready = is_ready(&fds, until);
+            let wakes = if limits.cancel.is_possible() { asked_at + CANCEL_MS } else { until };
+            let ready = is_ready(&fds, wakes.min(until));
+            if boot_ms() >= wakes {
+                asked_at = boot_ms();
+                if self.lifeline.is_some() && limits.cancel.is_over() {
+                    self.cancelled = true;
+                    self.lifeline = None;
+                }
+            }
             if ready.get(1).is_some_and(|ready| *ready) {
                 open = read(&mut self.output, &mut chunk, kept);
             }
@@ -156,9 +171,10 @@ impl Supervised {
     }
 
     fn conclude(self, limits: &ShellLimits) -> Result<Heard, ShellError> {
-        let printed_too_much = self.lifeline.is_none();
+        let printed_too_much = self.lifeline.is_none() && !self.cancelled;
+        let cancelled = self.cancelled;
         match serde_json::from_slice(&self.heard) {
-            Ok(Report::Ended(ended)) => Ok(Heard { ended, printed_too_much }),
+            Ok(Report::Ended(ended)) => Ok(Heard { ended, printed_too_much, cancelled }),
             Ok(Report::Failed(failure)) => Err(match failure {
                 Failure::ShellMissing => ShellError::ShellMissing { shell: limits.shell.clone() },
                 Failure::NotConfined(reason) => ShellError::NotConfined { reason },
