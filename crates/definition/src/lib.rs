@@ -11,6 +11,7 @@ mod diagnostic;
 mod edit;
 mod examples;
 mod extends;
+pub mod form;
 mod keys;
 mod layers;
 mod liveness;

@@ -230,8 +230,8 @@ fn parse_usd(text: &str) -> Option<u64> {
     i64::try_from(micros).is_ok().then_some(micros)
 }
 
-/// "`a`, `b`", for messages.
-pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+/// Names, each in backticks.
+pub fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 

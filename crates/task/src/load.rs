@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use jackline_definition::yaml::{Key, Node, NodeValue, parse};
-use jackline_definition::{At, Diagnostics};
+use jackline_definition::Diagnostics;
+use jackline_definition::form::{Form, quoted, read_file};
+use jackline_definition::yaml::{Node, NodeValue};
 use jackline_engine::nearest;
 use serde_json::{Map, Value};
 
 use crate::model::{Answer, Chat, ModelSpec, Script, check_url};
 use crate::spec::{ArtifactKind, Delegate, TASK_FILE, Task};
-
-/// How long a file may be.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// How long a model may take, unless told.
 const TIMEOUT_SECONDS: u64 = 120;
@@ -46,8 +44,8 @@ pub fn load(path: &Path) -> Result<Task, LoadError> {
     let file = if path.is_dir() { path.join(TASK_FILE) } else { path.to_owned() };
     let source = read(&file)?;
     let directory = file.parent().unwrap_or(Path::new(".")).to_owned();
-    let mut reader = Reader { diagnostics: of(&file), directory, later: None };
-    let task = parse(&source, &mut reader.diagnostics).map(|node| {
+    let mut reader = Reader { form: Form::of(&file), directory, later: None };
+    let task = reader.form.parse(&source).map(|node| {
         let named = if path.is_dir() { path } else { &file };
         let name = named.canonicalize().ok();
         let name = name.as_deref().and_then(Path::file_stem).map(|it| it.to_string_lossy());
@@ -57,27 +55,17 @@ pub fn load(path: &Path) -> Result<Task, LoadError> {
         return Err(later);
     }
     match task {
-        Some((task, _)) if reader.diagnostics.is_empty() => Ok(task),
-        _ => Err(reader.diagnostics.sorted().into()),
+        Some((task, _)) if reader.form.is_right() => Ok(task),
+        _ => Err(reader.form.wrong().into()),
     }
-}
-
-fn of(file: &Path) -> Diagnostics {
-    Diagnostics::new(&file.display().to_string())
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let failed = |source| LoadError::Read { path: path.to_owned(), source };
-    let long = std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX;
-    if long {
-        let message = format!("the file has more than {FILE_BYTES_MAX} bytes");
-        return Err(failed(std::io::Error::other(message)));
-    }
-    std::fs::read(path).map_err(failed)
+    read_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })
 }
 
 struct Reader {
-    diagnostics: Diagnostics,
+    form: Form,
     directory: PathBuf,
     /// What is wrong with another file, told where nothing is wrong with this one.
     later: Option<LoadError>,
@@ -90,54 +78,6 @@ struct Besides {
 }
 
 impl Reader {
-    fn complain(&mut self, at: At, message: impl Into<String>, hint: Option<String>) {
-        self.diagnostics.push(at, message, hint);
-    }
-
-    /// The entries of a mapping whose keys are known.
-    fn fields<'n>(&mut self, node: &'n Node, what: &str, known: &[&str]) -> Vec<&'n (Key, Node)> {
-        let NodeValue::Map(entries) = &node.value else {
-            let message = format!("{what} must be a mapping, not {}", node.describe());
-            self.complain(node.at, message, None);
-            return Vec::new();
-        };
-        let mut kept = Vec::new();
-        for entry in entries {
-            let name = entry.0.text.as_str();
-            if known.contains(&name) {
-                kept.push(entry);
-                continue;
-            }
-            let hint = match nearest(name, known.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("known are {}", quoted(known.iter().copied())),
-            };
-            self.complain(entry.0.at, format!("unknown key `{name}` in {what}"), Some(hint));
-        }
-        kept
-    }
-
-    fn text(&mut self, node: &Node, what: &str) -> Option<String> {
-        match &node.value {
-            NodeValue::Text(text) if !text.trim().is_empty() => return Some(text.clone()),
-            NodeValue::Text(_) => self.complain(node.at, format!("{what} must not be empty"), None),
-            _ => {
-                let message = format!("{what} must be text, not {}", node.describe());
-                self.complain(node.at, message, None);
-            }
-        }
-        None
-    }
-
-    fn flag(&mut self, node: &Node, what: &str) -> bool {
-        if let NodeValue::Bool(flag) = node.value {
-            return flag;
-        }
-        let message = format!("{what} must be true or false, not {}", node.describe());
-        self.complain(node.at, message, None);
-        false
-    }
-
     fn task(&mut self, node: &Node, name: &str, known: &[&str]) -> (Task, Besides) {
         let mut task = Task {
             name: name.to_owned(),
@@ -151,51 +91,42 @@ impl Reader {
         };
         let mut besides = Besides { description: None, external: false };
         let what = if known == TASK { "a task" } else { "a delegate" };
-        let fields = self.fields(node, what, known);
+        let fields = self.form.fields(node, what, known);
         for (key, value) in &fields {
             match key.text.as_str() {
-                "prompt" => task.prompt = self.text(value, "`prompt`").unwrap_or_default(),
+                "prompt" => task.prompt = self.form.text(value, "`prompt`").unwrap_or_default(),
                 "tools" => task.tools = self.tools(value),
                 "definition" => {
-                    let file = self.text(value, "`definition`");
+                    let file = self.form.text(value, "`definition`");
                     task.definition = file.map(|file| self.directory.join(file));
                 }
                 "model" => task.model = self.model(value),
                 "context" => task.context = self.context(value),
                 "delegates" => task.delegates = self.delegates(value, name),
                 "artifact" => task.artifact = self.artifact(value),
-                "description" => besides.description = self.text(value, "`description`"),
-                "external" => besides.external = self.flag(value, "`external`"),
+                "description" => besides.description = self.form.text(value, "`description`"),
+                "external" => besides.external = self.form.flag(value, "`external`"),
                 _ => {}
             }
         }
         let is_given = |name: &str| fields.iter().any(|(key, _)| key.text == name);
         if !is_given("prompt") {
-            self.complain(node.at, format!("{what} needs a `prompt`"), None);
+            self.form.complain(node.at, format!("{what} needs a `prompt`"), None);
         }
         if known == TASK && !is_given("model") {
             let hint = "give `model: { script: FILE }` or `model: { url: …, name: … }`";
-            self.complain(node.at, "a task needs a `model`", Some(hint.to_owned()));
+            self.form.complain(node.at, "a task needs a `model`", Some(hint.to_owned()));
         }
         (task, besides)
-    }
-
-    fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
-        if let NodeValue::List(items) = &node.value {
-            return items;
-        }
-        let message = format!("{what} must be a list, not {}", node.describe());
-        self.complain(node.at, message, None);
-        &[]
     }
 
     fn tools(&mut self, node: &Node) -> Vec<String> {
         let known = || jackline_workspace::tools().iter().map(|spec| spec.name);
         let mut tools = Vec::new();
-        for item in self.list(node, "`tools`") {
-            let Some(name) = self.text(item, "a tool") else { continue };
+        for item in self.form.list(node, "`tools`") {
+            let Some(name) = self.form.text(item, "a tool") else { continue };
             if tools.contains(&name) {
-                self.complain(item.at, format!("`{name}` is given twice"), None);
+                self.form.complain(item.at, format!("`{name}` is given twice"), None);
             } else if known().any(|known| known == name) {
                 tools.push(name);
             } else {
@@ -203,7 +134,7 @@ impl Reader {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => format!("there are {}", quoted(known())),
                 };
-                self.complain(item.at, format!("there is no tool `{name}`"), Some(hint));
+                self.form.complain(item.at, format!("there is no tool `{name}`"), Some(hint));
             }
         }
         tools
@@ -215,7 +146,11 @@ impl Reader {
                 for own in ["tools", "delegates"] {
                     if fields.remove(own).is_some() {
                         let message = format!("`{own}` of the context is what may be called");
-                        self.complain(node.at, message, Some("choose another name".to_owned()));
+                        self.form.complain(
+                            node.at,
+                            message,
+                            Some("choose another name".to_owned()),
+                        );
                     }
                 }
                 fields
@@ -223,7 +158,7 @@ impl Reader {
             Value::Null => Map::new(),
             _ => {
                 let message = format!("`context` must be a mapping, not {}", node.describe());
-                self.complain(node.at, message, None);
+                self.form.complain(node.at, message, None);
                 Map::new()
             }
         }
@@ -232,7 +167,7 @@ impl Reader {
     fn delegates(&mut self, node: &Node, parent: &str) -> BTreeMap<String, Delegate> {
         let NodeValue::Map(entries) = &node.value else {
             let message = format!("`delegates` must be a mapping, not {}", node.describe());
-            self.complain(node.at, message, None);
+            self.form.complain(node.at, message, None);
             return BTreeMap::new();
         };
         let mut delegates = BTreeMap::new();
@@ -246,40 +181,43 @@ impl Reader {
     }
 
     fn artifact(&mut self, node: &Node) -> ArtifactKind {
-        match self.text(node, "`artifact`").as_deref() {
+        match self.form.text(node, "`artifact`").as_deref() {
             Some("plan") => ArtifactKind::Plan,
             Some("program") | None => ArtifactKind::Program,
             Some(other) => {
                 let message = format!("`artifact` can't be `{other}`");
-                self.complain(node.at, message, Some("one of `program`, `plan`".to_owned()));
+                self.form.complain(node.at, message, Some("one of `program`, `plan`".to_owned()));
                 ArtifactKind::Program
             }
         }
     }
 
     fn model(&mut self, node: &Node) -> ModelSpec {
-        let fields = self.fields(node, "`model`", &MODEL);
+        let fields = self.form.fields(node, "`model`", &MODEL);
         let get = |name: &str| fields.iter().find(|(key, _)| key.text == name).map(|(_, it)| it);
         let (script, url) = (get("script"), get("url"));
         match (script, url) {
             (Some(script), None) => {
-                let Some(file) = self.text(script, "`script`") else { return ModelSpec::Inherited };
+                let Some(file) = self.form.text(script, "`script`") else {
+                    return ModelSpec::Inherited;
+                };
                 self.script(&file)
             }
             (None, Some(url)) => {
                 let at = url.at;
-                let url = self.text(url, "`url`").unwrap_or_default();
+                let url = self.form.text(url, "`url`").unwrap_or_default();
                 if !url.is_empty()
                     && let Err(error) = check_url(&url)
                 {
-                    self.complain(at, format!("`url` {error}"), None);
+                    self.form.complain(at, format!("`url` {error}"), None);
                 }
-                let name = get("name").and_then(|name| self.text(name, "`name`"));
+                let name = get("name").and_then(|name| self.form.text(name, "`name`"));
                 if get("name").is_none() {
-                    self.complain(node.at, "a model with a `url` needs a `name`", None);
+                    self.form.complain(node.at, "a model with a `url` needs a `name`", None);
                 }
-                let key_env = get("key_env").and_then(|key| self.text(key, "`key_env`"));
-                let timeout_seconds = get("timeout_seconds").map(|it| self.seconds(it));
+                let key_env = get("key_env").and_then(|key| self.form.text(key, "`key_env`"));
+                let timeout_seconds = get("timeout_seconds")
+                    .map(|it| self.form.seconds(it, "`timeout_seconds`", TIMEOUT_SECONDS));
                 ModelSpec::Chat(Chat {
                     url,
                     name: name.unwrap_or_default(),
@@ -289,19 +227,10 @@ impl Reader {
             }
             _ => {
                 let message = "`model` needs either `script` or `url`";
-                self.complain(node.at, message, None);
+                self.form.complain(node.at, message, None);
                 ModelSpec::Inherited
             }
         }
-    }
-
-    fn seconds(&mut self, node: &Node) -> u64 {
-        if let NodeValue::Integer(number @ 1..=86_400) = node.value {
-            return number.unsigned_abs();
-        }
-        let hint = "whole seconds from 1 to 86400 are accepted".to_owned();
-        self.complain(node.at, "`timeout_seconds` is no time to wait", Some(hint));
-        TIMEOUT_SECONDS
     }
 
     /// Reads a script beside the task.
@@ -309,15 +238,15 @@ impl Reader {
         let path = self.directory.join(file);
         let read = read(&path).and_then(|source| {
             let directory = path.parent().unwrap_or(Path::new(".")).to_owned();
-            let mut reader = Self { diagnostics: of(&path), directory, later: None };
-            let parsed = parse(&source, &mut reader.diagnostics);
+            let mut reader = Self { form: Form::of(&path), directory, later: None };
+            let parsed = reader.form.parse(&source);
             let script = parsed.map(|node| reader.answers(&node));
             if let Some(later) = reader.later {
                 return Err(later);
             }
             match script {
-                Some(script) if reader.diagnostics.is_empty() => Ok(script),
-                _ => Err(reader.diagnostics.sorted().into()),
+                Some(script) if reader.form.is_right() => Ok(script),
+                _ => Err(reader.form.wrong().into()),
             }
         });
         match read {
@@ -331,11 +260,11 @@ impl Reader {
 
     fn answers(&mut self, node: &Node) -> Script {
         let mut script = Script::default();
-        for (key, value) in self.fields(node, "a script", &SCRIPT) {
+        for (key, value) in self.form.fields(node, "a script", &SCRIPT) {
             match key.text.as_str() {
-                "repeat" => script.repeats = self.flag(value, "`repeat`"),
+                "repeat" => script.repeats = self.form.flag(value, "`repeat`"),
                 _ => {
-                    for item in self.list(value, "`answers`") {
+                    for item in self.form.list(value, "`answers`") {
                         script.answers.extend(self.answer(item));
                     }
                 }
@@ -348,9 +277,9 @@ impl Reader {
         if let NodeValue::Text(text) = &node.value {
             return Some(Answer::Text(text.clone()));
         }
-        let fields = self.fields(node, "an answer", &ANSWER);
+        let fields = self.form.fields(node, "an answer", &ANSWER);
         let [(key, value)] = fields.as_slice() else {
-            self.complain(node.at, "an answer is text, or has exactly one key", None);
+            self.form.complain(node.at, "an answer is text, or has exactly one key", None);
             return None;
         };
         match (key.text.as_str(), &value.value) {
@@ -369,13 +298,9 @@ impl Reader {
             },
             (name, _) => {
                 let message = format!("`{name}` of an answer can't be {}", value.describe());
-                self.complain(value.at, message, None);
+                self.form.complain(value.at, message, None);
                 None
             }
         }
     }
-}
-
-fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
