@@ -2,11 +2,10 @@
 //! and every result is told to them.
 
 use jackline_engine::{
-    ActorId, Arguments, CallId, Decision, Event, EventKind, Payload, Seen, SessionId, Status,
-    ToolName, Verdict, Violation,
+    Arguments, Decision, EventKind, Payload, Seen, SessionId, Status, ToolName, Verdict, Violation,
 };
 use jackline_journal::Note;
-use jackline_runtime::{Outcome, Runtime, ask_code};
+use jackline_runtime::{Outcome, Reporter, Runtime, ask_code};
 use serde_json::{Value, json};
 
 /// The name under which sessions are started.
@@ -69,10 +68,9 @@ pub(crate) struct Refusal {
 
 /// The guards of one session.
 pub(crate) struct Guard {
-    runtime: Runtime,
+    reporter: Reporter,
     opening: Opening,
     begun: bool,
-    calls: u64,
     /// What the agent is to be told with the next result.
     owed: Vec<String>,
     /// What people are to be told.
@@ -81,29 +79,29 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn new(runtime: Runtime, opening: Opening) -> Self {
-        let runtime = runtime.saving_late();
-        Self { runtime, opening, begun: false, calls: 0, owed: Vec::new(), aside: Vec::new() }
+        let reporter = Reporter::new(runtime.saving_late(), opening.session.clone());
+        Self { reporter, opening, begun: false, owed: Vec::new(), aside: Vec::new() }
     }
 
     /// Asks whether a call may run.
     pub(crate) fn propose(&mut self, wanted: Wanted<'_>) -> Ruling {
         let Wanted { request, tool: name, args } = wanted;
         self.begin();
-        self.calls += 1;
-        let number = self.calls;
+        let number = self.reporter.next_call();
         let tool = match ToolName::parse(name) {
             Ok(tool) => tool,
             Err(error) => {
                 let reason = format!("the name of the tool {error}");
                 let session = self.opening.session.clone();
-                self.runtime.refuse_line(number, "tool", &reason, Some(&session));
+                self.reporter.runtime().refuse_line(number, "tool", &reason, Some(&session));
                 let text = format!("jackline: {reason}");
                 let violations = Vec::new();
                 return Ruling::Refuse(Refusal { code: "invalid_tool", text, violations });
             }
         };
-        let kind = EventKind::ToolProposed { call: call_id(number), tool, args, cwd: None };
-        let (verdict, outcome) = self.tell(kind, Some(json!({ "request": request })));
+        let kind =
+            EventKind::ToolProposed { call: Reporter::call_id(number), tool, args, cwd: None };
+        let (verdict, outcome) = self.reporter.tell_with(kind, Some(json!({ "request": request })));
         if outcome == Outcome::Passed {
             return Ruling::Run(number);
         }
@@ -127,7 +125,7 @@ impl Guard {
     pub(crate) fn finish(&mut self, back: CameBack) -> Option<String> {
         let CameBack { call, status, text, exit_code, seen, background } = back;
         let kind = EventKind::ToolFinished {
-            call: call_id(call),
+            call: Reporter::call_id(call),
             of: None,
             status,
             result: text.map(Payload::Inline),
@@ -135,7 +133,7 @@ impl Guard {
             seen,
             background,
         };
-        let (verdict, outcome) = self.tell(kind, None);
+        let (verdict, outcome) = self.reporter.tell(kind);
         if outcome == Outcome::Decided && verdict.concerns_agent() {
             self.owed.extend(verdict.context);
         }
@@ -154,23 +152,23 @@ impl Guard {
         self.aside.push(format!(
             "the server describes {names} otherwise than before; look at it before you trust it"
         ));
-        self.runtime.note(Note::ToolsChanged { tools });
+        self.reporter.runtime().note(Note::ToolsChanged { tools });
         self.begin();
     }
 
     /// Does what may wait until an answer is out; gives what people are to be told.
     pub(crate) fn tidy(&mut self) -> Vec<String> {
-        self.runtime.tidy();
+        self.reporter.runtime().tidy();
         let mut aside = std::mem::take(&mut self.aside);
-        aside.extend(self.runtime.take_warnings());
+        aside.extend(self.reporter.runtime().take_warnings());
         aside
     }
 
     /// Ends the session, if it has begun.
     pub(crate) fn end(&mut self) {
         if std::mem::take(&mut self.begun) {
-            self.tell(EventKind::SessionEnded {}, None);
-            self.runtime.tidy();
+            self.reporter.tell(EventKind::SessionEnded {});
+            self.reporter.runtime().tidy();
         }
     }
 
@@ -182,31 +180,16 @@ impl Guard {
         }
         self.begun = true;
         let Opening { parent, workspace, .. } = self.opening.clone();
-        self.tell(
-            EventKind::SessionStarted {
-                workspace: Some(workspace),
-                client: Some(CLIENT.to_owned()),
-                model: None,
-                prompt_hash: None,
-                deadline: None,
-                parent,
-                role: None,
-            },
-            None,
-        );
+        self.reporter.tell(EventKind::SessionStarted {
+            workspace: Some(workspace),
+            client: Some(CLIENT.to_owned()),
+            model: None,
+            prompt_hash: None,
+            deadline: None,
+            parent,
+            role: None,
+        });
     }
-
-    fn tell(&mut self, kind: EventKind, meta: Option<Value>) -> (Verdict, Outcome) {
-        let (session, actor) = (self.opening.session.clone(), ActorId::main());
-        let event = Event { session, id: None, at: None, actor, kind, meta };
-        let answer = self.runtime.answer(event);
-        let outcome = answer.outcome;
-        (answer.into_verdict(), outcome)
-    }
-}
-
-fn call_id(number: u64) -> Option<CallId> {
-    CallId::parse(format!("c{number}")).ok()
 }
 
 fn refusal(verdict: Verdict) -> Refusal {

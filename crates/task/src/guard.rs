@@ -3,11 +3,11 @@
 
 use jackline_attempt::{Subtype, Violation};
 use jackline_engine::{
-    ActorId, Arguments, AttemptId, AttemptResult, CallId, Decision, Event, EventKind, Payload,
-    PromptSource, Seen, SessionId, Status, ToolName, Verdict,
+    Arguments, AttemptId, AttemptResult, Decision, EventKind, Payload, PromptSource, Seen,
+    SessionId, Status, ToolName, Verdict,
 };
 use jackline_journal::Note;
-use jackline_runtime::{Outcome, Runtime, ask_code};
+use jackline_runtime::{Outcome, Reporter, Runtime, ask_code};
 use serde_json::Value;
 
 /// The name under which sessions are started.
@@ -15,9 +15,7 @@ const CLIENT: &str = "attempt";
 
 /// The guards of one session.
 pub(crate) struct Guard {
-    runtime: Runtime,
-    session: SessionId,
-    calls: u64,
+    reporter: Reporter,
     /// What the model is to be told with the next question.
     owed: Vec<String>,
     /// What people are to be told.
@@ -44,9 +42,9 @@ pub(crate) struct CameBack {
 
 impl Guard {
     pub(crate) fn new(runtime: Runtime, session: SessionId) -> Self {
-        let runtime = runtime.saving_late();
+        let reporter = Reporter::new(runtime.saving_late(), session);
         let (owed, aside) = (Vec::new(), Vec::new());
-        Self { runtime, session, calls: 0, owed, aside, held: None }
+        Self { reporter, owed, aside, held: None }
     }
 
     /// Begins the session with what is asked for. Without a record nothing begins.
@@ -72,13 +70,12 @@ impl Guard {
 
     /// Asks whether a call may run, or says who objects.
     pub(crate) fn propose(&mut self, tool: &str, args: Value) -> Result<Permit, Vec<Violation>> {
-        self.calls += 1;
-        let number = self.calls;
+        let number = self.reporter.next_call();
         let Ok(name) = ToolName::parse(tool) else {
             let message = format!("`{tool}` is no name of a tool");
             return Err(vec![Violation::new(Subtype::UnknownTool, message)]);
         };
-        let (call, args) = (call_id(number), Arguments::Parsed(args));
+        let (call, args) = (Reporter::call_id(number), Arguments::Parsed(args));
         let kind = EventKind::ToolProposed { call, tool: name, args, cwd: None };
         let (verdict, outcome) = self.tell(kind);
         if outcome == Outcome::Passed || (outcome == Outcome::Decided && verdict.lets_run()) {
@@ -88,7 +85,7 @@ impl Guard {
         if verdict.is_enforced(Decision::Ask)
             && let Some(seq) = verdict.seq
         {
-            let code = ask_code(&self.session, seq);
+            let code = ask_code(self.reporter.session(), seq);
             self.aside.push(format!(
                 "a call of `{tool}` needs a person: `jackline allow {code}` lets exactly this call \
                  pass once, then start the task again"
@@ -101,7 +98,7 @@ impl Guard {
     pub(crate) fn finish(&mut self, back: CameBack) {
         let CameBack { number, status, text, exit_code, seen } = back;
         let (verdict, outcome) = self.tell(EventKind::ToolFinished {
-            call: call_id(number),
+            call: Reporter::call_id(number),
             of: None,
             status,
             result: Some(Payload::Inline(text)),
@@ -136,11 +133,11 @@ impl Guard {
 
     /// The same in the session of another process, which did not come to it.
     pub(crate) fn attempt_ended_elsewhere(&mut self, session: SessionId, number: u32) {
-        let own = std::mem::replace(&mut self.session, session);
         // A session that takes nothing any more has nothing that could be wrong with it.
-        let _ = self.attempt_ended(number, AttemptResult::Rollback);
-        self.session = own;
-        self.held = None;
+        if let Ok(attempt) = attempt_id(number) {
+            let result = AttemptResult::Rollback;
+            self.reporter.tell_of(&session, EventKind::AttemptEnded { attempt, result });
+        }
     }
 
     /// Writes down what an answer of the model has cost.
@@ -160,7 +157,8 @@ impl Guard {
 
     /// Ends the session because an attempt is neither done nor undone.
     pub(crate) fn stuck(&mut self, number: u32, reason: &str) {
-        self.runtime.note(Note::Fault { kind: "rollback".to_owned(), reason: reason.to_owned() });
+        let note = Note::Fault { kind: "rollback".to_owned(), reason: reason.to_owned() };
+        self.reporter.runtime().note(note);
         // Where not even that can be written down, nothing goes on all the same.
         let _ = self.attempt_ended(number, AttemptResult::Stuck);
         self.held = Some(reason.to_owned());
@@ -178,9 +176,9 @@ impl Guard {
 
     /// What people are to be told since this was last asked; does what may wait as well.
     pub(crate) fn tidy(&mut self) -> Vec<String> {
-        self.runtime.tidy();
+        self.reporter.runtime().tidy();
         let mut aside = std::mem::take(&mut self.aside);
-        aside.extend(self.runtime.take_warnings());
+        aside.extend(self.reporter.runtime().take_warnings());
         aside
     }
 
@@ -216,20 +214,12 @@ impl Guard {
     }
 
     fn tell(&mut self, kind: EventKind) -> (Verdict, Outcome) {
-        let (session, actor) = (self.session.clone(), ActorId::main());
-        let event = Event { session, id: None, at: None, actor, kind, meta: None };
-        let answer = self.runtime.answer(event);
-        let outcome = answer.outcome;
-        let verdict = answer.into_verdict();
+        let (verdict, outcome) = self.reporter.tell(kind);
         if verdict.is_enforced(Decision::Stop) || verdict.is_enforced(Decision::Pause) {
             self.held = Some(why(&verdict));
         }
         (verdict, outcome)
     }
-}
-
-fn call_id(number: u64) -> Option<CallId> {
-    CallId::parse(format!("c{number}")).ok()
 }
 
 fn attempt_id(number: u32) -> Result<AttemptId, String> {

@@ -40,7 +40,9 @@ impl Runtime {
 
     /// Where a session stands, as far as anything is known of it.
     pub fn summary(&mut self, id: &SessionId) -> Option<Summary> {
-        if let Some((_, live)) = self.live.iter().find(|(open, _)| open == id) {
+        if let Some((_, live)) = self.live.iter_mut().find(|(open, _)| open == id) {
+            // Others steer the same session; what can't be read now is read at the next gate.
+            let _ = live.catch_up();
             return Some(live.session.summary());
         }
         Some(self.look(id)?.session.summary())
