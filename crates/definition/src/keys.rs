@@ -8,6 +8,7 @@ mod attempts;
 mod budgets;
 mod io;
 mod loops;
+mod models;
 mod progress;
 mod rules;
 mod schemas;
@@ -17,6 +18,7 @@ pub(crate) use attempts::*;
 pub(crate) use budgets::*;
 pub(crate) use io::*;
 pub(crate) use loops::*;
+pub(crate) use models::*;
 pub(crate) use progress::*;
 pub(crate) use rules::*;
 pub(crate) use schemas::*;
@@ -104,7 +106,7 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use jackline_engine::Kind;
-    use jackline_engine::definition::Occasion;
+    use jackline_engine::definition::{ModelOccasion, ModelProvider, Occasion};
 
     use super::*;
 
@@ -114,6 +116,8 @@ mod tests {
         assert_eq!(KINDS, kinds);
         let occasions: Vec<&str> = Occasion::ALL.iter().map(|(name, _)| *name).collect();
         assert_eq!(OCCASIONS, occasions);
+        assert_eq!(PROVIDERS, ModelProvider::ALL.map(|(name, _)| name));
+        assert_eq!(MODEL_OCCASIONS, ModelOccasion::ALL.map(|(name, _)| name));
     }
 
     #[test]

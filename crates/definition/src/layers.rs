@@ -14,6 +14,7 @@ mod held_as_hard;
 mod io;
 mod join;
 mod loops;
+mod models;
 mod modes;
 #[cfg(test)]
 mod never_looser;
@@ -154,7 +155,14 @@ pub fn combine(mut layers: Vec<Layered>, trusted: bool) -> Combined {
     let parts: Vec<Parts> = layers
         .into_iter()
         .enumerate()
-        .map(|(number, layered)| Parts::of(layered, number, trusted))
+        .map(|(number, layered)| {
+            let runs = layered.layer != Layer::Repository || trusted;
+            let mut parts = Parts::of(layered, number, trusted);
+            if !runs {
+                joining.withhold(&mut parts);
+            }
+            parts
+        })
         .collect();
     // From the repository up: trust lets it speak beside the person, and
     // whatever comes of that is below the machine's owner.

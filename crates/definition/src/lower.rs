@@ -7,6 +7,7 @@ pub(crate) mod feedback;
 mod io;
 mod limits;
 mod loops;
+mod models;
 pub(crate) mod modes;
 pub(crate) mod policies;
 mod progress;
@@ -89,6 +90,8 @@ pub(crate) fn lower(
             "outputs" => definition.schemas.outputs = schemas::outputs(node, reader),
             "attempts" => definition.attempts = attempts::lower(node, reader),
             "health" => definition.health = attempts::lower_health(node, reader),
+            "models" => definition.choices = models::lower(node, "`models`", reader),
+            "advisor" => definition.advisor = models::lower_advisor(node, reader),
             "io" => definition.io = io::lower(node, reader),
             "limits" => waiting.limits = Some(node),
             "iterations_extension" => waiting.iterations_extension = Some(node),
@@ -216,7 +219,7 @@ fn notify(node: &Node, reader: &mut Reader<'_>) -> Option<Notifier> {
             "command" => {
                 told.command = reader.text(node, "`notify.command`").map(ToOwned::to_owned);
             }
-            "webhook" => told.webhook = address(node, reader),
+            "webhook" => told.webhook = address(node, "`notify.webhook`", reader),
             "desktop" => told.desktop = reader.flag(node, "`notify.desktop`").unwrap_or(false),
             _ => {
                 told.on = reader
@@ -230,15 +233,15 @@ fn notify(node: &Node, reader: &mut Reader<'_>) -> Option<Notifier> {
     (told.command.is_some() || told.webhook.is_some() || told.desktop).then_some(told)
 }
 
-/// Where a notice is posted to.
-fn address(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
-    let text = reader.text(node, "`notify.webhook`")?;
+/// An address of a web server.
+fn address(node: &Node, what: &str, reader: &mut Reader<'_>) -> Option<String> {
+    let text = reader.text(node, what)?;
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let odd = |c: char| c.is_whitespace() || c.is_control() || "\"'\\".contains(c);
     let fits = rest.is_some_and(|rest| !rest.starts_with(['/', '?', '#', ':']) && !rest.is_empty());
     if !fits || text.contains(odd) {
         let hint = "write it as `https://host/path`";
-        reader.complain_hint(node.at, "`notify.webhook` is no address of a web server", hint);
+        reader.complain_hint(node.at, format!("{what} is no address of a web server"), hint);
         return None;
     }
     Some(text.to_owned())

@@ -2,7 +2,8 @@
 //!
 //! Mappings are put together key by key, lists one after the other; everything
 //! else is replaced, and so is `completion`, of which there is one; only `clean`
-//! stays beside another check. What a file leaves out stays as it was: an
+//! stays beside another check. `models` are tried in their order, so they are
+//! replaced, too. What a file leaves out stays as it was: an
 //! omission never loosens.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ enum Place {
     /// `limits`: each of them is a number, a mapping, or explicitly nothing.
     Limits,
     Limit,
+    Advisor,
     Elsewhere,
 }
 
@@ -30,6 +32,7 @@ impl Place {
         match (self, key) {
             (Self::Root, "limits") | (Self::Limits, "tool_calls") => Self::Limits,
             (Self::Limits, _) => Self::Limit,
+            (Self::Root, "advisor") => Self::Advisor,
             _ => Self::Elsewhere,
         }
     }
@@ -84,12 +87,16 @@ impl Merging<'_> {
                 entries.push((key, Some(node)));
                 continue;
             };
-            let replaced = place == Place::Root && key.text == "completion";
             let below = place.below(&key.text);
-            *slot = match slot.take() {
-                Some(base) if !replaced => Some(self.merge(base, node, below)),
-                Some(base) => Some(checks(&base, node)),
-                None => Some(node),
+            *slot = match (slot.take(), place, key.text.as_str()) {
+                (Some(base), Place::Root, "completion") => Some(checks(&base, node)),
+                (Some(_), Place::Root | Place::Advisor, "models")
+                    if node.value != NodeValue::Null =>
+                {
+                    Some(node)
+                }
+                (Some(base), ..) => Some(self.merge(base, node, below)),
+                (None, ..) => Some(node),
             };
             *known = key;
         }

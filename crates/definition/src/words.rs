@@ -1,9 +1,9 @@
 //! A lowered definition in words for people, one line a demand.
 
 use jackline_engine::definition::{
-    Budgets, Cap, Checker, Context, Effect, FeedbackProvider, Graded, HealthLimits, Io, Limit,
-    Limits, Loops, Notifier, Opaque, Per, PolicyRule, Price, Profile, Progress, Redact, Rule,
-    RuleScope, Speech, Strict, Tool, UnknownTools,
+    Advisor, Budgets, Cap, Checker, Context, Effect, FeedbackProvider, Graded, HealthLimits, Io,
+    Limit, Limits, Loops, ModelChoice, Notifier, Opaque, Per, PolicyRule, Price, Profile, Progress,
+    Redact, Rule, RuleScope, Speech, Strict, Tool, UnknownTools,
 };
 use jackline_engine::models::usd;
 use jackline_engine::{Kind, Mode};
@@ -222,6 +222,21 @@ pub fn health(health: HealthLimits) -> String {
     format!(
         "health: degraded above {degrade_above_pct} % of {window} uses, recovered below {recover_below_pct} %, from {min_samples} uses on"
     )
+}
+
+/// Who does the work, in their order.
+pub fn models(choices: &[ModelChoice]) -> String {
+    format!("models: {}", labels(choices))
+}
+
+/// Who is asked, and how often.
+pub fn advisor(advisor: &Advisor) -> String {
+    let Advisor { models, transcript_lines, budget } = advisor;
+    format!("advisor: {}, {budget} times, shown {transcript_lines} lines", labels(models))
+}
+
+fn labels(choices: &[ModelChoice]) -> String {
+    choices.iter().map(ModelChoice::label).collect::<Vec<_>>().join(", ")
 }
 
 /// From which fill of the context on something is done.

@@ -16,6 +16,7 @@ use crate::tool::Kind;
 const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 
 pub use crate::attempts::{Budgets, HealthLimits};
+pub use crate::choice::{Advisor, ModelChoice, ModelKind, ModelOccasion, ModelProvider};
 pub use crate::guards::completion::{Cap, Checker, RequiredFile};
 pub use crate::guards::context::Context;
 pub use crate::guards::dirty::DirtyBits;
@@ -78,6 +79,12 @@ pub struct Definition {
     /// When a forged tool is good; the engine does not look at it.
     #[serde(default)]
     pub health: HealthLimits,
+    /// Who does the work of a supervised run, in the order in which they are tried.
+    #[serde(default)]
+    pub choices: Vec<ModelChoice>,
+    /// Who is asked where a supervised run is stuck; nobody where it is left out.
+    #[serde(default)]
+    pub advisor: Option<Advisor>,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -111,6 +118,8 @@ impl Default for Definition {
             io: Io::default(),
             attempts: Budgets::default(),
             health: HealthLimits::default(),
+            choices: Vec::new(),
+            advisor: None,
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),

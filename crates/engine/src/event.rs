@@ -215,6 +215,28 @@ pub enum EventKind {
         /// Whether its work stays.
         result: AttemptResult,
     },
+    /// An advisor was asked, out of band, because the session is stuck.
+    AdvisorAnswered {
+        /// The model that was asked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// What it wants the agent to do.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instruction: Option<Payload>,
+        /// Why there is no answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Payload>,
+    },
+    /// Another model goes on with the work.
+    ModelChanged {
+        /// The one before.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        /// The one that goes on.
+        to: String,
+        /// Why: a word, of which some are known.
+        reason: String,
+    },
     /// Somebody outside the agent steers.
     Control {
         /// What they want.
@@ -260,6 +282,8 @@ impl EventKind {
             Self::AttemptStarted { .. } => "attempt_started",
             Self::AttemptStage { .. } => "attempt_stage",
             Self::AttemptEnded { .. } => "attempt_ended",
+            Self::AdvisorAnswered { .. } => "advisor_answered",
+            Self::ModelChanged { .. } => "model_changed",
             Self::Control { .. } => "control",
             Self::SessionEnded {} => "session_ended",
         }
@@ -275,9 +299,16 @@ impl EventKind {
         )
     }
 
-    /// Whether this spends a step, whatever is decided. A blocked stop does too.
+    /// Whether this spends a step, whatever is decided.
     pub(crate) fn is_step(&self) -> bool {
-        matches!(self, Self::ToolProposed { .. } | Self::CompactionFinished { .. })
+        matches!(
+            self,
+            Self::ToolProposed { .. }
+                | Self::CompactionFinished { .. }
+                | Self::AttemptStarted { .. }
+                | Self::AdvisorAnswered { .. }
+                | Self::ModelChanged { .. }
+        )
     }
 
     /// Whether this is part of a turn, so that a finished turn goes on.
@@ -396,6 +427,16 @@ impl Event {
                 each_text(visitor, output);
             }
             EventKind::AttemptStage { stage, .. } => visitor.word(stage),
+            EventKind::AdvisorAnswered { model, instruction, error } => {
+                each_word(visitor, [model]);
+                each_text(visitor, instruction);
+                each_text(visitor, error);
+            }
+            EventKind::ModelChanged { from, to, reason } => {
+                each_word(visitor, [from]);
+                visitor.word(to);
+                visitor.word(reason);
+            }
             EventKind::Control { by, why, .. } => each_word(visitor, [by, why]),
             EventKind::AttemptStarted { .. }
             | EventKind::AttemptEnded { .. }

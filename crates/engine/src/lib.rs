@@ -14,6 +14,7 @@ extern crate std;
 
 mod attempts;
 mod checks;
+mod choice;
 pub mod definition;
 mod digest;
 mod event;
@@ -51,6 +52,7 @@ pub use facts::{
     PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked, VerificationFact,
     Wants, WatchedFact,
 };
+pub use guards::advisor::AdvisorSummary;
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
@@ -89,4 +91,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bumped by any change that can alter a verdict, and then marked ★ in the
 /// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 5;
+pub const SEMANTICS: u32 = 6;

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::definition::Definition;
 use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
+use crate::guards::advisor::Advised;
 use crate::guards::dirty::{Bits, Hidden};
 use crate::guards::limits::{exhausted_hard, iterations};
 use crate::guards::markers::Marked;
@@ -354,6 +355,8 @@ fn reset(definition: &Definition, state: &mut State) {
     state.attempts.clear();
     feedback::reset(&mut state.feedback);
     state.dirty.reset();
+    state.advised = Advised::default();
+    state.fallback.begin();
     state.progress.reset(state.epoch);
 }
 

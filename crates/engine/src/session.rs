@@ -9,6 +9,7 @@ use crate::definition::{Definition, Mode, PolicyRule};
 use crate::digest::Digest;
 use crate::event::{Action, Event, EventKind};
 use crate::facts::{Facts, Markers, Queries, Query};
+use crate::guards::limits::steps;
 use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, protected};
 use crate::lifecycle;
 use crate::place::Place;
@@ -342,21 +343,15 @@ impl Session {
 
     fn verdict(&self, seq: u64, event: &Event, answers: Answers) -> Verdict {
         let (decision, enforced) = answers.decision();
-        let blocked_stop = matches!(event.kind, EventKind::StopProposed { .. })
-            && decision == Decision::Deny
-            && enforced == Some(true);
-        let counted = self.terminal_for(event).is_none() && (event.kind.is_step() || blocked_stop);
-        let steps = u64::from(counted);
         let call = match &event.kind {
             EventKind::ToolProposed { call, .. } | EventKind::ToolFinished { call, .. } => {
                 call.clone()
             }
             _ => None,
         };
-        Verdict {
+        let mut verdict = Verdict {
             session: Some(event.session.clone()),
             seq: Some(seq),
-            step: Some(self.state.spent.session.steps.saturating_add(steps)),
             call,
             decision,
             enforced,
@@ -374,7 +369,11 @@ impl Session {
             stop: answers.stop,
             safety: answers.safety,
             ..Verdict::allow()
-        }
+        };
+        let is_over = self.terminal_for(event).is_some();
+        let spent = if is_over { 0 } else { steps(&event.kind, &verdict) };
+        verdict.step = Some(self.state.spent.session.steps.saturating_add(spent));
+        verdict
     }
 }
 
@@ -497,7 +496,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (6, "213616535c5eb997b13ec4b8b7eb5fc2fa95661a6727d1b3736430b37bf90195")
+            (7, "8f12475d0cb443afb4531a4ef7abde3bfdc6be5c9c0f0c8d8767107dacae0d7c")
         );
     }
 

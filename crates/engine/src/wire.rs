@@ -167,7 +167,7 @@ fn parse_value(
 }
 
 /// The names of all events.
-const EVENTS: [&str; 15] = [
+const EVENTS: [&str; 17] = [
     "session_started",
     "prompt_submitted",
     "tool_proposed",
@@ -181,6 +181,8 @@ const EVENTS: [&str; 15] = [
     "attempt_started",
     "attempt_stage",
     "attempt_ended",
+    "advisor_answered",
+    "model_changed",
     "control",
     "session_ended",
 ];
@@ -258,6 +260,16 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             result: fields
                 .word("result", AttemptResult::ALL)?
                 .ok_or(WireError::Missing("result"))?,
+        },
+        "advisor_answered" => EventKind::AdvisorAnswered {
+            model: fields.text("model")?,
+            instruction: fields.payload("instruction")?,
+            error: fields.payload("error")?,
+        },
+        "model_changed" => EventKind::ModelChanged {
+            from: fields.text("from")?,
+            to: fields.required_text("to")?,
+            reason: fields.required_text("reason")?,
         },
         "control" => EventKind::Control {
             action: fields.word("action", Action::ALL)?.ok_or(WireError::Missing("action"))?,
@@ -561,6 +573,8 @@ mod tests {
         );
         assert_eq!(error(r#"{"event":null}"#), "`event` is missing");
         assert_eq!(error(r#"{"event":"usage_reported","output":1}"#), "`input` is missing");
+        assert_eq!(error(r#"{"event":"model_changed","reason":"cost"}"#), "`to` is missing");
+        assert_eq!(error(r#"{"event":"model_changed","to":"b"}"#), "`reason` is missing");
     }
 
     #[test]
@@ -598,6 +612,9 @@ mod tests {
             r#"{"event":"usage_reported","request":"r","input":1,"cache_read":2,"output":3,"cost_micros":4}"#,
             r#"{"event":"iteration_ended","tests":{"failed":1,"passed":2},"build":"ok","files_changed":0}"#,
             r#"{"event":"attempt_ended","attempt":"a","result":"rollback"}"#,
+            r#"{"event":"advisor_answered","model":"m","instruction":"read the log first"}"#,
+            r#"{"event":"advisor_answered","error":"overloaded"}"#,
+            r#"{"event":"model_changed","from":"a","to":"b","reason":"overload"}"#,
             r#"{"event":"control","action":"pause","by":"dana","why":"lunch"}"#,
             r#"{"event":"control","action":"grant","ask":7,"seconds":60}"#,
             r#"{"event":"session_ended"}"#,

@@ -140,6 +140,14 @@ pub(super) fn what(kind: &EventKind) -> String {
             attempt.to_string()
         }
         EventKind::AttemptEnded { attempt, result } => format!("{attempt} {}", result.word()),
+        EventKind::AdvisorAnswered { model, instruction, error } => {
+            let said = instruction.as_ref().or(error.as_ref()).map_or("", Payload::head);
+            match model {
+                Some(model) => format!("{model} {said}"),
+                None => said.to_owned(),
+            }
+        }
+        EventKind::ModelChanged { to, reason, .. } => format!("{to} {reason}"),
         EventKind::Control { action, by, .. } => {
             let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
             format!("{}{by}", action.word())

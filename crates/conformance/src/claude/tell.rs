@@ -175,6 +175,8 @@ impl Teller {
             | EventKind::AttemptStarted { .. }
             | EventKind::AttemptStage { .. }
             | EventKind::AttemptEnded { .. }
+            | EventKind::AdvisorAnswered { .. }
+            | EventKind::ModelChanged { .. }
             | EventKind::Control { .. } => return Ok(None),
         }))
     }

@@ -7,6 +7,7 @@ use super::attempts::{ATTEMPTS, HEALTH};
 use super::budgets::{CONTEXT, COST_LIMIT, LIMIT, LIMITS, PRICE};
 use super::io::{IO, IO_OUTPUT, IO_READ_FILE, IO_SHELL};
 use super::loops::{LOOPS, LOOPS_CYCLE, LOOPS_ERRORS, LOOPS_GRADED, LOOPS_STRICT, POLL};
+use super::models::{ADVISOR, MODEL};
 use super::progress::{CLEAN, DIRTY_BITS, PROGRESS};
 use super::rules::{EXAMPLE_RUN, EXAMPLES, GIVEN, PACKS, RULE};
 use super::schemas::{OUTPUT, PLAN, SCHEMA};
@@ -162,13 +163,25 @@ pub(crate) static ROOT: Keys = Keys {
             "How often what a model wrote, a program or a plan, is tried again.",
         ),
         key("health", Map(&HEALTH), "", "When a tool that an attempt forged is good."),
+        key(
+            "models",
+            List(0, &Map(&MODEL)),
+            "none",
+            "Who does the work of a supervised run, in the order in which they are tried. Those of a file that extends another go in the place of the other's.",
+        ),
+        key(
+            "advisor",
+            OneOf(&[Map(&ADVISOR), Nothing]),
+            "none: nobody is asked",
+            "Who is asked, out of band, where a supervised run is stuck.",
+        ),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
         key("notify", Map(&NOTIFY), "", "How a person is told that they are needed."),
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
-    later: &["models", "advisor", "identity"],
+    later: &["identity"],
     needs: &[],
 };
 
@@ -548,6 +561,8 @@ pub(crate) static ALL: &[&Keys] = &[
     &IO_SHELL,
     &ATTEMPTS,
     &HEALTH,
+    &MODEL,
+    &ADVISOR,
     &PROVIDER,
     &FILE_CREATED,
     &DEADLINE,

@@ -74,6 +74,8 @@ fn definition(parts: Parts) -> Definition {
         io: parts.io.what,
         attempts: parts.attempts.what,
         health: parts.health.map_or(default.health, |health| health.what),
+        choices: parts.choices.what,
+        advisor: parts.advisor.map(|advisor| advisor.what),
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),
@@ -213,6 +215,12 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     }
     if let Some(health) = &parts.health {
         add(Subject::Setting, words::health(health.what), health.by);
+    }
+    if !parts.choices.what.is_empty() {
+        add(Subject::Setting, words::models(&parts.choices.what), parts.choices.by);
+    }
+    if let Some(advisor) = &parts.advisor {
+        add(Subject::Setting, words::advisor(&advisor.what), advisor.by);
     }
     for path in &parts.protected {
         add(Subject::Protected, format!("`{}`", path.what), path.by);

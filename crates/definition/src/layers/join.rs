@@ -80,6 +80,8 @@ impl Joining {
         let sections = high.sections.saturating_add(low.sections);
         let progress = self.join_progress(&high, &low, how);
         let context = self.join_context(&high, &low, how);
+        let choices = self.join_choices(&high, &low, how);
+        let advisor = self.join_advisor(&high, &low, how);
         let rests = rests_on_tests(&high);
         let speaks = !high.feedback.is_empty();
         Parts {
@@ -155,6 +157,8 @@ impl Joining {
             io: self.join_io(&high.io, &low.io, how),
             attempts: self.join_attempts(&high.attempts, &low.attempts, how),
             health: self.join_health(high.health, low.health, how),
+            choices,
+            advisor,
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,

@@ -2,9 +2,9 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Budgets, Cap, Checker, Context, Definition, FeedbackProvider, HealthLimits, Io, Journal, Limit,
-    LongPrice, Loops, Models, Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Schemas,
-    Shell, Tool, UnknownTools,
+    Advisor, Budgets, Cap, Checker, Context, Definition, FeedbackProvider, HealthLimits, Io,
+    Journal, Limit, LongPrice, Loops, ModelChoice, Models, Notifier, Opaque, Policy, Price,
+    Progress, Redact, Rule, Schemas, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -59,6 +59,9 @@ pub(super) struct Parts {
     pub(super) attempts: Said<Budgets>,
     /// None where nothing is said about it.
     pub(super) health: Option<Said<HealthLimits>>,
+    /// Who does the work, in their order.
+    pub(super) choices: Said<Vec<ModelChoice>>,
+    pub(super) advisor: Option<Said<Advisor>>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -94,6 +97,8 @@ impl Parts {
             io,
             attempts,
             health,
+            choices,
+            advisor,
             feedback,
             feedback_bytes_max,
             notify,
@@ -135,6 +140,8 @@ impl Parts {
             io: Said { what: io, by },
             attempts: Said { what: attempts, by },
             health: (health != HealthLimits::default()).then_some(Said { what: health, by }),
+            choices: Said { what: choices, by },
+            advisor: advisor.map(|what| Said { what, by }),
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),

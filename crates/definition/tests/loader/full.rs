@@ -2,11 +2,12 @@
 
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
-    Attempts, Budgets, Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider,
-    FileCreated, HealthLimits, Io, Journal, Limit, Limits, Loops, Models, Need, Notifier, Occasion,
-    Opaque, Output, OutputIo, Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact,
-    RequiredFile, Rule, RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell,
-    ShellIo, Speech, Tool, Trigger, UnknownTools,
+    Advisor, Attempts, Budgets, Cap, Checker, Context, Dependency, DirtyBits, Effect,
+    FeedbackProvider, FileCreated, HealthLimits, Io, Journal, Limit, Limits, Loops, ModelChoice,
+    ModelKind, ModelOccasion, ModelProvider, Models, Need, Notifier, Occasion, Opaque, Output,
+    OutputIo, Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact, RequiredFile,
+    Rule, RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell, ShellIo, Speech,
+    Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 
@@ -89,6 +90,11 @@ io:
   shell: { seconds: 60, output_bytes: 16384 }
 attempts: { provider: 2, guardrail: 3, execution: 0, outcome: 4, ceiling: 9, terminal: [no_key] }
 health: { window: 10, min_samples: 3, degrade_above_pct: 50, recover_below_pct: 20 }
+models:
+  - { provider: openai-chat, model: qwen, url: 'http://127.0.0.1:8080/v1', key_env: LOCAL_KEY, window: 32768, when: [offline, sensitive], budget: 50, timeout_seconds: 90 }
+  - { worker: claude, model: opus }
+  - { worker: [agent, --headless], when: [overload], budget: 7 }
+advisor: { models: [{ provider: anthropic, model: claude-opus-5-5 }], transcript_lines: 200, budget: 3 }
 notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
@@ -240,6 +246,8 @@ fn full() -> Definition {
             degrade_above_pct: 50,
             recover_below_pct: 20,
         },
+        choices: choices(),
+        advisor: Some(advisor()),
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
             command: Some("tell-me".to_owned()),
@@ -263,6 +271,50 @@ fn models() -> Models {
         cache_creation: 1_000_000,
     };
     Models { prices: built_in.prices.iter().cloned().chain([own]).collect(), ..built_in }
+}
+
+fn choices() -> Vec<ModelChoice> {
+    let worker = |kind, model: Option<&str>| ModelChoice {
+        kind,
+        worker_model: model.map(ToOwned::to_owned),
+        when: vec![],
+        budget: None,
+    };
+    let local = ModelKind::Provider {
+        provider: ModelProvider::OpenAiChat,
+        model: "qwen".to_owned(),
+        url: Some("http://127.0.0.1:8080/v1".to_owned()),
+        key_env: Some("LOCAL_KEY".to_owned()),
+        window: Some(32768),
+        timeout_seconds: Some(90),
+    };
+    vec![
+        ModelChoice {
+            kind: local,
+            worker_model: None,
+            when: vec![ModelOccasion::Offline, ModelOccasion::Sensitive],
+            budget: Some(50),
+        },
+        worker(ModelKind::Claude, Some("opus")),
+        ModelChoice {
+            when: vec![ModelOccasion::Overload],
+            budget: Some(7),
+            ..worker(ModelKind::Command(texts(&["agent", "--headless"])), None)
+        },
+    ]
+}
+
+fn advisor() -> Advisor {
+    let kind = ModelKind::Provider {
+        provider: ModelProvider::Anthropic,
+        model: "claude-opus-5-5".to_owned(),
+        url: None,
+        key_env: None,
+        window: None,
+        timeout_seconds: None,
+    };
+    let model = ModelChoice { kind, worker_model: None, when: vec![], budget: None };
+    Advisor { models: vec![model], transcript_lines: 200, budget: 3 }
 }
 
 fn texts(texts: &[&str]) -> Vec<String> {

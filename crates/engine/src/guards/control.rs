@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::completion::Checker;
 use super::dirty::{DirtySummary, clean};
 use super::limits::iterations;
-use super::{Answers, Guard, Look, Objection};
+use super::{Answers, Guard, Look, Objection, advisor, fallback};
 use crate::event::{Action, EventKind};
 use crate::facts::{Markers, Queries, ReloadFact};
 use crate::session::Record;
@@ -62,12 +62,15 @@ impl Guard for ControlGuard {
 }
 
 /// What a person has done along with a record: a control that was not refused,
-/// or a report that they removed.
+/// or a report that they removed; or who goes on in their place where it is stuck.
 pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
     match &record.event.kind {
         EventKind::Control { action, .. } => {
             let refused = record.verdict.violations.iter().any(|found| found.kind == "control");
             (!refused).then_some(*action)
+        }
+        _ if advisor::lifts(record.verdict) || fallback::lifts(record) => {
+            Some(Action::ClearBlocker)
         }
         _ => vanished(state, record.facts).and_then(ReportFile::settled_by),
     }

@@ -21,7 +21,9 @@ use crate::event::EventKind;
 use crate::models::usd;
 use crate::state::{State, short};
 use crate::time::Timestamp;
-use crate::verdict::{Bypass, Class, Decision, Feedback, Observed, Severity, Stop, StopCode};
+use crate::verdict::{
+    Bypass, Class, Decision, Feedback, Observed, Severity, Stop, StopCode, Verdict,
+};
 
 /// The name under which soft limits speak.
 const PROVIDER: &str = "Budget";
@@ -32,7 +34,8 @@ pub(crate) const COST: &str = "cost_usd";
 /// The limits of a definition, by dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Proposed calls, blocked stops and compactions.
+    /// Proposed calls, blocked stops, compactions, repairs, overrides, attempts, and
+    /// questions to an advisor.
     pub steps: Option<Limit>,
     /// Seconds.
     pub wall_seconds: Option<Limit>,
@@ -304,9 +307,7 @@ impl Guard for LimitGuard {
 
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
-        let blocked_stop = matches!(record.event.kind, EventKind::StopProposed { .. })
-            && record.verdict.is_enforced(Decision::Deny);
-        let steps = u64::from(record.event.kind.is_step() || blocked_stop);
+        let steps = steps(&record.event.kind, record.verdict);
         for counter in [&mut state.spent.session, &mut state.spent.turn] {
             counter.steps = counter.steps.saturating_add(steps);
         }
@@ -321,6 +322,27 @@ impl Guard for LimitGuard {
         iterations::apply(state, fold);
         cost::apply(state, fold);
     }
+}
+
+/// How many steps an event has spent with what was decided on it: besides events that
+/// are steps themselves a blocked stop, something that has to be written again, and every
+/// override.
+pub(crate) fn steps(kind: &EventKind, verdict: &Verdict) -> u64 {
+    let again = match kind {
+        EventKind::StopProposed { .. } => verdict.is_enforced(Decision::Deny),
+        EventKind::PlanProposed { .. } | EventKind::OutputProposed { .. } => {
+            let wrong = verdict.repair.as_ref().is_some_and(|repair| repair.attempt > 0);
+            wrong && verdict.enforced == Some(true)
+        }
+        _ => false,
+    };
+    let overrides = match kind {
+        EventKind::ToolProposed { .. } | EventKind::ToolFinished { .. } => {
+            verdict.constraints.len() as u64
+        }
+        _ => 0,
+    };
+    u64::from(kind.is_step() || again).saturating_add(overrides)
 }
 
 /// What was spent stays spent under another definition. A soft limit that is

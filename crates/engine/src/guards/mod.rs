@@ -4,12 +4,14 @@
 //! [answers](Guard::decide), and [folds](Guard::apply) what was recorded into
 //! its slice of the state. Adding one is a file here and a line in [`GUARDS`].
 
+pub(crate) mod advisor;
 pub(crate) mod completion;
 pub(crate) mod context;
 pub(crate) mod control;
 pub(crate) mod custom;
 pub(crate) mod dirty;
 pub(crate) mod effects;
+pub(crate) mod fallback;
 pub(crate) mod feedback;
 pub(crate) mod grants;
 pub(crate) mod limits;
@@ -71,7 +73,8 @@ pub(crate) struct Fold<'a> {
     /// What the event proposed, understood.
     pub(crate) proposal: Option<&'a Proposal<'a>>,
     /// What a person has done: a control that was not refused, or a report that
-    /// they removed, which says the same.
+    /// they removed, which says the same. An advisor and a further model that lift
+    /// a pause say what a person says who clears a blocker.
     pub(crate) said: Option<Action>,
 }
 
@@ -88,7 +91,7 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 23] = [
+pub(crate) const GUARDS: [&dyn Guard; 25] = [
     &protocol::Protocol,
     &schema::SchemaGuard,
     &markers::MarkerGuard,
@@ -110,6 +113,8 @@ pub(crate) const GUARDS: [&dyn Guard; 23] = [
     &opaque::OpaqueGuard,
     &grants::Grants,
     &control::ControlGuard,
+    &advisor::AdvisorGuard,
+    &fallback::FallbackGuard,
     &completion::CompletionGuard,
     // After everybody who can refuse a call.
     &loops::LoopGuard,

@@ -52,6 +52,13 @@ impl Guard for Pause {
 }
 
 impl Look<'_> {
+    /// Whether the session is held because the agent gets nowhere, and nobody has
+    /// settled that.
+    pub(crate) fn is_stuck(self) -> bool {
+        let cause = self.state.paused.as_ref().map(|paused| paused.cause);
+        matches!(cause, Some(Cause::Loop | Cause::NoProgress)) && !reports::is_settled(self)
+    }
+
     /// Whether nothing may run now, by a pause or by a person's file.
     pub(crate) fn is_paused(self) -> bool {
         let by_file = self.facts.markers.pause && !self.facts.is_off();

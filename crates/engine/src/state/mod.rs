@@ -39,11 +39,13 @@ pub(crate) use usage::{Report, Usage};
 pub(crate) use watched::Watched;
 
 use crate::digest::Digest;
+use crate::guards::advisor::Advised;
 use crate::guards::completion::verification::Runs;
 use crate::guards::context::Host;
 use crate::guards::custom::CustomState;
 use crate::guards::dirty::Dirty;
 use crate::guards::effects::Effects;
+use crate::guards::fallback::Fallback;
 use crate::guards::feedback::{Cadence, Past};
 use crate::guards::limits::Spent;
 use crate::guards::loops::Findings;
@@ -56,7 +58,7 @@ use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 6;
+pub const STATE_FORMAT: u16 = 7;
 
 /// The most a serialised state may take.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
@@ -106,6 +108,8 @@ pub(crate) struct State {
     pub(crate) reports: Reports,
     pub(crate) trail: Trail,
     pub(crate) repairs: Repairs,
+    pub(crate) advised: Advised,
+    pub(crate) fallback: Fallback,
     /// The checksum of the definition in force, where a person has put another
     /// in the place of the one that the session was opened with.
     pub(crate) reloaded: Option<Digest>,

@@ -11,6 +11,7 @@ use super::actors::Actor;
 use super::{Cause, Invocations, LastAction, Override, Paused, Phase, State, UsageTotals};
 use crate::definition::{Definition, Per};
 use crate::facts::Markers;
+use crate::guards::advisor::AdvisorSummary;
 use crate::guards::dirty::DirtySummary;
 use crate::guards::limits::budgets;
 use crate::guards::loops::{self, LoopsSummary};
@@ -81,6 +82,12 @@ pub struct Summary {
     /// How full the contexts are, where the definition looks at them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextSummary>,
+    /// How often an advisor was asked, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advisor: Option<AdvisorSummary>,
+    /// The model that goes on with the work, as it was told last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// What a person asked for first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
@@ -219,6 +226,8 @@ impl State {
             progress: self.progress.summary(definition),
             budgets: self.budgets(definition),
             context: self.contexts(definition),
+            advisor: self.advised.summary(definition),
+            model: self.fallback.model.clone(),
             goal: self.trail.goal.clone(),
             last_actions: self.trail.actions().collect(),
             reports: self.reports.out.iter().map(|report| report.path()).collect(),

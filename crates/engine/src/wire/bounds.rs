@@ -66,6 +66,12 @@ pub fn check(event: &Event) -> Result<(), WireError> {
         }
         EventKind::StopProposed { reason, output: _, background: _ } => texts([("reason", reason)]),
         EventKind::AttemptStage { attempt: _, stage } => text("stage", stage),
+        EventKind::AdvisorAnswered { model, instruction: _, error: _ } => texts([("model", model)]),
+        EventKind::ModelChanged { from, to, reason } => {
+            texts([("from", from)])?;
+            text("to", to)?;
+            text("reason", reason)
+        }
         EventKind::Control { action: _, by, why, call: _, ask: _, seconds: _, constraint } => {
             texts([("by", by), ("why", why), ("constraint", constraint)])
         }
@@ -147,6 +153,8 @@ mod tests {
             r#"{"event":"attempt_started","attempt":"a"}"#,
             r#"{"event":"attempt_stage","attempt":"a","stage":""}"#,
             r#"{"event":"attempt_ended","attempt":"a","result":"commit"}"#,
+            r#"{"event":"advisor_answered","model":"","instruction":"","error":""}"#,
+            r#"{"event":"model_changed","from":"","to":"","reason":""}"#,
             r#"{"event":"control","action":"pause","by":"","why":"","call":"c","constraint":""}"#,
             r#"{"event":"session_ended"}"#,
         ];
@@ -201,7 +209,7 @@ mod tests {
         /// What is accepted can be read again, and the wire accepts the same.
         #[test]
         fn whatever_is_accepted_reads_back(
-            kind in 0..17_usize,
+            kind in 0..19_usize,
             lengths in prop::collection::vec(
                 prop_oneof![0..99_usize, TEXT_BYTES_MAX - 1..TEXT_BYTES_MAX + 2], 6),
             levels in prop_oneof![0..9_usize, 95..130_usize],

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::world::World;
 
 /// The letters of the events, in the order of the wire; `r` repeats the move before.
-pub(super) const KINDS: &[u8] = b"sptfloucixagekz";
+pub(super) const KINDS: &[u8] = b"sptfloucixagevmkz";
 const REPEAT: u8 = b'r';
 
 /// How often a repeated move can be repeated.
@@ -134,6 +134,16 @@ impl Move {
                 attempt: self.attempt(),
                 result: pick(AttemptResult::ALL, self.how),
             },
+            b'v' => EventKind::AdvisorAnswered {
+                model: self.word(),
+                instruction: (digit(self.how) < 8).then(|| self.advice()),
+                error: self.payload(),
+            },
+            b'm' => EventKind::ModelChanged {
+                from: self.word(),
+                to: self.name('m', self.what),
+                reason: pick_of(&["blocked", "overload", "return", ""], self.how).to_owned(),
+            },
             b'k' => EventKind::Control {
                 action: pick(Action::ALL, self.how),
                 by: self.word(),
@@ -216,6 +226,15 @@ impl Move {
     fn text(self) -> Payload {
         let texts = ["{\"path\":1}", "{\"a\"", "[]", "\u{0}\u{1b}[0m\n", ""];
         Payload::Inline(pick_of(&texts, self.what).to_owned())
+    }
+
+    /// What an advisor says, now and then more than there is room for.
+    fn advice(self) -> Payload {
+        if self.flag() {
+            Payload::Inline("<'&é".repeat(usize::from(self.what) * 9))
+        } else {
+            self.text()
+        }
     }
 
     fn payload(self) -> Option<Payload> {
