@@ -31,7 +31,7 @@ pub struct Request {
     pub tools: Vec<Tool>,
     /// What the answer has to look like, where it is no free text.
     pub output: Option<OutputSchema>,
-    /// How much may be written.
+    /// How much may be written; zero is what the provider takes it for.
     pub output_tokens_max: u32,
 }
 
@@ -162,4 +162,9 @@ pub enum Delta<'a> {
     Call(&'a str),
     /// More of the arguments of the call that began last.
     Arguments(&'a str),
+    /// Nothing that could be shown has come for a moment. It is told so that whoever
+    /// listens can break off while nobody speaks.
+    Waiting,
+    /// What was heard so far is void: the answer broke, and is asked for again.
+    Again,
 }

@@ -75,4 +75,9 @@ impl ModelError {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), status: None, retry_after: None }
     }
+
+    /// Whoever asked did not want to hear more.
+    pub fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "the answer was not wanted any more")
+    }
 }

@@ -9,7 +9,7 @@ use crate::world::{World, bash, story, told_call, was_halted};
 /// A call whose message took so many tokens, and that is over only when they are
 /// written down: the client takes its time.
 fn spending(name: &str, input: u64) -> Step {
-    told_call(&format!("touch {name}")).costing(Usage { input, output: 0 })
+    told_call(&format!("touch {name}")).costing(Usage { input, output: 0, ..Usage::default() })
 }
 
 #[test]

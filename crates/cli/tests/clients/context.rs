@@ -10,7 +10,7 @@ const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
 
 /// What is said to have been in the context, of 200,000.
 fn filled(pct: u64) -> Usage {
-    Usage { input: pct * 2000, output: 0 }
+    Usage { input: pct * 2000, output: 0, ..Usage::default() }
 }
 
 #[test]

@@ -121,6 +121,19 @@ pub(super) fn write_response(
     stream.flush()
 }
 
+/// Answers with something of which nobody knows where it ends, and leaves it there.
+pub(super) fn write_half(
+    mut stream: impl Write,
+    content_type: &str,
+    body: &[u8],
+) -> io::Result<()> {
+    let head =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body)?;
+    stream.flush()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,19 +4,24 @@
 //! model while the main agent goes on, so each conversation has a part of its
 //! own, known by a text in what it begins with.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What is said when a part is over.
 const OVER: &str = "DONE";
+
+/// A piece that is larger than any reader expects.
+const HUGE_BYTES: usize = 1 << 20;
 
 /// The steps of every conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Script {
     steps: Vec<Step>,
     parts: Vec<(String, Vec<Step>)>,
+    repeats: bool,
 }
 
 /// What is said to one request.
@@ -30,8 +35,23 @@ pub struct Step {
     pub usage: Usage,
     /// How long is waited first.
     pub delay: Duration,
-    /// The request fails with this status instead.
+    /// The request fails with this status instead, for which the text is the reason.
     pub status: Option<u16>,
+    /// What is wrong with the answer itself.
+    pub broken: Option<Broken>,
+}
+
+/// What can be wrong with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// The connection ends in the middle.
+    Half,
+    /// It is a page of HTML.
+    Html,
+    /// Nothing comes at all.
+    Nothing,
+    /// Its text is one piece of a megabyte.
+    Huge,
 }
 
 /// One call of a tool.
@@ -41,20 +61,40 @@ pub struct ToolUse {
     pub name: String,
     /// Its arguments.
     pub input: Value,
+    /// The arguments as a text instead, which may be no JSON.
+    pub text: Option<String>,
+}
+
+impl ToolUse {
+    /// The arguments as they are written.
+    pub(super) fn arguments(&self) -> String {
+        self.text.clone().unwrap_or_else(|| self.input.to_string())
+    }
 }
 
 /// Tokens of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// What was read.
+    /// What was read, and was in no cache.
     pub input: u64,
     /// What was written.
     pub output: u64,
+    /// What was read from the cache.
+    pub cache_read: u64,
+    /// What was put there.
+    pub cache_creation: u64,
+}
+
+impl Usage {
+    /// Everything that was read, for providers that count no other way.
+    pub(super) fn read(self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_creation)
+    }
 }
 
 impl Default for Usage {
     fn default() -> Self {
-        Self { input: 1000, output: 20 }
+        Self { input: 1000, output: 20, cache_read: 0, cache_creation: 0 }
     }
 }
 
@@ -77,7 +117,30 @@ impl Step {
     /// Calls one more tool in the same answer.
     #[must_use]
     pub fn and_call(mut self, name: impl Into<String>, input: Value) -> Self {
-        self.tools.push(ToolUse { name: name.into(), input });
+        self.tools.push(ToolUse { name: name.into(), input, text: None });
+        self
+    }
+
+    /// Calls one more tool, with arguments as they are written here, valid or not.
+    #[must_use]
+    pub fn and_call_with(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        let (name, text) = (name.into(), Some(text.into()));
+        self.tools.push(ToolUse { name, input: Value::Object(Map::new()), text });
+        self
+    }
+
+    /// The text that is really said.
+    pub(super) fn said(&self) -> Cow<'_, str> {
+        match self.broken {
+            Some(Broken::Huge) => "x".repeat(HUGE_BYTES).into(),
+            _ => self.text.as_str().into(),
+        }
+    }
+
+    /// Answers, and something is wrong with it.
+    #[must_use]
+    pub fn broken(mut self, broken: Broken) -> Self {
+        self.broken = Some(broken);
         self
     }
 
@@ -99,7 +162,7 @@ impl Step {
 impl Script {
     /// A script for every conversation that has no part of its own.
     pub fn new(steps: impl Into<Vec<Step>>) -> Self {
-        Self { steps: steps.into(), parts: Vec::new() }
+        Self { steps: steps.into(), ..Self::default() }
     }
 
     /// Adds a part for the conversation that has `marker` in its system text or its
@@ -107,6 +170,13 @@ impl Script {
     #[must_use]
     pub fn part(mut self, marker: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
         self.parts.push((marker.into(), steps.into()));
+        self
+    }
+
+    /// Begins each part again where it is over.
+    #[must_use]
+    pub fn repeating(mut self) -> Self {
+        self.repeats = true;
         self
     }
 }
@@ -131,9 +201,16 @@ impl Player {
         Self { script, at: Mutex::new(at) }
     }
 
-    /// Takes the next step of the conversation that a request belongs to.
-    pub(super) fn next(&self, body: &Value) -> Turn {
-        let opening = opening(body);
+    /// Leaves out steps of the conversations that have no part of their own.
+    pub(super) fn skip(&mut self, steps: usize) {
+        let at = self.at.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(next) = at.last_mut() {
+            *next += steps;
+        }
+    }
+
+    /// Takes the next step of the conversation that begins like this.
+    pub(super) fn next(&self, opening: &str) -> Turn {
         let found = self.script.parts.iter().position(|(marker, _)| opening.contains(marker));
         let part = found.and_then(|index| self.script.parts.get(index));
         let steps = part.map_or(&self.script.steps, |(_, steps)| steps);
@@ -143,22 +220,10 @@ impl Player {
             number = *next;
             *next += 1;
         }
-        let step = steps.get(number).cloned().unwrap_or_else(|| Step::say(OVER));
+        let index = if self.script.repeats { number % steps.len().max(1) } else { number };
+        let step = steps.get(index).cloned().unwrap_or_else(|| Step::say(OVER));
         Turn { part: part.map(|(marker, _)| marker.clone()), number, step }
     }
-}
-
-/// What a conversation begins with: its system text and its first message.
-fn opening(body: &Value) -> String {
-    let mut text = String::new();
-    let first = body.pointer("/messages/0/content");
-    for value in [body.get("system"), first].into_iter().flatten() {
-        for_each_text(value, &mut |part| {
-            text.push_str(part);
-            text.push('\n');
-        });
-    }
-    text
 }
 
 /// Every string in a value, in order.
@@ -173,25 +238,16 @@ pub(super) fn for_each_text(value: &Value, see: &mut dyn FnMut(&str)) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    fn body(system: &str, first: &str) -> Value {
-        json!({
-            "system": [{ "type": "text", "text": system }],
-            "messages": [{ "role": "user", "content": [{ "type": "text", "text": first }] }],
-        })
-    }
 
     #[test]
     fn each_conversation_has_its_own_place_in_the_script() {
         let script = Script::new([Step::say("m0"), Step::say("m1")]).part("SUB", [Step::say("s0")]);
         let player = Player::new(script);
-        let (main, sub) = (body("you help", "go"), body("you help", "go, SUB"));
-        let said: Vec<(Option<String>, usize, String)> = [&main, &sub, &main, &sub, &main]
+        let (main, sub) = ("you help\ngo", "you help\ngo, SUB");
+        let said: Vec<(Option<String>, usize, String)> = [main, sub, main, sub, main]
             .into_iter()
-            .map(|body| player.next(body))
+            .map(|opening| player.next(opening))
             .map(|turn| (turn.part, turn.number, turn.step.text))
             .collect();
         let part = Some("SUB".to_owned());
@@ -206,12 +262,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_later_in_a_conversation_does_not_change_whose_it_is() {
-        let player = Player::new(Script::new([Step::say("m0")]).part("SUB", [Step::say("s0")]));
-        let mut later = body("you help", "go");
-        let message = json!({ "role": "user", "content": "the agent SUB is done" });
-        later["messages"].as_array_mut().unwrap().push(message);
-        assert_eq!(player.next(&later).part, None);
-        assert_eq!(player.next(&json!({})).step, Step::say(OVER));
+    fn a_script_that_repeats_is_never_over() {
+        let player = Player::new(Script::new([Step::say("a"), Step::say("b")]).repeating());
+        let said: String = (0..5).map(|_| player.next("").step.text).collect();
+        assert_eq!(said, "ababa");
+        assert_eq!(Player::new(Script::new([]).repeating()).next("").step, Step::say(OVER));
     }
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::http::{HttpError, HttpRequest, read_request, write_response};
-use super::messages::{Reply, reply};
+use super::http::{HttpError, HttpRequest, read_request, write_half, write_response};
 use super::requests::{Log, Request, RequestKind};
 use super::script::{Player, Script, Step};
+use super::wires::{Reply, Wire};
 
 /// How many connections are served at once.
 const CONNECTIONS_MAX: usize = 16;
@@ -145,17 +145,14 @@ impl Shared {
         stream.set_write_timeout(Some(SILENCE_MAX))?;
         stream.set_nodelay(true)?;
         let refusal = match read_request(stream) {
-            Ok(request) => {
-                let reply = self.answer(request);
-                return write_response(stream, reply.status, reply.content_type, &reply.body);
-            }
+            Ok(request) => return send(stream, &self.answer(request)),
             Err(HttpError::Io(error)) => return Err(error),
             Err(HttpError::TooLarge) => Reply::json(413, &json!({ "error": "too large" })),
             Err(error @ HttpError::Malformed(_)) => {
                 Reply::json(400, &json!({ "error": error.to_string() }))
             }
         };
-        write_response(stream, refusal.status, refusal.content_type, &refusal.body)?;
+        send(stream, &refusal)?;
         stream.shutdown(Shutdown::Write)?;
         // An answer is lost where the connection ends with something unread.
         io::copy(&mut stream.take(UNREAD_BYTES_MAX), &mut io::sink())?;
@@ -167,23 +164,26 @@ impl Shared {
         let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let place = path.split('?').next().unwrap_or_default().to_owned();
         let note = |kind, body| lock(&self.log).add(bytes.len(), path, kind, body);
-        match (method.as_str(), place.as_str()) {
-            ("POST", "/v1/messages/count_tokens") => {
+        let wire = Wire::at(&place).filter(|_| method == "POST");
+        match (method.as_str(), place.as_str(), wire) {
+            ("POST", "/v1/messages/count_tokens", _) => {
                 note(RequestKind::Count, body);
                 Reply::json(200, &json!({ "input_tokens": 1000 }))
             }
-            ("POST", "/v1/messages") if declares_tools(&body) => {
-                let turn = self.player.next(&body);
+            (_, _, Some(wire)) if wire != Wire::Messages || declares_tools(&body) => {
+                let turn = self.player.next(&wire.opening(&body));
                 note(RequestKind::Main { part: turn.part, step: turn.number }, body.clone());
                 self.wait(turn.step.delay);
-                reply(&turn.step, &body, &self.next_id())
+                wire.reply(&turn.step, &place, &body, &self.next_id())
             }
-            ("POST", "/v1/messages") => {
+            (_, _, Some(wire)) => {
                 note(RequestKind::Side, body.clone());
-                reply(&Step::say("a side note"), &body, &self.next_id())
+                wire.reply(&Step::say("a side note"), &place, &body, &self.next_id())
             }
-            ("GET", "/v1/models") => Reply::json(200, &json!({ "data": [], "has_more": false })),
-            ("HEAD", _) => Reply { status: 200, content_type: "text/plain", body: Vec::new() },
+            ("GET", "/v1/models", _) => Reply::json(200, &json!({ "data": [], "has_more": false })),
+            ("HEAD", ..) => {
+                Reply::Whole { status: 200, content_type: "text/plain", body: Vec::new() }
+            }
             _ => {
                 note(RequestKind::Other, body);
                 Reply::json(404, &json!({ "error": { "message": "not in the script" } }))
@@ -245,6 +245,18 @@ impl Shared {
     }
 }
 
+fn send(mut stream: &TcpStream, reply: &Reply) -> io::Result<()> {
+    match reply {
+        Reply::Whole { status, content_type, body } => {
+            write_response(stream, *status, content_type, body)
+        }
+        Reply::Half { content_type, body } => write_half(stream, content_type, body),
+        // Until the client has had enough, or the silence is too long.
+        Reply::Silence => stream.read(&mut [0]).map(drop),
+    }
+}
+
+/// Clients of Anthropic's ask without tools for titles and summaries, beside their work.
 fn declares_tools(body: &Value) -> bool {
     body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty())
 }

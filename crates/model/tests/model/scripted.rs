@@ -1,7 +1,5 @@
 //! The scripted model over its own wire, as a client sees it.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -49,8 +47,11 @@ fn main_request(first: &str) -> Value {
 
 #[test]
 fn a_request_with_tools_takes_a_step_and_one_without_takes_none() {
-    let call =
-        Step::call("Bash", json!({ "command": "ls" })).costing(Usage { input: 7, output: 8 });
+    let call = Step::call("Bash", json!({ "command": "ls" })).costing(Usage {
+        input: 7,
+        output: 8,
+        ..Usage::default()
+    });
     let model = start(Script::new([call]));
     let side = json_of(post(&model, "/v1/messages", &json!({ "model": "m", "messages": [] })));
     assert_eq!(side["content"][0]["text"], "a side note");

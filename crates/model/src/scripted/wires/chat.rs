@@ -1,0 +1,65 @@
+//! Chat completions.
+
+use serde_json::{Value, json};
+
+use crate::fields::{list, set};
+use crate::scripted::script::Step;
+
+/// The whole completion.
+pub(super) fn completion(step: &Step, model: &Value, id: &str) -> Value {
+    let mut message = json!({ "role": "assistant", "content": step.said() });
+    if !step.tools.is_empty() {
+        let calls = step.tools.iter().enumerate().map(|(n, tool)| {
+            let function = json!({ "name": tool.name, "arguments": tool.arguments() });
+            json!({ "id": format!("call_{id}{n:02}"), "type": "function", "function": function })
+        });
+        set(&mut message, "tool_calls", calls.collect());
+    }
+    let reason = if step.tools.is_empty() { "stop" } else { "tool_calls" };
+    let (input, output) = (step.usage.read(), step.usage.output);
+    json!({
+        "id": format!("chatcmpl_{id}"),
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
+        "usage": {
+            "prompt_tokens": input,
+            "prompt_tokens_details": { "cached_tokens": step.usage.cache_read },
+            "completion_tokens": output,
+            "total_tokens": input + output,
+        },
+    })
+}
+
+/// The same completion as the events of a stream.
+pub(super) fn events(completion: &Value) -> Vec<Value> {
+    let null = Value::Null;
+    let at = |pointer: &str| completion.pointer(pointer).unwrap_or(&null);
+    let message = at("/choices/0/message");
+    let chunk = |choices: Value, usage: &Value| {
+        json!({
+            "id": at("/id"), "object": "chat.completion.chunk", "model": at("/model"),
+            "choices": choices, "usage": usage,
+        })
+    };
+    let delta = |delta: Value, reason: &Value| {
+        chunk(json!([{ "index": 0, "delta": delta, "finish_reason": reason }]), &null)
+    };
+    let first = json!({ "role": "assistant", "content": "" });
+    let mut events =
+        vec![delta(first, &null), delta(json!({ "content": message.get("content") }), &null)];
+    for (index, call) in list(message, "tool_calls").enumerate() {
+        let mut begun = call.clone();
+        set(&mut begun, "index", json!(index));
+        if let Some(function) = begun.get_mut("function") {
+            set(function, "arguments", json!(""));
+        }
+        let arguments = call.pointer("/function/arguments");
+        let more = json!({ "index": index, "function": { "arguments": arguments } });
+        events.push(delta(json!({ "tool_calls": [begun] }), &null));
+        events.push(delta(json!({ "tool_calls": [more] }), &null));
+    }
+    events.push(delta(json!({}), at("/choices/0/finish_reason")));
+    events.push(chunk(json!([]), at("/usage")));
+    events
+}

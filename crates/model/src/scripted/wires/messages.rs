@@ -1,0 +1,72 @@
+//! Anthropic Messages.
+
+use serde_json::{Value, json};
+
+use crate::fields::{list, set};
+use crate::scripted::script::Step;
+
+/// The whole message.
+pub(super) fn message(step: &Step, model: &Value, id: &str) -> Value {
+    let mut content = Vec::new();
+    if !step.said().is_empty() {
+        content.push(json!({ "type": "text", "text": step.said() }));
+    }
+    for (n, tool) in step.tools.iter().enumerate() {
+        let (name, id) = (&tool.name, format!("toolu_{id}{n:02}"));
+        // Broken arguments are only possible in a stream, so there they come from here.
+        let input = tool.text.as_ref().map_or_else(|| tool.input.clone(), |text| json!(text));
+        content.push(json!({ "type": "tool_use", "id": id, "name": name, "input": input }));
+    }
+    json!({
+        "id": format!("msg_{id}"),
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": if step.tools.is_empty() { "end_turn" } else { "tool_use" },
+        "stop_sequence": null,
+        "usage": {
+            "input_tokens": step.usage.input,
+            "cache_creation_input_tokens": step.usage.cache_creation,
+            "cache_read_input_tokens": step.usage.cache_read,
+            "output_tokens": step.usage.output,
+        },
+    })
+}
+
+/// The same message as the events of a stream.
+pub(super) fn events(mut message: Value) -> Vec<Value> {
+    let blocks: Vec<Value> = list(&message, "content").cloned().collect();
+    set(&mut message, "content", json!([]));
+    let stop = message.get_mut("stop_reason").map(Value::take).unwrap_or_default();
+    let usage = message.get("usage").cloned().unwrap_or_default();
+    let mut events = vec![json!({ "type": "message_start", "message": message })];
+    for (index, block) in blocks.iter().enumerate() {
+        events.extend(block_events(index, block));
+    }
+    let delta = json!({ "stop_reason": stop, "stop_sequence": null });
+    events.push(json!({ "type": "message_delta", "delta": delta, "usage": usage }));
+    events.push(json!({ "type": "message_stop" }));
+    events
+}
+
+/// A block starts empty, and what is in it follows.
+fn block_events(index: usize, block: &Value) -> [Value; 3] {
+    let mut start = block.clone();
+    let delta = match block.get("input") {
+        Some(input) => {
+            set(&mut start, "input", json!({}));
+            let text = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+            json!({ "type": "input_json_delta", "partial_json": text })
+        }
+        None => {
+            set(&mut start, "text", json!(""));
+            json!({ "type": "text_delta", "text": block.get("text") })
+        }
+    };
+    [
+        json!({ "type": "content_block_start", "index": index, "content_block": start }),
+        json!({ "type": "content_block_delta", "index": index, "delta": delta }),
+        json!({ "type": "content_block_stop", "index": index }),
+    ]
+}

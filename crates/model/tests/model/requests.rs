@@ -1,0 +1,124 @@
+//! What each provider is asked, to the field.
+
+use jackline_model::{OutputSchema, Provider, Request};
+use serde_json::{Value, json};
+
+use crate::world::{Canned, KEY, ask, model, request};
+
+/// The head and the body of a request.
+fn asked(provider: Provider, request: &Request) -> (String, Value) {
+    let server = Canned::start(vec![Vec::new()]);
+    ask(model(provider, &server.url).as_mut(), request).unwrap_err();
+    let head = server.heard()[0].split_once("\r\n\r\n").unwrap().0.to_owned();
+    (head, server.bodies().remove(0))
+}
+
+#[test]
+fn a_key_is_in_a_header_and_nowhere_else() {
+    for (provider, path, header) in [
+        (Provider::Anthropic, "/v1/messages", format!("x-api-key: {KEY}")),
+        (Provider::OpenAi, "/v1/responses", format!("authorization: Bearer {KEY}")),
+        (Provider::OpenAiChat, "/v1/chat/completions", format!("authorization: Bearer {KEY}")),
+        (
+            Provider::Gemini,
+            "/v1beta/models/some-model:streamGenerateContent?alt=sse",
+            format!("x-goog-api-key: {KEY}"),
+        ),
+    ] {
+        let (head, body) = asked(provider, &request("go"));
+        assert!(head.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{head}");
+        assert!(head.contains(&header), "{head}");
+        assert_eq!(head.matches(KEY).count() + body.to_string().matches(KEY).count(), 1);
+    }
+    let (head, _) = asked(Provider::Anthropic, &request("go"));
+    assert!(head.contains("anthropic-version: 2023-06-01"), "{head}");
+}
+
+#[test]
+fn a_request_is_what_the_provider_wants() {
+    let tool = json!({ "type": "object", "properties": { "command": { "type": "string" } } });
+    let function = json!({ "name": "Bash", "description": "runs a command", "parameters": tool });
+    let mark = json!({ "type": "ephemeral" });
+    let block = |text: &str| json!({ "type": "text", "text": text, "cache_control": mark });
+    let input = json!([{ "type": "input_text", "text": "go" }]);
+    let expected = |provider| match provider {
+        Provider::Anthropic => json!({
+            "model": "some-model", "max_tokens": 500, "stream": true,
+            "system": [block("you help")],
+            "messages": [{ "role": "user", "content": [block("go")] }],
+            "tools": [{ "name": "Bash", "description": "runs a command", "input_schema": tool }],
+        }),
+        Provider::OpenAi => json!({
+            "model": "some-model", "max_output_tokens": 500, "stream": true, "store": false,
+            "include": ["reasoning.encrypted_content"],
+            "instructions": "you help",
+            "input": [{ "type": "message", "role": "user", "content": input }],
+            "tools": [{
+                "type": "function", "strict": false, "name": "Bash",
+                "description": "runs a command", "parameters": tool,
+            }],
+        }),
+        Provider::OpenAiChat => json!({
+            "model": "some-model", "max_tokens": 500, "stream": true,
+            "stream_options": { "include_usage": true },
+            "messages": [
+                { "role": "system", "content": "you help" }, { "role": "user", "content": "go" },
+            ],
+            "tools": [{ "type": "function", "function": function }],
+        }),
+        Provider::Gemini => json!({
+            "systemInstruction": { "parts": [{ "text": "you help" }] },
+            "contents": [{ "role": "user", "parts": [{ "text": "go" }] }],
+            "tools": [{ "functionDeclarations": [{
+                "name": "Bash", "description": "runs a command", "parametersJsonSchema": tool,
+            }] }],
+            "generationConfig": { "maxOutputTokens": 500 },
+        }),
+    };
+    for provider in Provider::ALL {
+        assert_eq!(asked(provider, &request("go")).1, expected(provider), "{provider}");
+    }
+}
+
+#[test]
+fn an_answer_of_a_shape_is_asked_for_natively() {
+    let open = json!({ "type": "object", "properties": { "a": { "type": "string" } },
+                       "required": ["a"] });
+    let mut closed = open.clone();
+    closed["additionalProperties"] = json!(false);
+    let output = Some(OutputSchema { name: "shape".to_owned(), schema: open.clone() });
+    let request = Request { output, ..request("go") };
+    for (provider, pointer, expected) in [
+        (
+            Provider::Anthropic,
+            "/output_config/format",
+            json!({ "type": "json_schema", "schema": closed }),
+        ),
+        (
+            Provider::OpenAi,
+            "/text/format",
+            json!({ "type": "json_schema", "name": "shape", "strict": true, "schema": closed }),
+        ),
+        (
+            Provider::OpenAiChat,
+            "/response_format",
+            json!({ "type": "json_schema",
+                    "json_schema": { "name": "shape", "strict": true, "schema": closed } }),
+        ),
+        (
+            Provider::Gemini,
+            "/generationConfig",
+            json!({ "maxOutputTokens": 500, "responseMimeType": "application/json",
+                    "responseJsonSchema": open }),
+        ),
+    ] {
+        let body = asked(provider, &request).1;
+        assert_eq!(body.pointer(pointer), Some(&expected), "{provider}");
+    }
+    // What may be left out can't be strict, and is asked for all the same.
+    let loose = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    let output = Some(OutputSchema { name: "shape".to_owned(), schema: loose.clone() });
+    let body = asked(Provider::OpenAi, &Request { output, ..request }).1;
+    assert_eq!(body["text"]["format"]["strict"], json!(false));
+    assert_eq!(body["text"]["format"]["schema"], loose);
+}
