@@ -2,6 +2,7 @@
 
 mod attempt;
 mod mcp;
+mod run;
 mod tools;
 
 use std::ffi::OsString;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use attempt::{AttemptArgs, UndoArgs};
 pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
+pub(crate) use run::RunArgs;
 pub(crate) use tools::{ToolsArgs, ToolsCommand};
 
 /// A guardrail runtime for software agents: decides on every tool call and
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     /// End a constraint that is in force in a session
     #[command(subcommand)]
     Constraint(ConstraintCommand),
+    /// Have an agent work on a task on its own, supervised, until it is done or says why not
+    Run(RunArgs),
     /// Have a model do a task in attempts, each of which is undone where it fails
     Attempt(AttemptArgs),
     /// Give files back as they were before a session wrote them

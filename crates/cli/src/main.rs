@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         Command::Constraint(ConstraintCommand::Expire(expire)) => {
             commands::control::expire(&expire)
         }
+        Command::Run(run) => commands::run::run(&run),
         Command::Attempt(attempt) => commands::attempt::run(&attempt),
         Command::Undo(undo) => commands::undo::run(&undo),
         Command::Tools(tools) => commands::tools::run(&tools),

@@ -262,7 +262,11 @@ pub enum EventKind {
         constraint: Option<String>,
     },
     /// The agent is gone.
-    SessionEnded {},
+    SessionEnded {
+        /// What kept it from going on, where whoever runs it gave up.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+    },
 }
 
 impl EventKind {
@@ -285,7 +289,7 @@ impl EventKind {
             Self::AdvisorAnswered { .. } => "advisor_answered",
             Self::ModelChanged { .. } => "model_changed",
             Self::Control { .. } => "control",
-            Self::SessionEnded {} => "session_ended",
+            Self::SessionEnded { .. } => "session_ended",
         }
     }
 }
@@ -440,7 +444,7 @@ impl Event {
             EventKind::Control { by, why, .. } => each_word(visitor, [by, why]),
             EventKind::AttemptStarted { .. }
             | EventKind::AttemptEnded { .. }
-            | EventKind::SessionEnded {} => {}
+            | EventKind::SessionEnded { .. } => {}
         }
         self.meta.iter_mut().for_each(|meta| visitor.value(meta));
     }
@@ -498,6 +502,13 @@ macro_rules! words {
 }
 
 words! {
+    /// What kept a run from going on.
+    Failure {
+        /// No model answers.
+        Model = "model",
+        /// The agent's program can't be run.
+        Worker = "worker",
+    }
     /// Who wrote a prompt.
     PromptSource {
         /// A person.

@@ -43,7 +43,7 @@ pub mod wire;
 pub use definition::{Definition, Mode};
 pub use digest::{Digest, Digest128, Hasher};
 pub use event::{
-    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Payload, Payloads,
+    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Failure, Payload, Payloads,
     PromptSource, Seen, Status, Tests,
 };
 pub use facts::{

@@ -34,8 +34,11 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
         {
             answers.stop = Some(Stop::of(StopCode::SystemError).because("rollback"));
         }
-        EventKind::SessionEnded {} if look.event.actor.is_main() => {
-            answers.stop = Some(end_code(look, answers.completion.as_ref()));
+        EventKind::SessionEnded { failure } if look.event.actor.is_main() => {
+            answers.stop = Some(match failure {
+                Some(failure) => Stop::of(StopCode::SystemError).because(failure.word()),
+                None => end_code(look, answers.completion.as_ref()),
+            });
         }
         _ => {}
     }
@@ -183,7 +186,7 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
             lost.iter().for_each(|call| unresolved(state, call));
         }
         EventKind::SessionStarted { .. }
-        | EventKind::SessionEnded {}
+        | EventKind::SessionEnded { .. }
         | EventKind::StopProposed { background: 0, .. } => {
             let actor = &record.event.actor;
             let lost = state.in_flight.take(|call| actor.is_main() || call.actor == *actor);
@@ -326,7 +329,7 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
         );
     match &verdict.stop {
         Some(stop)
-            if matches!(record.event.kind, EventKind::SessionEnded {})
+            if matches!(record.event.kind, EventKind::SessionEnded { .. })
                 && record.event.actor.is_main() =>
         {
             state.phase = Phase::Ended(stop.into());

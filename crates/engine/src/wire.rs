@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 use serde_json::{Map, Value};
 
 use crate::event::{
-    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Payload, PromptSource,
-    Seen, Status, Tests,
+    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Failure, Payload,
+    PromptSource, Seen, Status, Tests,
 };
 use crate::id::{ActorId, IdError, SessionId};
 use crate::json::parse_strict;
@@ -280,7 +280,9 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             seconds: fields.count("seconds")?,
             constraint: fields.text("constraint")?,
         },
-        "session_ended" => EventKind::SessionEnded {},
+        "session_ended" => {
+            EventKind::SessionEnded { failure: fields.word("failure", Failure::ALL)? }
+        }
         _ => {
             return Err(WireError::Event {
                 event: shorten(event),

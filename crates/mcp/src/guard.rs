@@ -167,7 +167,7 @@ impl Guard {
     /// Ends the session, if it has begun.
     pub(crate) fn end(&mut self) {
         if std::mem::take(&mut self.begun) {
-            self.reporter.tell(EventKind::SessionEnded {});
+            self.reporter.tell(EventKind::SessionEnded { failure: None });
             self.reporter.runtime().tidy();
         }
     }

@@ -175,7 +175,7 @@ impl Happened<'_> {
         match (&event.kind, verdict.decision) {
             // A person knows what they said themselves.
             (EventKind::Control { .. }, _) => None,
-            (EventKind::SessionEnded {}, Decision::Allow) => {
+            (EventKind::SessionEnded { .. }, Decision::Allow) => {
                 let code = verdict.stop.as_ref()?.to_string();
                 Some(self.of(Occasion::Done, &format!("the session has ended: {code}"), None))
             }

@@ -192,7 +192,7 @@ impl Guard {
                 self.aside.push(format!("the session does not count as complete: {why}"));
             }
         }
-        self.tell(EventKind::SessionEnded {});
+        self.tell(EventKind::SessionEnded { failure: None });
     }
 
     /// Writes something down that the guards may refuse.

@@ -156,7 +156,7 @@ pub(super) fn what(kind: &EventKind) -> String {
         | EventKind::OutputProposed { .. }
         | EventKind::CompactionFinished { .. }
         | EventKind::IterationEnded { .. }
-        | EventKind::SessionEnded {} => String::new(),
+        | EventKind::SessionEnded { .. } => String::new(),
     }
 }
 

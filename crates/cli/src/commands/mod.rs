@@ -19,6 +19,7 @@ pub(crate) mod pending;
 mod person;
 pub(crate) mod refuse;
 pub(crate) mod replay;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stdio;

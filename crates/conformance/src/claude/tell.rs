@@ -160,11 +160,13 @@ impl Teller {
                 });
                 (if main { "Stop" } else { "SubagentStop" }, fields)
             }
-            EventKind::SessionEnded {} if main => ("SessionEnd", json!({ "reason": "other" })),
+            EventKind::SessionEnded { failure: None } if main => {
+                ("SessionEnd", json!({ "reason": "other" }))
+            }
             EventKind::SessionStarted { .. }
             | EventKind::CompactionFinished { .. }
             | EventKind::StopProposed { .. }
-            | EventKind::SessionEnded {} => {
+            | EventKind::SessionEnded { .. } => {
                 let name = event.kind.name();
                 return Err(format!("the client has no such `{name}` of a sub-agent"));
             }

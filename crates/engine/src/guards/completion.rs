@@ -179,7 +179,9 @@ fn asks_for_check(look: Look<'_>) -> bool {
     match look.event.kind {
         // Work that goes on in the background means that this is not the end.
         EventKind::StopProposed { background, .. } => background == 0 && look.event.actor.is_main(),
-        EventKind::OutputProposed { .. } | EventKind::SessionEnded {} => look.event.actor.is_main(),
+        EventKind::OutputProposed { .. } | EventKind::SessionEnded { .. } => {
+            look.event.actor.is_main()
+        }
         _ => false,
     }
 }
@@ -187,7 +189,7 @@ fn asks_for_check(look: Look<'_>) -> bool {
 /// What ran out so that the check is skipped. An agent that has left can't be
 /// kept from ending, so there the check is made whatever ran out.
 fn bypassing(look: Look<'_>) -> Option<Bypass> {
-    if matches!(look.event.kind, EventKind::SessionEnded {}) {
+    if matches!(look.event.kind, EventKind::SessionEnded { .. }) {
         return None;
     }
     let reached = exhausted_hard(look).map(|reached| reached.bypass());

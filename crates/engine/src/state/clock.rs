@@ -89,7 +89,7 @@ mod tests {
             id: None,
             at: None,
             actor: ActorId::main(),
-            kind: EventKind::SessionEnded {},
+            kind: EventKind::SessionEnded { failure: None },
             meta: None,
         };
         let (boot_id, boot_ms) = boot.unwrap_or(("", 0));

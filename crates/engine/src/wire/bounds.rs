@@ -79,7 +79,7 @@ pub fn check(event: &Event) -> Result<(), WireError> {
         | EventKind::CompactionFinished { freed: _, summary: _ }
         | EventKind::AttemptStarted { attempt: _ }
         | EventKind::AttemptEnded { attempt: _, result: _ }
-        | EventKind::SessionEnded {} => Ok(()),
+        | EventKind::SessionEnded { .. } => Ok(()),
     }
 }
 

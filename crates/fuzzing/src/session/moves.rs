@@ -153,7 +153,7 @@ impl Move {
                 seconds: self.flag().then(|| self.count()),
                 constraint: self.word(),
             },
-            _ => EventKind::SessionEnded {},
+            _ => EventKind::SessionEnded { failure: None },
         }
     }
 

@@ -84,7 +84,7 @@ pub(super) fn ask(
     let (run, fact) = current(number, look);
     let begins = run == next(number, look.state.seq);
     // An agent that has left does not wait for a run that would only begin.
-    let left = matches!(look.event.kind, EventKind::SessionEnded {});
+    let left = matches!(look.event.kind, EventKind::SessionEnded { .. });
     if fact.is_none() && !(begins && left) {
         queries.ask(Query::Verification { run, line: line.to_string(), timeout_seconds });
     }

@@ -38,6 +38,7 @@ fn what_changes_by_itself_is_left_out() {
         ("listening on http://localhost:51234/", "listening on http://localhost:40001/"),
         ("Nov 15 host sshd[812]: bye", "Nov 15 host sshd[90412]: bye"),
         ("[1] 31337\n", "[1] 4\n"),
+        ("thread 'a' (4009) panicked at x.rs:5:5:", "thread 'a' (12) panicked at x.rs:5:5:"),
         ("wrote /tmp/tmpab12cd/out.txt", "wrote /tmp/tmpzz99/out.txt"),
         ("in /var/folders/a1/b2c3/T/x9/log", "in /var/folders/zz/00/T/y1/log"),
         ("/tmp/pytest-of-me/pytest-3/a.py", "/tmp/pytest-of-me/pytest-4/a.py"),

@@ -93,10 +93,12 @@ pub(super) fn is_local_port(text: &[u8], at: usize) -> bool {
     before.is_some_and(|before| hosts.iter().any(|host| before.ends_with(host)))
 }
 
-/// `sshd[1234]:` in a log, and `[1] 1234` from a shell that starts something.
+/// `sshd[1234]:` in a log, `[1] 1234` from a shell that starts something, and
+/// `thread 'main' (1234) panicked` from a program in Rust.
 pub(super) fn is_process(text: &[u8], at: usize, end: usize) -> bool {
     let (Some(before), Some(after)) = (text.get(..at), text.get(end..)) else { return false };
     match before {
+        [.., b'\'', b' ', b'('] => after.starts_with(b") panicked at "),
         [.., letter, b'['] => letter.is_ascii_alphabetic() && after.starts_with(b"]:"),
         [line @ .., b'[', job, b']', b' '] => {
             let over = after.first().is_none_or(|byte| matches!(byte, b'\n' | b'\r'));

@@ -1,0 +1,50 @@
+//! A real model, where the environment has one: it takes the place of a script.
+
+use std::time::Duration;
+
+use jackline_model::Provider;
+use jackline_runtime::named_variable;
+use jackline_supervisor::{EngineKind, EngineSpec, Reach};
+
+/// Which model, as `provider/name`.
+const MODEL: &str = "JACKLINE_MODEL";
+
+/// Where a server is that speaks as chat completions do.
+const URL: &str = "JACKLINE_MODEL_URL";
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// A model of each provider that is good at this, unless another is named.
+const USUAL: [(Provider, &str); 3] = [
+    (Provider::Anthropic, "claude-sonnet-4-5"),
+    (Provider::OpenAi, "gpt-5"),
+    (Provider::Gemini, "gemini-2.5-pro"),
+];
+
+/// The model that the environment names, by an address or by a key.
+pub(super) fn engine() -> Option<EngineSpec> {
+    let named = named_variable(MODEL);
+    if let Some(url) = named_variable(URL) {
+        let model = named.unwrap_or_else(|| "default".to_owned());
+        return Some(spec(Provider::OpenAiChat, &model, Some(url)));
+    }
+    if let Some((provider, model)) = named.as_deref().and_then(|named| named.split_once('/')) {
+        return Some(spec(provider.parse().ok()?, model, None));
+    }
+    let has_key =
+        |provider: Provider| provider.default_key_env().and_then(named_variable).is_some();
+    let (provider, model) = USUAL.into_iter().find(|(provider, _)| has_key(*provider))?;
+    Some(spec(provider, named.as_deref().unwrap_or(model), None))
+}
+
+fn spec(provider: Provider, model: &str, url: Option<String>) -> EngineSpec {
+    let reach = Reach { provider, model: model.to_owned(), url, key_env: None, timeout: TIMEOUT };
+    EngineSpec {
+        label: format!("{provider}/{model}"),
+        kind: EngineKind::Model(reach),
+        when: Vec::new(),
+        budget: None,
+        window: None,
+    }
+}

@@ -1,0 +1,96 @@
+//! What is left of a run: how it ended, and what can be checked.
+
+use anstyle::AnsiColor;
+use jackline_engine::StopCode;
+use jackline_supervisor::{Evidence, Report};
+use serde_json::json;
+
+use crate::terminal::{bold, dim, duration, plain, say, say_json, styled};
+
+/// How many files are named.
+const FILES_MAX: usize = 8;
+
+pub(super) fn show(report: &Report, as_json: bool) {
+    if as_json {
+        say_json(json!({
+            "event": "ended",
+            "session": report.session,
+            "workspace": report.workspace,
+            "stop": report.stop,
+            "left": report.left,
+            "outcome": report.public,
+            "evidence": report.evidence,
+        }));
+        return;
+    }
+    let head = match (&report.stop, &report.left) {
+        (Some(stop), _) if stop.code == StopCode::ObjectiveAchieved => {
+            styled(AnsiColor::Green.on_default().bold(), stop)
+        }
+        (Some(stop), _) => styled(AnsiColor::Red.on_default().bold(), stop),
+        (None, left) => {
+            let why = left.as_deref().unwrap_or("it was left");
+            format!(
+                "{} {}",
+                styled(AnsiColor::Yellow.on_default().bold(), "left:"),
+                plain(why, 400)
+            )
+        }
+    };
+    say(format!("\n{head}"));
+    if let Some(answer) = report.public.value.as_ref().and_then(|value| value.as_str()) {
+        answer.lines().for_each(|line| say(format!("  {}", plain(line, 400))));
+    }
+    for (name, value) in rows(&report.evidence) {
+        say(format!("  {} {value}", dim(format!("{name:<12}"))));
+    }
+    say(format!("  {} {}", dim(format!("{:<12}", "workspace")), report.workspace.display()));
+    let session = &report.session;
+    if report.stop.is_none() {
+        say(format!("  go on with {}", bold(format!("jackline run --resume {session}"))));
+    }
+    say(dim(format!("  prove it: jackline replay {session}; look closer: jackline log {session}")));
+}
+
+fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
+    let counts = |map: &std::collections::BTreeMap<String, u64>| {
+        map.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+    };
+    let tests = match (evidence.tests_run, evidence.tests_passing.as_str()) {
+        (true, "yes") => "run since the last change, and pass".to_owned(),
+        (true, passing) => format!("run since the last change; passing: {passing}"),
+        (false, _) if evidence.code_modified => "not run since the last change".to_owned(),
+        (false, _) => "nothing was changed".to_owned(),
+    };
+    let mut files: Vec<String> =
+        evidence.files_changed.iter().take(FILES_MAX).map(|file| plain(file, 80)).collect();
+    if evidence.files_changed.len() > FILES_MAX {
+        files.push(format!("and {} more", evidence.files_changed.len() - FILES_MAX));
+    }
+    if evidence.files_cut {
+        files.push("(too many to look at all)".to_owned());
+    }
+    let mut rows = vec![
+        ("tests", tests),
+        ("changed", if files.is_empty() { "nothing".to_owned() } else { files.join(", ") }),
+        ("verdicts", counts(&evidence.verdicts)),
+    ];
+    if !evidence.objections.is_empty() {
+        rows.push(("objections", counts(&evidence.objections)));
+    }
+    let cost = match evidence.cost_micros {
+        Some(micros) => format!("{}.{:06} $", micros / 1_000_000, micros % 1_000_000),
+        None => "cost unknown".to_owned(),
+    };
+    let (read, written) = evidence.tokens;
+    rows.push((
+        "used",
+        format!(
+            "{} iterations, {} steps, {read} tokens read, {written} written, {cost}, {}",
+            evidence.iterations,
+            evidence.steps,
+            duration(evidence.elapsed_ms)
+        ),
+    ));
+    rows
+}

@@ -1,0 +1,104 @@
+//! Asks a model, and does not wait for it where a person wants the run to end.
+//!
+//! A model that is asked may be silent for minutes. So the question is put by a thread of
+//! its own: whoever waits here can leave at any time, and the thread ends by itself, at the
+//! latest when its time is over.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use jackline_model::{
+    Delta, ErrorKind, Model, ModelError, Patience, Reply, Request, ask_patiently,
+};
+
+use crate::lookout::Lookout;
+
+/// How often is looked whether the run is to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What comes of a question.
+pub(crate) enum Asked {
+    /// An answer.
+    Reply(Box<Reply>),
+    /// None, and why.
+    Failed(ModelError),
+    /// Nobody waits for it any more.
+    Over,
+}
+
+/// What is heard of the thread.
+enum Heard {
+    /// It waits before it asks again.
+    Waits(Duration, ModelError),
+    Ended(Box<dyn Model>, Result<Reply, ModelError>),
+}
+
+/// Asks, and gives the model back unless it is still asked. `waits` is told of pauses.
+pub(crate) fn ask(
+    mut model: Box<dyn Model>,
+    request: Request,
+    patience: Patience,
+    lookout: &Lookout,
+    waits: &mut dyn FnMut(Duration, &ModelError),
+) -> (Option<Box<dyn Model>>, Asked) {
+    let (sender, receiver) = channel();
+    let left = Arc::new(AtomicBool::new(false));
+    let leaves = Arc::clone(&left);
+    let spawned = Builder::new().name("asks a model".to_owned()).spawn(move || {
+        let answer = question(&mut *model, &request, &patience, &leaves, &sender);
+        // Nobody may be there any more.
+        let _ = sender.send(Heard::Ended(model, answer));
+    });
+    if let Err(error) = spawned {
+        let message = format!("no thread can be started: {error}");
+        return (None, Asked::Failed(ModelError::new(ErrorKind::Network, message)));
+    }
+    loop {
+        match receiver.recv_timeout(TICK) {
+            Ok(Heard::Waits(pause, error)) => waits(pause, &error),
+            Ok(Heard::Ended(model, Ok(reply))) => {
+                return (Some(model), Asked::Reply(Box::new(reply)));
+            }
+            Ok(Heard::Ended(model, Err(error))) => return (Some(model), Asked::Failed(error)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let message = "asking the model ended in an internal fault";
+                return (None, Asked::Failed(ModelError::new(ErrorKind::BadAnswer, message)));
+            }
+        }
+        if lookout.is_over() {
+            left.store(true, Ordering::SeqCst);
+            return (None, Asked::Over);
+        }
+    }
+}
+
+fn question(
+    model: &mut dyn Model,
+    request: &Request,
+    patience: &Patience,
+    leaves: &AtomicBool,
+    sender: &Sender<Heard>,
+) -> Result<Reply, ModelError> {
+    let goes_on = || match leaves.load(Ordering::SeqCst) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let mut hear = |_: Delta<'_>| goes_on();
+    let mut wait = |pause: Duration, error: &ModelError| {
+        let _ = sender.send(Heard::Waits(pause, error.clone()));
+        let mut waited = Duration::ZERO;
+        while waited < pause {
+            goes_on()?;
+            let next = TICK.min(pause.saturating_sub(waited));
+            std::thread::sleep(next);
+            waited += next;
+        }
+        goes_on()
+    };
+    ask_patiently(model, request, &mut hear, patience, &mut wait)
+}

@@ -1,0 +1,188 @@
+//! The session of a run: what happens is told to the guards, and what they say is obeyed.
+
+use std::sync::Arc;
+
+use jackline_engine::{
+    Arguments, Decision, EventKind, Payload, PromptSource, Seen, SessionId, Status, Summary,
+    ToolName, Verdict,
+};
+use jackline_runtime::{Outcome, Reporter, ask_code};
+
+use crate::lookout::Lookout;
+use crate::told::Told;
+
+/// The session of a run.
+pub(crate) struct Desk<'h> {
+    reporter: Reporter,
+    pub(crate) lookout: Arc<Lookout>,
+    hear: &'h mut dyn FnMut(&Told),
+    /// What the agent is to be told with what it is told next.
+    owed: Vec<String>,
+    /// Why no gate is left, once the guard is broken.
+    broken: Option<String>,
+}
+
+/// What becomes of a call.
+pub(crate) enum Ruling {
+    /// It runs under this number, with these arguments where they are others.
+    Run { number: u64, args: Option<serde_json::Value> },
+    /// It does not, and the agent is told why.
+    Refuse(String),
+}
+
+/// How a call came back.
+pub(crate) struct CameBack {
+    pub(crate) number: u64,
+    pub(crate) status: Status,
+    pub(crate) text: String,
+    pub(crate) exit_code: Option<i64>,
+    pub(crate) seen: Vec<Seen>,
+}
+
+impl<'h> Desk<'h> {
+    pub(crate) fn new(
+        reporter: Reporter,
+        lookout: Arc<Lookout>,
+        hear: &'h mut dyn FnMut(&Told),
+    ) -> Self {
+        Self { reporter, lookout, hear, owed: Vec::new(), broken: None }
+    }
+
+    /// Says something to those who watch.
+    pub(crate) fn say(&mut self, told: &Told) {
+        (self.hear)(told);
+    }
+
+    /// Reports something; where the guard is broken nothing goes on.
+    pub(crate) fn tell(&mut self, kind: EventKind) -> Verdict {
+        self.tell_with(kind, None)
+    }
+
+    /// The same with something that is stored beside it.
+    pub(crate) fn tell_with(
+        &mut self,
+        kind: EventKind,
+        meta: Option<serde_json::Value>,
+    ) -> Verdict {
+        let (verdict, outcome) = self.reporter.tell_with(kind, meta);
+        if outcome == Outcome::Broken {
+            self.broken = Some(why(&verdict));
+        }
+        self.tidy();
+        verdict
+    }
+
+    /// Tells the agent something by the supervisor, which the guards may refuse.
+    pub(crate) fn prompt(&mut self, source: PromptSource, text: &str) -> Verdict {
+        let text = Some(Payload::Inline(text.to_owned()));
+        let verdict = self.tell(EventKind::PromptSubmitted { source, text });
+        self.owe(&verdict);
+        verdict
+    }
+
+    /// Asks whether a call may run.
+    pub(crate) fn propose(&mut self, tool: &str, args: Arguments) -> (Ruling, Verdict) {
+        let number = self.reporter.next_call();
+        let Ok(name) = ToolName::parse(tool) else {
+            let text = format!("jackline: `{}` is no name of a tool", tool.escape_debug());
+            return (Ruling::Refuse(text), Verdict::allow());
+        };
+        let call = Reporter::call_id(number);
+        let kind = EventKind::ToolProposed { call, tool: name, args, cwd: None };
+        let (verdict, outcome) = self.reporter.tell(kind);
+        if outcome == Outcome::Broken {
+            self.broken = Some(why(&verdict));
+        }
+        if outcome == Outcome::Passed || (outcome == Outcome::Decided && verdict.lets_run()) {
+            self.owe(&verdict);
+            let args = verdict.args.clone();
+            return (Ruling::Run { number, args }, verdict);
+        }
+        let mut text = format!("jackline: {}", why(&verdict));
+        if verdict.is_enforced(Decision::Ask)
+            && let Some(seq) = verdict.seq
+        {
+            let code = ask_code(self.reporter.session(), seq);
+            self.say(&Told::Aside {
+                text: format!(
+                    "a call of `{tool}` waits for a person: `jackline allow {code}` lets exactly \
+                     this call pass once, `jackline refuse {code}` refuses it"
+                ),
+            });
+            text.push_str("\n-> a person was told; go on with something else meanwhile");
+        }
+        (Ruling::Refuse(text), verdict)
+    }
+
+    /// Tells how a call came back; gives what is to be added to its result.
+    pub(crate) fn finish(&mut self, back: CameBack) -> (Verdict, Option<String>) {
+        let CameBack { number, status, text, exit_code, seen } = back;
+        let verdict = self.tell(EventKind::ToolFinished {
+            call: Reporter::call_id(number),
+            of: None,
+            status,
+            result: Some(Payload::Inline(text)),
+            exit_code,
+            seen,
+            background: false,
+        });
+        if verdict.concerns_agent() {
+            self.owe(&verdict);
+        }
+        (verdict, self.take_owed())
+    }
+
+    /// What the agent is to be told since this was last asked.
+    pub(crate) fn take_owed(&mut self) -> Option<String> {
+        let owed = std::mem::take(&mut self.owed);
+        (!owed.is_empty()).then(|| owed.join("\n\n"))
+    }
+
+    /// Keeps what a verdict says to the agent for the next time.
+    pub(crate) fn owe(&mut self, verdict: &Verdict) {
+        self.owed.extend(verdict.context.clone());
+    }
+
+    /// Where the session stands, with what others have written meanwhile.
+    pub(crate) fn summary(&mut self) -> Option<Summary> {
+        self.reporter.summary()
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> &SessionId {
+        self.reporter.session()
+    }
+
+    /// Tells those who watch how much is used up.
+    pub(crate) fn say_standing(&mut self) {
+        let Some(summary) = self.summary() else { return };
+        let context_pct = summary.context.first().and_then(|context| context.pct);
+        let (steps, budgets) = (summary.steps, summary.budgets);
+        self.say(&Told::Standing { steps, budgets, context_pct });
+    }
+
+    /// Goes on with the numbers of calls where an earlier process ended.
+    pub(crate) fn goes_on(&mut self) {
+        let calls = self.summary().map_or(0, |summary| summary.invocations.proposed);
+        self.reporter.calls_so_far(calls);
+    }
+
+    /// Why no gate is left, if that is so.
+    pub(crate) fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    fn tidy(&mut self) {
+        self.reporter.runtime().tidy();
+        for text in self.reporter.runtime().take_warnings() {
+            self.say(&Told::Aside { text });
+        }
+    }
+}
+
+/// Why an event is refused, in words.
+pub(crate) fn why(verdict: &Verdict) -> String {
+    let fault = verdict.error.as_ref().map(|error| error.reason.clone());
+    let stop = verdict.stop.as_ref().map(ToString::to_string);
+    verdict.context.clone().or(fault).or(stop).unwrap_or_else(|| "refused by the guards".to_owned())
+}

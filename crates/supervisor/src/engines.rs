@@ -1,0 +1,176 @@
+//! Who works: models and agent programs, in the order in which they are tried.
+
+mod chain;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jackline_engine::definition::{ModelChoice, ModelKind, ModelOccasion as When, ModelProvider};
+use jackline_model::scripted::Script;
+use jackline_model::{ErrorKind, Provider};
+
+use crate::load::{SCRIPTED_WINDOW, TIMEOUT_SECONDS};
+use crate::run::RunError;
+
+pub(crate) use chain::Chain;
+
+/// Somebody who works.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineSpec {
+    /// What it is called in records.
+    pub label: String,
+    /// What it is.
+    pub kind: EngineKind,
+    /// When it may take over; always where it is empty.
+    pub when: Vec<When>,
+    /// How often it may be asked; as often as it takes where there is none.
+    pub budget: Option<u64>,
+    /// How many tokens its context holds.
+    pub window: Option<u64>,
+}
+
+/// What works.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EngineKind {
+    /// A model that says what a script says.
+    Script(Script),
+    /// A model behind an address.
+    Model(Reach),
+    /// Claude Code, run without a person.
+    Claude {
+        /// The model that it is to use.
+        model: Option<String>,
+    },
+    /// A command line that gets the prompt as its last word.
+    Command(Vec<String>),
+}
+
+/// Where a model is, and how long it may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reach {
+    /// Which wire it speaks.
+    pub provider: Provider,
+    /// Its name there.
+    pub model: String,
+    /// Where it is, if not at the provider's own address.
+    pub url: Option<String>,
+    /// The variable that holds the key.
+    pub key_env: Option<String>,
+    /// How long a whole answer may take.
+    pub timeout: Duration,
+}
+
+/// Why another engine takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// It does not answer.
+    Failed(ErrorKind),
+    /// It stops again and again before it is done.
+    StopEvents,
+    /// What it calls done is not.
+    Verification,
+    /// Its conversation does not fit.
+    Context,
+    /// It goes in circles, or gets nowhere.
+    Blocked,
+    /// It has used up its own budget.
+    Cost,
+    /// The first one is tried again.
+    Return,
+}
+
+impl Reason {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Failed(kind) => kind.as_str(),
+            Self::StopEvents => "stop_events",
+            Self::Verification => "verification",
+            Self::Context => "context",
+            Self::Blocked => "blocked",
+            Self::Cost => "cost",
+            Self::Return => "return",
+        }
+    }
+
+    /// Whether whoever takes over is asked for another plan first: what went wrong was not
+    /// only that nobody answered.
+    pub(crate) fn wants_plan(self) -> bool {
+        matches!(self, Self::StopEvents | Self::Verification | Self::Context | Self::Blocked)
+    }
+}
+
+impl EngineSpec {
+    /// The engine that a definition names. A model that plays a script finds it with the task.
+    pub(crate) fn of(
+        choice: &ModelChoice,
+        scripts: &BTreeMap<String, Script>,
+    ) -> Result<Self, RunError> {
+        let label = choice.label();
+        let mut spec = Self {
+            label: label.clone(),
+            kind: EngineKind::Command(Vec::new()),
+            when: choice.when.clone(),
+            budget: choice.budget.map(u64::from),
+            window: None,
+        };
+        spec.kind = match &choice.kind {
+            ModelKind::Claude => EngineKind::Claude { model: choice.worker_model.clone() },
+            ModelKind::Command(words) => EngineKind::Command(words.clone()),
+            ModelKind::Provider { provider, model, url, key_env, window, timeout_seconds } => {
+                spec.window = *window;
+                let provider = match provider {
+                    ModelProvider::Anthropic => Provider::Anthropic,
+                    ModelProvider::OpenAi => Provider::OpenAi,
+                    ModelProvider::OpenAiChat => Provider::OpenAiChat,
+                    ModelProvider::Gemini => Provider::Gemini,
+                    ModelProvider::Scripted => {
+                        let script = scripts.get(model).cloned();
+                        let reason = format!("the task has no `scripts: {{ {model}: FILE }}`");
+                        let script = script.ok_or(RunError::Model { label, reason })?;
+                        let window = spec.window.or(Some(SCRIPTED_WINDOW));
+                        return Ok(Self { kind: EngineKind::Script(script), window, ..spec });
+                    }
+                };
+                let seconds = timeout_seconds.map_or(TIMEOUT_SECONDS, u64::from);
+                EngineKind::Model(Reach {
+                    provider,
+                    model: model.clone(),
+                    url: url.clone(),
+                    key_env: key_env.clone(),
+                    timeout: Duration::from_secs(seconds),
+                })
+            }
+        };
+        Ok(spec)
+    }
+
+    /// The name by which prices and windows are known.
+    pub(crate) fn model_name(&self) -> &str {
+        match &self.kind {
+            EngineKind::Model(reach) => &reach.model,
+            EngineKind::Claude { model: Some(model) } => model,
+            EngineKind::Script(_) | EngineKind::Claude { .. } | EngineKind::Command(_) => {
+                &self.label
+            }
+        }
+    }
+
+    /// Whether it is a program that runs its own loop.
+    pub(crate) fn is_worker(&self) -> bool {
+        matches!(self.kind, EngineKind::Claude { .. } | EngineKind::Command(_))
+    }
+
+    /// Whether this one may take over for a reason.
+    fn admits(&self, reason: Reason) -> bool {
+        let named = match reason {
+            Reason::Failed(ErrorKind::Network) => &[When::Overload, When::Offline][..],
+            Reason::Failed(_) | Reason::StopEvents | Reason::Verification => &[When::Overload],
+            Reason::Cost => &[When::Cost],
+            Reason::Context | Reason::Blocked | Reason::Return => return true,
+        };
+        // One that is for what is sensitive is also good for everything else.
+        let others = |when: &&When| **when != When::Sensitive;
+        let mut whens = self.when.iter().filter(others).peekable();
+        whens.peek().is_none() || whens.any(|when| named.contains(when))
+    }
+}

@@ -1,0 +1,159 @@
+//! What a person can check when a run is over.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use jackline_engine::Summary;
+use jackline_journal::{JournalFile, Line, StoreError, parse_record, write_private};
+use serde::{Deserialize, Serialize};
+
+/// Directories that nobody wants to hear of.
+const SKIPPED: [&str; 6] = [".git", ".jackline", "target", "node_modules", ".venv", "__pycache__"];
+
+/// How many files are looked at.
+const FILES_MAX: usize = 20_000;
+
+/// The file with what was there at the beginning.
+const BEFORE: &str = "before.json";
+
+/// What a person can check.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Evidence {
+    /// How often was decided what.
+    pub verdicts: BTreeMap<String, u64>,
+    /// Objections that held, by their kind.
+    pub objections: BTreeMap<String, u64>,
+    /// Whether code was changed.
+    pub code_modified: bool,
+    /// Whether tests were run since.
+    pub tests_run: bool,
+    /// Whether they passed: `yes`, `no` or `unknown`.
+    pub tests_passing: String,
+    /// Files that are otherwise than before, the new and the deleted ones among them.
+    pub files_changed: Vec<String>,
+    /// Whether there are too many to be sure.
+    pub files_cut: bool,
+    /// Iterations that ended, with the last one.
+    pub iterations: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Tokens read and written.
+    pub tokens: (u64, u64),
+    /// What it cost, in millionths of a dollar; none where a price is unknown.
+    pub cost_micros: Option<u64>,
+    /// How long it took.
+    pub elapsed_ms: u64,
+}
+
+/// How files looked: size and time.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Looks {
+    files: BTreeMap<String, (u64, u128)>,
+    cut: bool,
+}
+
+impl Looks {
+    /// Looks at a workspace.
+    pub(crate) fn of(workspace: &Path) -> Self {
+        let mut looks = Self::default();
+        looks.walk(workspace, workspace);
+        looks
+    }
+
+    /// Keeps how it looked at the beginning, for a supervisor that goes on later.
+    pub(crate) fn keep(&self, directory: &Path) {
+        // Without it only a list of files is missing.
+        if let Ok(bytes) = serde_json::to_vec(self) {
+            let _ = write_private(&directory.join(BEFORE), &bytes);
+        }
+    }
+
+    pub(crate) fn kept(directory: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(directory.join(BEFORE)).ok()?).ok()
+    }
+
+    fn walk(&mut self, root: &Path, directory: &Path) {
+        let Ok(entries) = fs::read_dir(directory) else { return };
+        for entry in entries.flatten() {
+            if self.files.len() >= FILES_MAX {
+                self.cut = true;
+                return;
+            }
+            let name = entry.file_name();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                if !SKIPPED.iter().any(|skipped| name == **skipped) {
+                    self.walk(root, &entry.path());
+                }
+                continue;
+            }
+            let Ok(metadata) = entry.metadata() else { continue };
+            let path = entry.path();
+            let path = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            let time = metadata.modified().ok();
+            let time = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+            self.files.insert(path, (metadata.len(), time.map_or(0, |time| time.as_nanos())));
+        }
+    }
+
+    /// Files that differ.
+    fn changed(&self, after: &Self) -> Vec<String> {
+        let other = |(path, look): (&String, &(u64, u128)), than: &Self| {
+            (than.files.get(path) != Some(look)).then(|| path.clone())
+        };
+        let mut changed: Vec<String> =
+            after.files.iter().filter_map(|entry| other(entry, self)).collect();
+        let gone = self.files.keys().filter(|path| !after.files.contains_key(*path));
+        changed.extend(gone.cloned());
+        changed.sort();
+        changed
+    }
+}
+
+impl Evidence {
+    /// What the journal and the workspace say.
+    pub(crate) fn gather(
+        journal: &Path,
+        summary: Option<&Summary>,
+        before: Option<&Looks>,
+        workspace: &Path,
+    ) -> Self {
+        let mut evidence = Self::default();
+        if let Ok(journal) = JournalFile::open(journal) {
+            // What can't be read is missing here, and `jackline verify` says why.
+            let _ = journal.for_each(|line| {
+                if let Line::Event(record) = parse_record(line)? {
+                    evidence.count(record.as_record().verdict);
+                }
+                Ok::<_, StoreError>(())
+            });
+        }
+        if let Some(before) = before {
+            let after = Looks::of(workspace);
+            evidence.files_changed = before.changed(&after);
+            evidence.files_cut = before.cut || after.cut;
+        }
+        if let Some(summary) = summary {
+            evidence.code_modified = summary.dirty_bits.code_modified;
+            evidence.tests_run = summary.dirty_bits.tests_run;
+            evidence.tests_passing = summary.dirty_bits.tests_passing.to_owned();
+            evidence.iterations = summary.progress.iteration_count + 1;
+            evidence.steps = summary.steps;
+            evidence.tokens = (summary.usage.input, summary.usage.output);
+            let cost = summary.usage.cost_micros;
+            let is_known = summary.usage.unpriced + summary.usage.unknown == 0;
+            evidence.cost_micros = is_known.then_some(cost);
+            evidence.elapsed_ms = summary.elapsed_ms;
+        }
+        evidence
+    }
+
+    fn count(&mut self, verdict: &jackline_engine::Verdict) {
+        *self.verdicts.entry(verdict.decision.word().to_owned()).or_default() += 1;
+        for violation in verdict.violations.iter().filter(|it| it.enforced) {
+            *self.objections.entry(violation.subtype.clone()).or_default() += 1;
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! An agent that works on its own, and somebody who stands beside it.
+//!
+//! The supervisor has a model, or an agent program, work on a task iteration by iteration.
+//! Every call passes the guards of one session. It waits where a person is needed, asks an
+//! advisor where the agent goes in circles, changes to another model where one does not
+//! answer, begins a conversation anew where it is full, and goes on after it was killed.
+//! It ends with one stop code, and with evidence.
+
+mod advisor;
+mod asking;
+mod conversation;
+mod desk;
+mod engines;
+mod evidence;
+mod handover;
+mod keeping;
+mod load;
+mod lookout;
+mod own;
+mod run;
+mod spec;
+mod told;
+mod waiting;
+mod worker;
+
+pub use engines::{EngineKind, EngineSpec, Reach};
+pub use evidence::Evidence;
+pub use keeping::{Kept, PREFIX};
+pub use load::{LoadError, load};
+pub use run::{Hooked, Opening, Report, RunError, run};
+pub use spec::{RunTask, TASK_FILE};
+pub use told::{Told, Waits};

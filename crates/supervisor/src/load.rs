@@ -1,0 +1,246 @@
+//! Reads a task file, and says everything that is wrong with it at once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jackline_definition::Diagnostics;
+use jackline_definition::form::{Form, quoted, read_file};
+use jackline_definition::yaml::{Node, NodeValue};
+use jackline_engine::nearest;
+use jackline_model::Provider;
+use jackline_model::scripted::Script;
+
+use crate::engines::{EngineKind, EngineSpec, Reach};
+use crate::spec::{RunTask, TASK_FILE};
+
+/// How long a model may take, unless told.
+pub(crate) const TIMEOUT_SECONDS: u64 = 600;
+
+/// How many tokens a model that plays a script has room for.
+pub(crate) const SCRIPTED_WINDOW: u64 = 200_000;
+
+const TASK: [&str; 7] = ["prompt", "definition", "copy", "tools", "model", "scripts", "sensitive"];
+const MODEL: [&str; 7] =
+    ["script", "provider", "name", "url", "key_env", "timeout_seconds", "worker"];
+
+/// Why there is no task.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A file can't be read.
+    #[error("can't read `{}`: {source}", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Files are wrong.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Wrong(Vec<Diagnostics>),
+}
+
+/// Reads a task: a file, or a directory with a `task.yaml`.
+pub fn load(path: &Path) -> Result<RunTask, LoadError> {
+    let file = if path.is_dir() { path.join(TASK_FILE) } else { path.to_owned() };
+    let source = read(&file)?;
+    let directory = file.parent().unwrap_or(Path::new(".")).to_owned();
+    let mut reader = Reader { form: Form::of(&file), directory, elsewhere: Vec::new() };
+    let node = reader.form.parse(&source);
+    let task = node.map(|node| reader.task(&node, path, &file));
+    let mut wrong = Vec::new();
+    if !reader.form.is_right() {
+        wrong.push(reader.form.wrong());
+    }
+    wrong.extend(reader.elsewhere);
+    match task {
+        Some(task) if wrong.is_empty() => Ok(task),
+        _ => Err(LoadError::Wrong(wrong)),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+    read_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })
+}
+
+struct Reader {
+    form: Form,
+    directory: PathBuf,
+    /// What is wrong with scripts.
+    elsewhere: Vec<Diagnostics>,
+}
+
+impl Reader {
+    fn task(&mut self, node: &Node, path: &Path, file: &Path) -> RunTask {
+        let named = if path.is_dir() { path } else { file };
+        let named = named.canonicalize().unwrap_or_else(|_| named.to_owned());
+        let name = named.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let mut task = RunTask {
+            name: name.unwrap_or_else(|| "task".to_owned()),
+            file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
+            prompt: String::new(),
+            definition: None,
+            copy: None,
+            tools: Vec::new(),
+            engine: None,
+            scripts: BTreeMap::new(),
+            sensitive: false,
+        };
+        let mut prompted = false;
+        for (key, value) in self.form.fields(node, "a task", &TASK) {
+            match key.text.as_str() {
+                "prompt" => {
+                    prompted = true;
+                    task.prompt = self.form.text(value, "`prompt`").unwrap_or_default();
+                }
+                "definition" => task.definition = self.path(value, "`definition`", Path::is_file),
+                "copy" => task.copy = self.path(value, "`copy`", Path::is_dir),
+                "tools" => task.tools = self.tools(value),
+                "model" => task.engine = self.model(value),
+                "scripts" => task.scripts = self.scripts(value),
+                "sensitive" => task.sensitive = self.form.flag(value, "`sensitive`"),
+                _ => {}
+            }
+        }
+        if !prompted {
+            self.form.complain(node.at, "a task needs a `prompt`", None);
+        }
+        task
+    }
+
+    /// A path beside the file, which has to be there.
+    fn path(&mut self, node: &Node, what: &str, is: fn(&Path) -> bool) -> Option<PathBuf> {
+        let path = self.directory.join(self.form.text(node, what)?);
+        if !is(&path) {
+            let message = format!("{what} names `{}`, which is not there", path.display());
+            self.form.complain(node.at, message, None);
+        }
+        Some(path)
+    }
+
+    fn tools(&mut self, node: &Node) -> Vec<String> {
+        let known = || jackline_workspace::tools().iter().map(|spec| spec.name);
+        let mut tools = Vec::new();
+        for item in self.form.list(node, "`tools`") {
+            let Some(name) = self.form.text(item, "a tool") else { continue };
+            if known().any(|known| known == name) {
+                tools.push(name);
+                continue;
+            }
+            let hint = match nearest(&name, known()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("there are {}", quoted(known())),
+            };
+            self.form.complain(item.at, format!("there is no tool `{name}`"), Some(hint));
+        }
+        tools
+    }
+
+    fn scripts(&mut self, node: &Node) -> BTreeMap<String, Script> {
+        let NodeValue::Map(entries) = &node.value else {
+            let message = format!("`scripts` must be a mapping, not {}", node.describe());
+            self.form.complain(node.at, message, None);
+            return BTreeMap::new();
+        };
+        let script = |(key, value): &(jackline_definition::yaml::Key, Node)| {
+            Some((key.text.clone(), self.script(value)?))
+        };
+        entries.iter().filter_map(script).collect()
+    }
+
+    fn model(&mut self, node: &Node) -> Option<EngineSpec> {
+        let fields = self.form.fields(node, "`model`", &MODEL);
+        let get = |name: &str| fields.iter().find(|(key, _)| key.text == name).map(|(_, it)| it);
+        let name = get("name").and_then(|it| self.form.text(it, "`name`"));
+        let ways = [get("script"), get("provider"), get("worker")];
+        let (label, kind) = match ways {
+            [Some(script), None, None] => {
+                let label = name.unwrap_or_else(|| "scripted".to_owned());
+                (label, EngineKind::Script(self.script(script)?))
+            }
+            [None, Some(provider), None] => {
+                let word = self.form.text(provider, "`provider`")?;
+                let provider = match word.parse::<Provider>() {
+                    Ok(provider) => provider,
+                    Err(error) => {
+                        self.form.complain(provider.at, error.to_string(), None);
+                        return None;
+                    }
+                };
+                let Some(model) = name else {
+                    self.form.complain(node.at, "a model with a `provider` needs a `name`", None);
+                    return None;
+                };
+                let seconds = get("timeout_seconds")
+                    .map(|it| self.form.seconds(it, "`timeout_seconds`", TIMEOUT_SECONDS));
+                let reach = Reach {
+                    provider,
+                    model: model.clone(),
+                    url: get("url").and_then(|it| self.form.text(it, "`url`")),
+                    key_env: get("key_env").and_then(|it| self.form.text(it, "`key_env`")),
+                    timeout: Duration::from_secs(seconds.unwrap_or(TIMEOUT_SECONDS)),
+                };
+                (format!("{provider}/{model}"), EngineKind::Model(reach))
+            }
+            [None, None, Some(worker)] => self.worker(worker, name)?,
+            _ => {
+                let message = "`model` needs exactly one of `script`, `provider` and `worker`";
+                self.form.complain(node.at, message, None);
+                return None;
+            }
+        };
+        let window = matches!(kind, EngineKind::Script(_)).then_some(SCRIPTED_WINDOW);
+        Some(EngineSpec { label, kind, when: Vec::new(), budget: None, window })
+    }
+
+    fn worker(&mut self, node: &Node, model: Option<String>) -> Option<(String, EngineKind)> {
+        if let NodeValue::List(items) = &node.value {
+            let words: Vec<String> = items
+                .iter()
+                .filter_map(|item| self.form.text(item, "a word of `worker`"))
+                .collect();
+            let Some(program) = words.first().cloned() else {
+                self.form.complain(node.at, "`worker` has no command", None);
+                return None;
+            };
+            return Some((program, EngineKind::Command(words)));
+        }
+        match self.form.text(node, "`worker`")?.as_str() {
+            "claude" => Some(("claude".to_owned(), EngineKind::Claude { model })),
+            other => {
+                let hint = "`claude`, or a list of words that are a command line".to_owned();
+                let message = format!("there is no worker `{other}`");
+                self.form.complain(node.at, message, Some(hint));
+                None
+            }
+        }
+    }
+
+    /// Reads a script beside the task.
+    fn script(&mut self, node: &Node) -> Option<Script> {
+        let path = self.directory.join(self.form.text(node, "`script`")?);
+        let source = match read_file(&path) {
+            Ok(source) => source,
+            Err(error) => {
+                let message = format!("can't read `{}`: {error}", path.display());
+                self.form.complain(node.at, message, None);
+                return None;
+            }
+        };
+        let mut form = Form::of(&path);
+        let script = form.parse(&source).and_then(|node| match Script::parse(&node.to_json()) {
+            Ok(script) => Some(script),
+            Err(errors) => {
+                for error in errors {
+                    form.complain(node.at, error.to_string(), None);
+                }
+                None
+            }
+        });
+        if !form.is_right() {
+            self.elsewhere.push(form.wrong());
+            return None;
+        }
+        script
+    }
+}

@@ -1,0 +1,60 @@
+//! Whether somebody wants the run to end, asked while a command or a model is at work.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use jackline_engine::Markers;
+use jackline_journal::JournalFile;
+use jackline_runtime::{Found, glance};
+
+/// What is looked at: a person's file, the journal, and a signal.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    stop_file: PathBuf,
+    journal: PathBuf,
+    cancelled: Arc<AtomicBool>,
+    /// How long the journal was when it was last read.
+    bytes: AtomicU64,
+    /// Whether the session was over then.
+    stopped: AtomicBool,
+}
+
+impl Lookout {
+    pub(crate) fn new(
+        workspace: &std::path::Path,
+        journal: PathBuf,
+        cancelled: Arc<AtomicBool>,
+    ) -> Self {
+        let stop_file = workspace.join(Markers::STOP);
+        let (bytes, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { stop_file, journal, cancelled, bytes, stopped }
+    }
+
+    /// Whether a signal came.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Whether nothing may go on any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cancelled() || self.stop_file.symlink_metadata().is_ok() || self.is_stopped()
+    }
+
+    /// Whether the session was ended by somebody else. What they wrote is read only where
+    /// the journal has grown.
+    fn is_stopped(&self) -> bool {
+        let bytes = self.journal.metadata().map_or(0, |metadata| metadata.len());
+        if bytes == 0 || self.bytes.swap(bytes, Ordering::SeqCst) == bytes {
+            return self.stopped.load(Ordering::SeqCst);
+        }
+        let found = Found::at(&self.journal);
+        let session = found.and_then(|found| {
+            let journal = JournalFile::open(&found.journal).ok()?;
+            glance(&found, &journal).ok()
+        });
+        let stopped = session.is_some_and(|session| session.summary().phase == "stopped");
+        self.stopped.store(stopped, Ordering::SeqCst);
+        stopped
+    }
+}

@@ -1,0 +1,349 @@
+//! Our own loop: a model is asked, what it wants called is decided on and done, and it is
+//! asked again, until it wants to stop.
+
+use std::time::{Duration, Instant};
+
+use jackline_engine::{
+    Arguments, ContextLevel, Decision, EventKind, Payload, RequestId, Status, ToolName, Verdict,
+};
+use jackline_model::{
+    Call, End, ErrorKind, Message, Model, ModelError, Patience, Reply, Request, Said, Tool,
+    ToolResult,
+};
+use jackline_workspace::{Shows, Workspace};
+use serde_json::Value;
+
+use crate::asking::{Asked, ask};
+use crate::conversation::Conversation;
+use crate::desk::{CameBack, Desk, Ruling, why};
+use crate::engines::EngineSpec;
+use crate::told::{Told, Waits};
+
+/// How much a model may write at once.
+const OUTPUT_TOKENS_MAX: u32 = 16_000;
+
+/// How often in a row an answer may be cut off by its length.
+const CUT_OFF_MAX: u32 = 3;
+
+/// What a model is told whose answer was cut off.
+const CUT_OFF: &str = "Your answer was cut off because it was too long, and nothing of it was called. Go on in smaller steps.";
+
+/// The longest pause between two looks at a check by command.
+const CHECK_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How much of what is said is shown to those who watch.
+const SHOWN_CHARS_MAX: usize = 300;
+
+/// How an iteration ended.
+pub(crate) enum Ended {
+    /// The agent may stop; what the guards say to that.
+    Done(Box<Verdict>, String),
+    /// It wants to stop, and may not yet.
+    NotYet {
+        /// How many calls it wanted before.
+        calls: u32,
+    },
+    /// It has taken as many steps as an iteration has.
+    Steps,
+    /// The conversation is full.
+    Full,
+    /// Somebody holds the session, or has ended it.
+    Held,
+    /// The model does not answer.
+    Failed(ModelError),
+    /// It was asked as often as its own budget allows.
+    Spent,
+    /// What it was to keep could not be written down.
+    Lost(std::io::Error),
+}
+
+/// A model, its conversation and the tools.
+pub(crate) struct Own<'w> {
+    pub(crate) workspace: &'w Workspace,
+    pub(crate) conversation: Conversation,
+    pub(crate) system: String,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) steps_max: u32,
+    /// The model, while nobody asks it.
+    pub(crate) model: Option<Box<dyn Model>>,
+}
+
+impl Own<'_> {
+    /// Works until the model wants to stop, or something else comes up.
+    pub(crate) fn iterate(
+        &mut self,
+        desk: &mut Desk<'_>,
+        engine: &EngineSpec,
+        patience: &Patience,
+        spend: &mut dyn FnMut() -> bool,
+    ) -> Ended {
+        let (mut calls, mut cut_off) = (0_u32, 0_u32);
+        loop {
+            if calls >= self.steps_max {
+                return Ended::Steps;
+            }
+            if !spend() {
+                return Ended::Spent;
+            }
+            let reply = match self.ask(desk, engine, patience.clone()) {
+                Ok(reply) => reply,
+                Err(ended) => return ended,
+            };
+            let gate = count(desk, engine, &reply);
+            let Reply { said, end, .. } = reply;
+            if !said.text.trim().is_empty() {
+                desk.say(&Told::Said { text: shown(&said.text) });
+            }
+            if let Err(error) = self.conversation.push(Message::Assistant(said.clone())) {
+                return Ended::Lost(error);
+            }
+            if end == End::Length {
+                cut_off += 1;
+                if cut_off >= CUT_OFF_MAX {
+                    let message =
+                        format!("{cut_off} answers in a row were cut off by their length");
+                    return Ended::Failed(ModelError::new(ErrorKind::ContextLength, message));
+                }
+                if let Err(error) = self.cut(&said) {
+                    return Ended::Lost(error);
+                }
+                continue;
+            }
+            cut_off = 0;
+            if end == End::Refusal && said.calls.is_empty() {
+                let message = "the provider did not want to answer";
+                return Ended::Failed(ModelError::new(ErrorKind::BadRequest, message));
+            }
+            if said.calls.is_empty() {
+                return self.stop(desk, &said, calls);
+            }
+            let (results, held) = self.call_all(desk, &said.calls);
+            calls += u32::try_from(said.calls.len()).unwrap_or(u32::MAX);
+            desk.say_standing();
+            if let Err(error) = self.conversation.push(Message::Results(results)) {
+                return Ended::Lost(error);
+            }
+            if held || desk.lookout.is_over() || desk.broken().is_some() {
+                return Ended::Held;
+            }
+            if gate {
+                return Ended::Full;
+            }
+        }
+    }
+
+    /// Tells the model something by the supervisor.
+    pub(crate) fn tell(&mut self, text: String) -> std::io::Result<()> {
+        self.conversation.push(Message::User(text))
+    }
+
+    fn ask(
+        &mut self,
+        desk: &mut Desk<'_>,
+        engine: &EngineSpec,
+        patience: Patience,
+    ) -> Result<Reply, Ended> {
+        let Some(model) = self.model.take() else {
+            let message = format!("`{}` is not there", engine.label);
+            return Err(Ended::Failed(ModelError::new(ErrorKind::Network, message)));
+        };
+        desk.say(&Told::Asking { model: engine.label.clone() });
+        let request = Request {
+            system: self.system.clone(),
+            messages: self.conversation.messages().to_vec(),
+            tools: self.tools.clone(),
+            output: None,
+            output_tokens_max: OUTPUT_TOKENS_MAX,
+        };
+        let lookout = desk.lookout.clone();
+        let mut waits = |pause: Duration, error: &ModelError| {
+            let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+            let waits = Waits::Model { why: error.to_string(), ms };
+            desk.say(&Told::Waiting { waits });
+        };
+        let (model, asked) = ask(model, request, patience, &lookout, &mut waits);
+        self.model = model;
+        match asked {
+            Asked::Reply(reply) => Ok(*reply),
+            Asked::Failed(error) => Err(Ended::Failed(error)),
+            Asked::Over => Err(Ended::Held),
+        }
+    }
+
+    /// Answers an answer that was cut off: none of its calls is made.
+    fn cut(&mut self, said: &Said) -> std::io::Result<()> {
+        if said.calls.is_empty() {
+            return self.tell(CUT_OFF.to_owned());
+        }
+        let results = said.calls.iter().map(|call| refused(call, CUT_OFF.to_owned())).collect();
+        self.conversation.push(Message::Results(results))
+    }
+
+    /// The agent wants to stop. Where a check by command is at work, it is waited for.
+    fn stop(&mut self, desk: &mut Desk<'_>, said: &Said, calls: u32) -> Ended {
+        let mut pause = Duration::from_millis(100);
+        loop {
+            let output = (!said.text.is_empty()).then(|| Payload::Inline(said.text.clone()));
+            let reason = Some("end_turn".to_owned());
+            let verdict = desk.tell(EventKind::StopProposed { reason, output, background: 0 });
+            if verdict.is_enforced(Decision::Stop) || desk.broken().is_some() {
+                return Ended::Held;
+            }
+            if verdict.lets_run() {
+                return Ended::Done(Box::new(verdict), said.text.clone());
+            }
+            if !verdict.violations.iter().any(|it| it.subtype == "verification_running") {
+                let text = why(&verdict);
+                desk.say(&Told::Stopping { allowed: false, why: shown(&text) });
+                return match self.tell(text) {
+                    Ok(()) => Ended::NotYet { calls },
+                    Err(error) => Ended::Lost(error),
+                };
+            }
+            desk.say(&Told::Waiting { waits: Waits::Verification {} });
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(CHECK_PAUSE_MAX);
+            if desk.lookout.is_over() {
+                return Ended::Held;
+            }
+        }
+    }
+
+    /// Makes the calls of one answer; whether somebody holds the session now.
+    fn call_all(&mut self, desk: &mut Desk<'_>, calls: &[Call]) -> (Vec<ToolResult>, bool) {
+        let mut results = Vec::new();
+        let mut held = false;
+        for call in calls {
+            if held || desk.lookout.is_over() || desk.broken().is_some() {
+                held = true;
+                let text = "jackline: not run, because nothing runs now".to_owned();
+                results.push(refused(call, text));
+                continue;
+            }
+            let (result, verdict) = self.call(desk, call);
+            results.push(result);
+            held = verdict.is_enforced(Decision::Pause) || verdict.is_enforced(Decision::Stop);
+        }
+        (results, held)
+    }
+
+    fn call(&mut self, desk: &mut Desk<'_>, call: &Call) -> (ToolResult, Verdict) {
+        let parsed = serde_json::from_str::<Value>(&call.arguments);
+        let parsed = parsed.ok().filter(Value::is_object);
+        let does = parsed.as_ref().map_or_else(|| call.arguments.clone(), does);
+        let args = match parsed.clone() {
+            Some(parsed) => Arguments::Parsed(parsed),
+            None => Arguments::Text(Payload::Inline(call.arguments.clone())),
+        };
+        // One that nobody can propose is still answered.
+        let tool = if ToolName::parse(&call.name).is_ok() { call.name.as_str() } else { "?" };
+        let (ruling, verdict) = desk.propose(tool, args);
+        let decision = verdict.decision.word().to_owned();
+        let (number, arguments) = match ruling {
+            Ruling::Refuse(text) => {
+                let (why, does) = (Some(shown(&text)), shown(&does));
+                let tool = call.name.clone();
+                desk.say(&Told::Called {
+                    tool,
+                    does,
+                    decision,
+                    why,
+                    status: None,
+                    exit_code: None,
+                    ms: 0,
+                });
+                return (refused(call, text), verdict);
+            }
+            Ruling::Run { number, args } => (number, args.or(parsed).unwrap_or_default()),
+        };
+        let began = started();
+        let (back, shows, is_error) = self.run(number, &call.name, &arguments);
+        let (status, exit_code) = (back.status, back.exit_code);
+        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (after, owed) = desk.finish(back);
+        let text = match &owed {
+            Some(owed) => format!("{shows}\n\n{owed}"),
+            None => shows,
+        };
+        let why = owed.map(|owed| shown(&owed));
+        let status = Some(status.word().to_owned());
+        let (tool, does) = (call.name.clone(), shown(&does));
+        desk.say(&Told::Called { tool, does, decision, why, status, exit_code, ms });
+        let (id, name) = (call.id.clone(), call.name.clone());
+        (ToolResult { call: id, name, text, is_error }, after)
+    }
+
+    /// Runs a tool of the workspace; what is told to the guards, and to the model.
+    fn run(&self, number: u64, name: &str, arguments: &Value) -> (CameBack, String, bool) {
+        let known = self.tools.iter().any(|tool| tool.name == name);
+        // One that this task does not have is answered as one that nobody has.
+        let name = if known { name } else { "" };
+        match self.workspace.call(name, arguments) {
+            Ok(output) => {
+                let flag = |key: &str| output.structured.get(key) == Some(&Value::Bool(true));
+                let status = match (flag("cancelled"), flag("timed_out")) {
+                    (true, _) => Status::Cancelled,
+                    (_, true) => Status::Timeout,
+                    _ => Status::Ok,
+                };
+                let back = CameBack {
+                    number,
+                    status,
+                    exit_code: output.structured.get("exit_code").and_then(Value::as_i64),
+                    seen: output.seen(Shows::of(name, arguments)),
+                    text: output.text.clone(),
+                };
+                (back, output.text, status != Status::Ok)
+            }
+            Err(error) => {
+                let text = error.text();
+                let (exit_code, seen) = (None, Vec::new());
+                let status = Status::Error;
+                let back = CameBack { number, status, text: text.clone(), exit_code, seen };
+                (back, text, true)
+            }
+        }
+    }
+}
+
+/// Tells what an answer cost; whether the conversation has to begin anew.
+fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply) -> bool {
+    let usage = reply.usage.unwrap_or_default();
+    let request = reply.request.as_deref().and_then(|id| RequestId::parse(id).ok());
+    let verdict = desk.tell(EventKind::UsageReported {
+        request,
+        model: Some(engine.model_name().to_owned()),
+        input: usage.input,
+        cache_read: usage.cache_read,
+        cache_creation: usage.cache_creation,
+        output: usage.output,
+        window: engine.window,
+        cost_micros: None,
+        unknown: reply.usage.is_none(),
+    });
+    verdict.context_gate.is_some_and(|gate| gate.level >= ContextLevel::Compact)
+}
+
+fn refused(call: &Call, text: String) -> ToolResult {
+    ToolResult { call: call.id.clone(), name: call.name.clone(), text, is_error: true }
+}
+
+/// What a call does, in a word: its command, or its file.
+fn does(arguments: &Value) -> String {
+    let said = ["command", "path", "pattern", "glob"];
+    let found = said.iter().find_map(|key| arguments.get(key)?.as_str());
+    found.map_or_else(|| arguments.to_string(), ToOwned::to_owned)
+}
+
+/// A text for those who watch: its beginning.
+pub(crate) fn shown(text: &str) -> String {
+    if text.chars().count() <= SHOWN_CHARS_MAX {
+        return text.to_owned();
+    }
+    text.chars().take(SHOWN_CHARS_MAX).chain(['…']).collect()
+}
+
+fn started() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "only shown to those who watch")]
+    Instant::now()
+}

@@ -1,0 +1,309 @@
+//! A run from its beginning, or from where it was left, to its one stop code.
+
+mod driver;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
+use jackline_engine::{Digest, EventKind, PromptSource, SessionId, Stop, StopCode, Timestamp};
+use jackline_journal::{FileStore, JournalFile, Line, StoreError, parse_record};
+use jackline_model::Tool;
+use jackline_runtime::{Definitions, Reporter, Runtime, now};
+use jackline_workspace::shell::Cancel;
+use jackline_workspace::{Limits, OpenError, Workspace};
+use serde_json::{Map, Value, json};
+
+use crate::conversation::Conversation;
+use crate::desk::{Desk, why};
+use crate::engines::{Chain, EngineSpec};
+use crate::evidence::{Evidence, Looks};
+use crate::keeping::{Kept, PREFIX, drive};
+use crate::lookout::Lookout;
+use crate::own::Own;
+use crate::spec::RunTask;
+use crate::told::Told;
+use driver::Driver;
+
+/// The name under which sessions are started.
+const CLIENT: &str = "run";
+
+/// How many steps an iteration has where the definition says nothing.
+const STEPS_PER_ITERATION: u32 = 50;
+
+/// What holds for every agent of ours.
+const SYSTEM: &str = include_str!("system.md");
+
+/// Where a run works, and by what.
+pub struct Opening {
+    /// The store of the machine.
+    pub store: FileStore,
+    /// The directory that tools work in.
+    pub workspace: PathBuf,
+    /// The definition, where a person has named one.
+    pub definition: Option<PathBuf>,
+    /// Who works: what takes the place of the task's own, and of the definition's.
+    pub engine: Option<EngineSpec>,
+    /// The session that goes on, and what it was begun with.
+    pub resumed: Option<SessionId>,
+    /// What is kept so that it can go on.
+    pub kept: Kept,
+    /// When it must be over.
+    pub deadline: Option<Timestamp>,
+    /// Whether a person is waited for.
+    pub waits: bool,
+    /// This program, which runs verifications and sends notices.
+    pub program: Option<PathBuf>,
+    /// How Claude Code is run under the guards of a session.
+    pub claude: Option<Box<Hooked>>,
+    /// Set from outside when the run is to be left.
+    pub cancelled: Arc<AtomicBool>,
+}
+
+/// Makes the command line, up to the prompt, with which Claude Code works in a session; or
+/// says why that can't be.
+pub type Hooked = dyn Fn(&SessionId, Option<&str>) -> Result<Vec<String>, String>;
+
+/// Why a run was not begun, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The workspace can't be opened.
+    #[error("can't work in `{}`: {source}", path.display())]
+    Workspace {
+        /// Which directory.
+        path: PathBuf,
+        /// Why.
+        source: OpenError,
+    },
+    /// The workspace has a name that no record can hold.
+    #[error("can't work in `{}`: its path is not UTF-8", .0.display())]
+    NotUtf8(PathBuf),
+    /// There is no definition to decide by.
+    #[error("{0}")]
+    Definition(String),
+    /// Nobody is there to work.
+    #[error(
+        "nobody is there to work: give the task a `model`, or the definition `models`{}",
+        if *.0 { "; and one of them `when: [sensitive]`, because the task is" } else { "" }
+    )]
+    Nobody(bool),
+    /// A model can't be asked.
+    #[error("`{label}` can't be asked: {reason}")]
+    Model {
+        /// Which.
+        label: String,
+        /// Why.
+        reason: String,
+    },
+    /// The session could not be begun.
+    #[error("the session can't be begun: {0}")]
+    Session(String),
+    /// Somebody else drives it.
+    #[error("session `{0}` is driven by another process; `jackline status {0}` shows it")]
+    Driven(String),
+    /// It is over.
+    #[error("session `{session}` is over: {stop}; `jackline reset {session}` opens it anew")]
+    Over {
+        /// Which.
+        session: String,
+        /// How it ended.
+        stop: String,
+    },
+    /// The guard is broken, so nothing goes on.
+    #[error("{0}")]
+    Guard(String),
+    /// What a run keeps could not be written down.
+    #[error("what has to be kept can't be written down: {0}")]
+    Kept(#[from] std::io::Error),
+}
+
+/// How a run went.
+#[derive(Debug)]
+pub struct Report {
+    /// Its session.
+    pub session: String,
+    /// Where it worked.
+    pub workspace: PathBuf,
+    /// Its stop code; none where it was left, and can go on.
+    pub stop: Option<Stop>,
+    /// Why it was left.
+    pub left: Option<String>,
+    /// What whoever asked is told.
+    pub public: PublicOutcome,
+    /// What can be checked.
+    pub evidence: Evidence,
+}
+
+/// Runs a task. `hear` is told how it goes on.
+pub fn run(
+    task: &RunTask,
+    opening: Opening,
+    hear: &mut dyn FnMut(&Told),
+) -> Result<Report, RunError> {
+    let Some(shown) = opening.workspace.to_str() else {
+        return Err(RunError::NotUtf8(opening.workspace));
+    };
+    let root = opening.workspace.clone();
+    let definition = opening.definition.clone().or_else(|| task.definition.clone());
+    let definitions = Definitions::new(definition, Some(&opening.store));
+    let resolved = definitions.resolve(&root);
+    let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
+    let defined = &resolved.definition;
+    let engines = driver::engines(task, &opening, defined)?;
+    let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
+
+    let id = opening.resumed.as_ref().map_or_else(new_id, ToString::to_string);
+    let session = SessionId::parse(id.clone()).map_err(|e| RunError::Session(e.to_string()))?;
+    let directory = opening.store.directory(&session);
+    jackline_journal::create_directory(&directory)
+        .map_err(|error| RunError::Session(error.to_string()))?;
+    let Some(_driven) = drive(&directory)? else { return Err(RunError::Driven(id)) };
+    opening.kept.save(&directory)?;
+
+    let journal = directory.join("journal.jsonl");
+    let lookout = Arc::new(Lookout::new(&root, journal.clone(), Arc::clone(&opening.cancelled)));
+    let mut limits = Limits::of(defined.io);
+    let watched = Arc::clone(&lookout);
+    limits.shell.cancel = Cancel::when(move || watched.is_over());
+    let workspace = Workspace::open(&root, limits)
+        .map_err(|source| RunError::Workspace { path: root.clone(), source })?;
+
+    let mut runtime = Runtime::new(Box::new(opening.store.clone()), definitions, root.clone())
+        .with_deadline(opening.deadline)
+        .saving_late();
+    if let Some(program) = &opening.program {
+        runtime = runtime.with_verifier(program.clone()).with_notifier(program.clone());
+    }
+    let mut desk = Desk::new(Reporter::new(runtime, session.clone()), lookout, hear);
+    if opening.resumed.is_some() {
+        desk.goes_on();
+        if let Some(model) = desk.summary().and_then(|summary| summary.model) {
+            chain.go_to(&model);
+        }
+        if let Some(stop) = desk.summary().and_then(|summary| summary.stop) {
+            return Err(RunError::Over { session: id, stop: stop.to_string() });
+        }
+    }
+    let before = match opening.resumed {
+        Some(_) => Looks::kept(&directory),
+        None => {
+            let looks = Looks::of(&root);
+            looks.keep(&directory);
+            Some(looks)
+        }
+    };
+    let mut conversation = Conversation::open(&directory)?;
+    conversation.mend()?;
+    let tools = tools(task);
+    let system = SYSTEM.trim().to_owned();
+    begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
+    let steps_max =
+        defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
+    let own = Own { workspace: &workspace, conversation, system, tools, steps_max, model: None };
+    let answered = answered(&journal);
+    let mut driver = Driver::new(task, &opening, desk, chain, own, defined.clone(), answered);
+    let answer = driver.drive()?;
+    let (stop, left) = driver.end();
+    let summary = driver.summary();
+    let evidence = Evidence::gather(&journal, summary.as_ref(), before.as_ref(), &root);
+    let public = public(stop.as_ref(), answer);
+    Ok(Report { session: id, workspace: root, stop, left, public, evidence })
+}
+
+/// How often models have answered in a session so far.
+fn answered(journal: &Path) -> BTreeMap<String, usize> {
+    let mut answered = BTreeMap::new();
+    let Ok(journal) = JournalFile::open(journal) else { return answered };
+    let _ = journal.for_each(|line| {
+        if let Line::Event(record) = parse_record(line)?
+            && let EventKind::UsageReported { model: Some(model), .. } =
+                &record.as_record().event.kind
+        {
+            *answered.entry(model.clone()).or_default() += 1;
+        }
+        Ok::<_, StoreError>(())
+    });
+    answered
+}
+
+/// Begins the session, or says that its agent is back.
+fn begin(
+    desk: &mut Desk<'_>,
+    task: &RunTask,
+    chain: &Chain,
+    workspace: &str,
+    (system, tools): (&str, &[Tool]),
+    opening: &Opening,
+) -> Result<(), RunError> {
+    let resumed = opening.resumed.is_some();
+    let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
+    let _ = tools;
+    let started = EventKind::SessionStarted {
+        workspace: Some(workspace.to_owned()),
+        client: Some(CLIENT.to_owned()),
+        model: chain.current().map(|engine| engine.model_name().to_owned()),
+        prompt_hash: Some(hash(system.as_bytes())),
+        deadline: opening.deadline,
+        parent: None,
+        role: None,
+    };
+    let meta = json!({ "started_in": opening.kept.started_in, "task": task.name });
+    let verdict = desk.tell_with(started, Some(meta));
+    if let Some(broken) = desk.broken() {
+        return Err(RunError::Guard(broken.to_owned()));
+    }
+    if !verdict.lets_run() {
+        return Err(RunError::Session(why(&verdict)));
+    }
+    desk.owe(&verdict);
+    let session = desk.session().to_string();
+    let (workspace, model) = (workspace.to_owned(), chain.label());
+    desk.say(&Told::Started { session, workspace, model, resumed });
+    if !resumed {
+        let verdict = desk.prompt(PromptSource::Human, &task.prompt);
+        if !verdict.lets_run() {
+            return Err(RunError::Session(why(&verdict)));
+        }
+    }
+    Ok(())
+}
+
+/// The tools that a task may use, as models are told of them.
+fn tools(task: &RunTask) -> Vec<Tool> {
+    let may = |name: &str| task.tools.is_empty() || task.tools.iter().any(|tool| tool == name);
+    let specs = jackline_workspace::tools().iter().filter(|spec| may(spec.name));
+    let tool = |spec: &jackline_workspace::ToolSpec| Tool {
+        name: spec.name.to_owned(),
+        description: spec.description.to_owned(),
+        schema: spec.input_schema.clone(),
+    };
+    specs.map(tool).collect()
+}
+
+/// What whoever asked is told: the agent's last words where it is done, and nothing of the
+/// inside where it is not.
+fn public(stop: Option<&Stop>, answer: Option<String>) -> PublicOutcome {
+    let is_done = stop.is_some_and(|stop| stop.code == StopCode::ObjectiveAchieved);
+    let outcome = if is_done {
+        InternalOutcome::Ok { value: answer.map_or(Value::Null, Value::from), sources: Vec::new() }
+    } else {
+        InternalOutcome::Error(OutcomeError {
+            error_type: "not_completed".to_owned(),
+            error_message: "This request couldn't be completed.".to_owned(),
+            retriable: true,
+            metadata: Map::new(),
+        })
+    };
+    egress(&outcome).0
+}
+
+/// A name that no other session has.
+fn new_id() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let (ms, process) = (now().wall.as_ms(), std::process::id());
+    let more = if count == 0 { String::new() } else { format!("-{count}") };
+    format!("{PREFIX}{ms}-{process}{more}")
+}

@@ -1,0 +1,540 @@
+//! Iteration after iteration, until the session is over or has to be left.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jackline_engine::{
+    Completion, Decision, Definition, EventKind, Failure, Payload, PromptSource, Stop, Summary,
+    Verdict,
+};
+use jackline_model::scripted::InProcess;
+use jackline_model::{
+    ErrorKind, Key, Message, Model, ModelError, ModelSpec, Patience, Request, connect,
+};
+use jackline_runtime::{named_variable, now};
+
+use super::{Opening, RunError};
+use crate::advisor;
+use crate::asking::{Asked, ask};
+use crate::desk::{Desk, why};
+use crate::engines::{Chain, EngineKind, EngineSpec, Reach, Reason};
+use crate::handover;
+use crate::own::{Ended, Own, shown};
+use crate::spec::RunTask;
+use crate::told::{Told, Waits};
+use crate::waiting::{Waited, wait};
+use crate::worker;
+
+/// How often a model is asked that does not answer, where nobody else is there.
+const TRIES: u32 = 8;
+
+/// So many stops in a row that are refused count as another engine's turn.
+const REFUSED_STOPS_MAX: u32 = 3;
+
+/// So many iterations without a call, too.
+const IDLE_MAX: u32 = 3;
+
+/// The longest silence of a model.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+
+/// How much an advisor may write.
+const ADVICE_TOKENS_MAX: u32 = 2000;
+
+/// Where the runtime writes what an agent has to know that begins anew.
+const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
+
+/// Told to an agent that has taken all steps of an iteration.
+const GO_ON: &str = "Go on.";
+
+/// Who works on a task: the one that a person names, the task's own, or the definition's.
+pub(super) fn engines(
+    task: &RunTask,
+    opening: &Opening,
+    definition: &Definition,
+) -> Result<Vec<EngineSpec>, RunError> {
+    let first = opening.engine.clone().or_else(|| task.engine.clone());
+    let mut engines: Vec<EngineSpec> = first.into_iter().collect();
+    for choice in &definition.choices {
+        engines.push(EngineSpec::of(choice, &task.scripts)?);
+    }
+    for engine in &engines {
+        // A key that is missing is said before anything is done.
+        drop(reach(engine, 0)?);
+    }
+    Ok(engines)
+}
+
+/// The model of an engine; none where it is an agent program.
+///
+/// `asked` is how often it has answered before the supervisor was started again.
+fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn Model>>, RunError> {
+    let failed = |error: ModelError| RunError::Model {
+        label: engine.label.clone(),
+        reason: error.to_string(),
+    };
+    match &engine.kind {
+        EngineKind::Script(script) => {
+            Ok(Some(Box::new(InProcess::new(script.clone()).after(asked))))
+        }
+        EngineKind::Model(reach) => connect(&spec(reach)).map(Some).map_err(failed),
+        EngineKind::Claude { .. } | EngineKind::Command(_) => Ok(None),
+    }
+}
+
+fn spec(reach: &Reach) -> ModelSpec {
+    let usual = reach.provider.default_key_env();
+    let variable = reach.key_env.as_deref().or(usual);
+    ModelSpec {
+        provider: reach.provider,
+        name: reach.model.clone(),
+        url: reach.url.clone(),
+        key: variable.and_then(named_variable).map(|key| Key::new(&key)),
+        timeout: reach.timeout,
+        silence_max: SILENCE_MAX.min(reach.timeout),
+    }
+}
+
+/// Whoever drives a session.
+pub(super) struct Driver<'a, 'h> {
+    task: &'a RunTask,
+    opening: &'a Opening,
+    desk: Desk<'h>,
+    chain: Chain,
+    own: Own<'a>,
+    definition: Arc<Definition>,
+    /// What an agent program is told next.
+    next: Option<String>,
+    refused_stops: u32,
+    idle: u32,
+    advised: u32,
+    left: Option<String>,
+    stop: Option<Stop>,
+    /// How often models have answered before the supervisor was started again.
+    answered: BTreeMap<String, usize>,
+}
+
+/// Whether it goes on.
+#[derive(PartialEq, Eq)]
+enum Goes {
+    On,
+    Over,
+}
+
+impl<'a, 'h> Driver<'a, 'h> {
+    pub(super) fn new(
+        task: &'a RunTask,
+        opening: &'a Opening,
+        desk: Desk<'h>,
+        chain: Chain,
+        own: Own<'a>,
+        definition: Arc<Definition>,
+        answered: BTreeMap<String, usize>,
+    ) -> Self {
+        Self {
+            task,
+            opening,
+            desk,
+            chain,
+            own,
+            definition,
+            next: None,
+            refused_stops: 0,
+            idle: 0,
+            advised: 0,
+            left: None,
+            stop: None,
+            answered,
+        }
+    }
+
+    /// Works until the session is over or left; gives the agent's last words.
+    pub(super) fn drive(&mut self) -> Result<Option<String>, RunError> {
+        self.take_up()?;
+        loop {
+            if let Some(broken) = self.desk.broken() {
+                return Err(RunError::Guard(broken.to_owned()));
+            }
+            if self.desk.lookout.is_cancelled() {
+                self.leave("it was ended by a signal");
+                return Ok(None);
+            }
+            let Some(summary) = self.desk.summary() else {
+                return Err(RunError::Guard("the session can't be read any more".to_owned()));
+            };
+            if let Some(stop) = summary.stop.clone() {
+                self.stop = Some(stop);
+                return Ok(None);
+            }
+            if summary.phase == "paused" {
+                if self.unblock(&summary)? == Goes::Over {
+                    return Ok(None);
+                }
+                continue;
+            }
+            self.come_back()?;
+            self.desk.say(&Told::Iteration { number: summary.progress.iteration_count + 1 });
+            let ended = self.iterate()?;
+            match ended {
+                Ended::Done(verdict, answer) => {
+                    let as_what = completion(&verdict);
+                    self.desk.say(&Told::Stopping { allowed: true, why: as_what });
+                    let paused = self.desk.summary().is_some_and(|it| it.phase == "paused");
+                    if paused {
+                        continue;
+                    }
+                    self.finish(None);
+                    return Ok(Some(answer));
+                }
+                Ended::NotYet { calls } => {
+                    self.refused_stops += 1;
+                    self.idle = if calls == 0 { self.idle + 1 } else { 0 };
+                    self.end_iteration(None);
+                    self.hand_over_if_stuck()?;
+                }
+                Ended::Steps => {
+                    self.end_iteration(None);
+                    self.own.tell(GO_ON.to_owned())?;
+                }
+                Ended::Full => self.begin_anew()?,
+                Ended::Held => self.knock(),
+                Ended::Failed(error) => {
+                    if self.failed(&error)? == Goes::Over {
+                        return Ok(None);
+                    }
+                }
+                Ended::Spent => {
+                    if !self.change(Reason::Cost)? {
+                        let text = format!("`{}` has used up its budget", self.chain.label());
+                        self.desk.say(&Told::Aside { text });
+                        self.fail();
+                        return Ok(None);
+                    }
+                }
+                Ended::Lost(error) => return Err(RunError::Kept(error)),
+            }
+        }
+    }
+
+    /// How it ended, or why it was left.
+    pub(super) fn end(&mut self) -> (Option<Stop>, Option<String>) {
+        (self.stop.take(), self.left.take())
+    }
+
+    pub(super) fn summary(&mut self) -> Option<Summary> {
+        self.desk.summary()
+    }
+
+    fn leave(&mut self, why: &str) {
+        self.left = Some(why.to_owned());
+    }
+
+    /// Ends the session; `failure` is what kept it from going on.
+    fn finish(&mut self, failure: Option<Failure>) {
+        let verdict = self.desk.tell(EventKind::SessionEnded { failure });
+        self.stop = verdict.stop;
+    }
+
+    /// Begins the conversation, or goes on with it.
+    fn take_up(&mut self) -> Result<(), RunError> {
+        let prompt = self.task.prompt.clone();
+        let owed = self.desk.take_owed().map_or_else(String::new, |owed| format!("\n\n{owed}"));
+        if self.opening.resumed.is_none() {
+            self.next = Some(format!("{prompt}{owed}"));
+            self.own.tell(format!("{prompt}{owed}"))?;
+        } else if self.own.conversation.is_empty() {
+            self.take_over_text(None)?;
+        } else if !matches!(self.own.conversation.messages().last(), Some(Message::User(_))) {
+            self.own.tell(format!("The work goes on after it was cut off.{owed}"))?;
+        }
+        Ok(())
+    }
+
+    fn iterate(&mut self) -> Result<Ended, RunError> {
+        let Some(engine) = self.chain.current().cloned() else {
+            return Err(RunError::Nobody(self.task.sensitive));
+        };
+        if engine.is_worker() {
+            let prompt = self.next.take().unwrap_or_else(|| GO_ON.to_owned());
+            if !self.chain.spend() {
+                return Ok(Ended::Spent);
+            }
+            return Ok(worker::iterate(&mut self.desk, &engine, self.opening, &prompt));
+        }
+        if self.own.model.is_none() {
+            let asked = self.answered.remove(engine.model_name()).unwrap_or(0);
+            self.own.model = reach(&engine, asked)?;
+        }
+        let others = self.chain.has_next(Reason::Failed(ErrorKind::Overload));
+        let patience = patience(if others { 1 } else { TRIES });
+        let chain = &mut self.chain;
+        Ok(self.own.iterate(&mut self.desk, &engine, &patience, &mut || chain.spend()))
+    }
+
+    fn end_iteration(&mut self, error: Option<String>) {
+        let verdict = self.desk.tell(EventKind::IterationEnded {
+            phase: None,
+            task: None,
+            tests: None,
+            build: None,
+            files_changed: None,
+            error: error.map(Payload::Inline),
+        });
+        self.desk.owe(&verdict);
+        let summary = self.desk.summary();
+        let number = summary.as_ref().map_or(0, |summary| summary.progress.iteration_count);
+        let failure = summary.and_then(|it| it.progress.last_failure).map(ToOwned::to_owned);
+        self.desk.say(&Told::IterationEnded { number, failure });
+    }
+
+    /// Lets the guards look, where something outside may have changed.
+    fn knock(&mut self) {
+        let verdict = self.desk.prompt(PromptSource::Harness, GO_ON);
+        if verdict.is_enforced(Decision::Stop) {
+            self.stop.clone_from(&verdict.stop);
+        }
+    }
+
+    /// A session that is paused: an advisor, the next engine, and only then a person.
+    fn unblock(&mut self, summary: &Summary) -> Result<Goes, RunError> {
+        let is_stuck = matches!(summary.paused_cause, Some("loop" | "no_progress"));
+        if is_stuck && (self.advise(summary)? || self.change(Reason::Blocked)?) {
+            return Ok(Goes::On);
+        }
+        let why = summary.paused_why.clone().unwrap_or_else(|| "no reason given".to_owned());
+        if !self.opening.waits {
+            self.leave(&format!("it waits for a person: {why}"));
+            return Ok(Goes::Over);
+        }
+        let how = how_to_go_on(summary);
+        self.desk.say(&Told::Waiting { waits: Waits::Person { why, how } });
+        match wait(&mut self.desk, &self.opening.workspace, summary) {
+            Waited::Changed => {
+                self.knock();
+                let goes = self.desk.summary().is_some_and(|it| it.phase != "paused");
+                if goes {
+                    self.desk.say(&Told::GoesOn {});
+                    let owed = self.desk.take_owed().unwrap_or_default();
+                    let text = format!("A person has looked at it, and lets you go on.\n\n{owed}");
+                    self.next = Some(text.clone());
+                    self.own.tell(text)?;
+                }
+                Ok(Goes::On)
+            }
+            Waited::TimeIsUp => Ok(self.time_is_up()),
+            Waited::Cancelled => {
+                self.leave("it was ended by a signal while it waited for a person");
+                Ok(Goes::Over)
+            }
+        }
+    }
+
+    /// Asks an advisor, where there is one; whether the agent goes on with what it says.
+    fn advise(&mut self, summary: &Summary) -> Result<bool, RunError> {
+        let Some(settings) = self.definition.advisor.clone() else { return Ok(false) };
+        if self.advised >= settings.budget {
+            return Ok(false);
+        }
+        let deadlock = summary.paused_why.clone().unwrap_or_default();
+        let lines = usize::try_from(settings.transcript_lines).unwrap_or(usize::MAX);
+        let transcript = self.own.conversation.transcript(lines);
+        let (system, text) = advisor::question(&deadlock, &self.task.prompt, &transcript);
+        let request = Request {
+            system,
+            messages: vec![Message::User(text)],
+            output_tokens_max: ADVICE_TOKENS_MAX,
+            ..Request::default()
+        };
+        for choice in &settings.models {
+            self.advised += 1;
+            let engine = EngineSpec::of(choice, &self.task.scripts)?;
+            let Some(model) = reach(&engine, 0)? else { continue };
+            let lookout = self.desk.lookout.clone();
+            let (_, asked) = ask(model, request.clone(), patience(2), &lookout, &mut |_, _| {});
+            let (instruction, error) = match asked {
+                Asked::Over => return Ok(true),
+                Asked::Reply(reply) => {
+                    let text = reply.said.text.trim();
+                    let text: String = text.chars().take(advisor::INSTRUCTION_CHARS_MAX).collect();
+                    (Some(text).filter(|text| !text.is_empty()), None)
+                }
+                Asked::Failed(error) => (None, Some(error.to_string())),
+            };
+            let model = engine.label.clone();
+            let told = Told::Advised { model: model.clone(), instruction: instruction.clone() };
+            self.desk.say(&told);
+            let verdict = self.desk.tell(EventKind::AdvisorAnswered {
+                model: Some(model),
+                instruction: instruction.map(Payload::Inline),
+                error: error.map(Payload::Inline),
+            });
+            let lifted = self.desk.summary().is_some_and(|it| it.phase != "paused");
+            if lifted {
+                let text = why(&verdict);
+                self.next = Some(text.clone());
+                self.own.tell(text)?;
+                return Ok(true);
+            }
+            if self.advised >= settings.budget {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Lets the next engine take over; whether there is one, and the guards let it.
+    fn change(&mut self, reason: Reason) -> Result<bool, RunError> {
+        let Some((from, to)) = self.chain.change(reason, now().boot_ms) else { return Ok(false) };
+        self.changed(from, to, reason)?;
+        let paused = self.desk.summary().is_none_or(|summary| summary.phase == "paused");
+        Ok(!paused || reason != Reason::Blocked)
+    }
+
+    fn changed(&mut self, from: String, to: String, reason: Reason) -> Result<(), RunError> {
+        let word = reason.word().to_owned();
+        self.own.model = None;
+        (self.refused_stops, self.idle) = (0, 0);
+        let told = Told::Changed { from: from.clone(), to: to.clone(), reason: word.clone() };
+        self.desk.say(&told);
+        let verdict =
+            self.desk.tell(EventKind::ModelChanged { from: Some(from), to, reason: word.clone() });
+        self.desk.owe(&verdict);
+        let plan = reason.wants_plan().then(|| handover::plan(&word));
+        if self.chain.current().is_some_and(EngineSpec::is_worker) {
+            return self.take_over_text(plan);
+        }
+        match plan {
+            Some(plan) => Ok(self.own.tell(plan)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The first engine is tried again after a while.
+    fn come_back(&mut self) -> Result<(), RunError> {
+        match self.chain.come_back(now().boot_ms) {
+            Some((from, to)) => self.changed(from, to, Reason::Return),
+            None => Ok(()),
+        }
+    }
+
+    fn hand_over_if_stuck(&mut self) -> Result<(), RunError> {
+        if self.idle >= IDLE_MAX {
+            self.change(Reason::StopEvents)?;
+        } else if self.refused_stops > REFUSED_STOPS_MAX {
+            self.change(Reason::Verification)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the conversation anew, with what an agent has to know.
+    fn begin_anew(&mut self) -> Result<(), RunError> {
+        let summary = self.desk.summary();
+        let main = summary.as_ref().and_then(|summary| summary.context.first());
+        let (used, pct) = (main.and_then(|it| it.used), main.and_then(|it| it.pct));
+        self.take_over_text(None)?;
+        let freed = used.map(|used| used.saturating_sub(self.own.conversation.tokens()));
+        let verdict = self.desk.tell(EventKind::CompactionFinished { freed, summary: None });
+        self.desk.say(&Told::Restarted { pct });
+        if let Some(text) = verdict.context {
+            self.own.tell(text)?;
+        }
+        Ok(())
+    }
+
+    /// A conversation for somebody who goes on with what others have begun.
+    fn take_over_text(&mut self, plan: Option<String>) -> Result<(), RunError> {
+        let Some(summary) = self.desk.summary() else { return Ok(()) };
+        let briefing = std::fs::read_to_string(self.opening.workspace.join(BRIEFING)).ok();
+        let mut text = handover::text(&self.task.prompt, &summary, briefing.as_deref());
+        for more in self.desk.take_owed().into_iter().chain(plan) {
+            text.push('\n');
+            text.push_str(&more);
+        }
+        self.next = Some(text.clone());
+        self.own.conversation.begin_anew(text)?;
+        Ok(())
+    }
+
+    /// A model that does not answer: another, some time, or the end.
+    fn failed(&mut self, error: &ModelError) -> Result<Goes, RunError> {
+        if error.kind == ErrorKind::Cancelled {
+            return Ok(Goes::On);
+        }
+        self.desk.say(&Told::Aside { text: shown(&format!("{}: {error}", self.chain.label())) });
+        let too_long = error.kind == ErrorKind::ContextLength;
+        if too_long && !self.own.conversation.is_fresh() {
+            self.begin_anew()?;
+            return Ok(Goes::On);
+        }
+        if self.change(if too_long { Reason::Context } else { Reason::Failed(error.kind) })? {
+            return Ok(Goes::On);
+        }
+        if error.kind == ErrorKind::PlanLimit
+            && let Some(pause) = error.retry_after
+        {
+            let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+            let waits = Waits::Model { why: error.to_string(), ms };
+            self.desk.say(&Told::Waiting { waits });
+            return Ok(match crate::waiting::sleep(&mut self.desk, pause) {
+                Waited::Changed => Goes::On,
+                Waited::Cancelled => {
+                    self.leave("it was ended by a signal while it waited for a model");
+                    Goes::Over
+                }
+                Waited::TimeIsUp => self.time_is_up(),
+            });
+        }
+        self.fail();
+        Ok(Goes::Over)
+    }
+
+    /// Ends the session because nobody can work.
+    fn fail(&mut self) {
+        let is_worker = self.chain.current().is_some_and(EngineSpec::is_worker);
+        self.finish(Some(if is_worker { Failure::Worker } else { Failure::Model }));
+    }
+
+    /// Ends the session because its time is up.
+    fn time_is_up(&mut self) -> Goes {
+        let reason = Some("deadline".to_owned());
+        self.desk.tell(EventKind::StopProposed { reason, output: None, background: 0 });
+        self.finish(None);
+        Goes::Over
+    }
+}
+
+fn patience(tries: u32) -> Patience {
+    Patience {
+        tries_max: tries,
+        pause_first: Duration::from_millis(500),
+        pause_max: Duration::from_secs(60),
+        retry_after_max: Duration::from_secs(120),
+        seed: now().boot_ms,
+    }
+}
+
+/// As what a stop that is allowed counts.
+fn completion(verdict: &Verdict) -> String {
+    match &verdict.completion {
+        Some(Completion::Complete) => "complete".to_owned(),
+        Some(Completion::Capped { feedback, .. }) => format!("not done: {}", shown(feedback)),
+        Some(Completion::Bypassed { .. }) => "not checked: the work has to end".to_owned(),
+        Some(Completion::Unverified { reason }) => format!("not verified: {}", shown(reason)),
+        Some(Completion::Incomplete { feedback, .. }) => format!("not done: {}", shown(feedback)),
+        None => "nothing was demanded".to_owned(),
+    }
+}
+
+/// What a person can do about a session that waits.
+fn how_to_go_on(summary: &Summary) -> String {
+    let verb = match summary.paused_cause {
+        Some("loop" | "no_progress") => "jackline clear",
+        Some("checkpoint") => "jackline ack",
+        _ if summary.paused_by_file => return "remove .jackline/PAUSE".to_owned(),
+        _ => "jackline resume",
+    };
+    match summary.reports.first() {
+        Some(report) => format!("read {report}, then `{verb}`, or `jackline stop`"),
+        None => format!("`{verb}`, or `jackline stop`"),
+    }
+}

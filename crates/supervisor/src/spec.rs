@@ -1,0 +1,34 @@
+//! What is to be done, and by whom.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jackline_model::scripted::Script;
+
+use crate::engines::EngineSpec;
+
+/// The name of a task file in its directory.
+pub const TASK_FILE: &str = "task.yaml";
+
+/// What is to be done, and by whom.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunTask {
+    /// What it is called in messages.
+    pub name: String,
+    /// The file that it was read from.
+    pub file: PathBuf,
+    /// What is asked for.
+    pub prompt: String,
+    /// The definition, where it is not the usual one.
+    pub definition: Option<PathBuf>,
+    /// A directory of which a copy is worked on.
+    pub copy: Option<PathBuf>,
+    /// Tools that may be called; all where it is empty.
+    pub tools: Vec<String>,
+    /// Who does it, before those that the definition names.
+    pub engine: Option<EngineSpec>,
+    /// What models that play a script say, by their names.
+    pub scripts: BTreeMap<String, Script>,
+    /// Whether only those may see it whom the definition allows what is sensitive.
+    pub sensitive: bool,
+}
