@@ -82,7 +82,7 @@ struct Engine {
 
 impl Engine {
     fn send(&mut self, mut event: Value) -> Verdict {
-        event["session"] = json!("s");
+        event.as_object_mut().unwrap().insert("session".to_owned(), json!("s"));
         let event = parse_event(event).unwrap();
         let seq = self.session.seq() + 1;
         let at = Timestamp::from_ms(1_000 * i64::try_from(seq).unwrap());
