@@ -66,6 +66,13 @@ static DEFINITIONS: LazyLock<[Arc<Definition>; 3]> = LazyLock::new(|| {
     [wide, tight, observing].map(Arc::new)
 });
 
+/// An agent that goes in circles is held, and others can go on.
+const STUCK: &[u8] = b"
+loops: { graded: { soft: 2, hard: 3, infinite: 30 } }
+models: [ { provider: scripted, model: a }, { worker: claude } ]
+advisor: { models: [ { provider: scripted, model: b } ] }
+";
+
 fn tighten(mut definition: Definition) -> Definition {
     let limit = |max| Some(Limit { max, soft: false, per: Per::Session });
     let soft = |max| Some(Limit { max, soft: true, per: Per::Turn });
@@ -81,6 +88,10 @@ fn tighten(mut definition: Definition) -> Definition {
         tool_calls: vec![("Bash".to_owned(), Limit { max: 9, soft: false, per: Per::Turn })],
     };
     definition.context = Some(Context { window: Some(100_000), ..Context::default() });
+    let held = load(STUCK, "stuck.yaml").unwrap();
+    definition.loops = held.loops;
+    definition.choices = held.choices;
+    definition.advisor = held.advisor;
     let custom = |name: &str| PolicyRule::Custom { name: name.to_owned() };
     let custom = ["first", "second"].map(|name| Policy { section: None, rule: custom(name) });
     definition.policies.extend(custom);

@@ -251,6 +251,12 @@ fn show(
     if summary.progress.iteration_count > 0 {
         row("iterations", iterations(&summary.progress));
     }
+    if let Some(model) = &summary.model {
+        row("model", plain(model, 80));
+    }
+    if let Some(advisor) = summary.advisor {
+        row("advisor", format!("asked {} of {} times", advisor.used, advisor.budget));
+    }
     for (name, value) in trial.rows(definition.mode) {
         row(name, value);
     }

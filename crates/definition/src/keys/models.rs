@@ -12,7 +12,7 @@ pub(crate) const MODEL_OCCASIONS: &[&str] = &["overload", "cost", "offline", "se
 
 pub(crate) static MODEL: Keys = Keys {
     id: "model",
-    of: "a model",
+    of: "`models`",
     doc: "A `provider` with its `model`, or a `worker`: an agent with a loop of its own. Two can't go by the same name, which is \
           `provider/model`, or the worker's with the model it is told to use. In the definition of a repository, a worker, `url` \
           and `key_env` count only once a person has said `jackline trust`.",

@@ -17,7 +17,7 @@ const fn looser(key: &'static str, high: &'static str, low: &'static str) -> Loo
 }
 
 /// The keys that are tried.
-const KEYS: [&Keys; 22] = [
+const KEYS: [&Keys; 24] = [
     &keys::LIMITS,
     &keys::LIMIT,
     &keys::COST_LIMIT,
@@ -39,6 +39,8 @@ const KEYS: [&Keys; 22] = [
     &keys::IO_SHELL,
     &keys::ATTEMPTS,
     &keys::HEALTH,
+    &keys::MODEL,
+    &keys::ADVISOR,
     &keys::RULE,
 ];
 
@@ -312,6 +314,52 @@ const HEALTH: [Looser; 5] = [
     ),
 ];
 
+/// The one model that the higher layer has, or what is put in its place.
+macro_rules! model {
+    ($said:literal) => {
+        concat!("models: [ { ", $said, " } ]")
+    };
+}
+
+const ONE: &str = model!("provider: openai, model: m, budget: 5, timeout_seconds: 5, window: 5");
+
+/// No model is stricter than another: the higher layer's word holds.
+const MODELS: [Looser; 11] = [
+    looser("model.provider", ONE, model!("provider: gemini, model: m, budget: 5")),
+    looser("model.worker", ONE, model!("worker: claude")),
+    looser("model.worker", ONE, model!("worker: [agent]")),
+    looser("model.model", ONE, model!("provider: openai, model: n, budget: 5")),
+    looser("model.url", ONE, model!("provider: openai, model: m, url: 'https://evil.example'")),
+    looser("model.key_env", ONE, model!("provider: openai, model: m, key_env: GITHUB_TOKEN")),
+    looser("model.window", ONE, model!("provider: openai, model: m, window: 6")),
+    looser("model.when", ONE, model!("provider: openai, model: m, when: [cost]")),
+    looser("model.budget", ONE, model!("provider: openai, model: m, budget: 6")),
+    looser("model.timeout_seconds", ONE, model!("provider: openai, model: m, timeout_seconds: 6")),
+    // A further one would go on where the higher layer pauses.
+    looser(
+        "model.provider",
+        "progress: {}",
+        "models: [ { provider: openai, model: m }, { provider: openai, model: n } ]",
+    ),
+];
+
+const ADVISED: &str = "advisor: { models: [ { provider: openai, model: m } ] }";
+
+const ADVISORS: [Looser; 4] = [
+    looser("advisor.models", ADVISED, "advisor: { models: [ { provider: openai, model: n } ] }"),
+    looser("advisor.models", "loops: {}", ADVISED),
+    looser(
+        "advisor.transcript_lines",
+        ADVISED,
+        "advisor: { models: [ { provider: openai, model: m } ], transcript_lines: 501 }",
+    ),
+    looser(
+        "advisor.budget",
+        ADVISED,
+        "advisor: { models: [ { provider: openai, model: m } ], budget: 3 }",
+    ),
+];
+
 /// A rule that denies `git push`, or what is put in its place.
 macro_rules! push {
     ($($said:literal),*) => {
@@ -367,6 +415,8 @@ fn all() -> impl Iterator<Item = &'static Looser> {
         .chain(&IO)
         .chain(&ATTEMPTS)
         .chain(&HEALTH)
+        .chain(&MODELS)
+        .chain(&ADVISORS)
         .chain(&RULES)
 }
 

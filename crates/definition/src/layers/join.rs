@@ -2,7 +2,7 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Checker, Context, Limit, Models, Notifier, Per, Price, Redact, Rule, UnknownTools,
+    Cap, Checker, Context, Limit, Models, Notifier, Per, Price, Redact, Rule, UnknownTools,
 };
 
 use super::modes;
@@ -118,17 +118,7 @@ impl Joining {
             },
             modes: high.modes.into_iter().chain(low.modes).collect(),
             completion: join_checks(high.completion, low.completion),
-            cap: match (high.cap, low.cap) {
-                (Some(high), Some(low)) => Some(self.join_setting(
-                    high,
-                    low,
-                    how,
-                    |_, _| true,
-                    |value| format!("completion_cap: {}", words::cap(value)),
-                    "has one of its own",
-                )),
-                (high, low) => high.or(low),
-            },
+            cap: self.join_cap(high.cap, low.cap, how),
             limits: high
                 .limits
                 .into_iter()
@@ -223,6 +213,21 @@ impl Joining {
         }
         self.ignore(Subject::Setting, quoted(&low), low.by, high.by, why);
         high
+    }
+
+    /// None of its numbers is stricter than another, so the higher layer's word holds.
+    fn join_cap(
+        &mut self,
+        high: Option<Said<Cap>>,
+        low: Option<Said<Cap>>,
+        how: How,
+    ) -> Option<Said<Cap>> {
+        let (high, low) = match (high, low) {
+            (Some(high), Some(low)) => (high, low),
+            (high, low) => return high.or(low),
+        };
+        let text = |cap| format!("completion_cap: {}", words::cap(cap));
+        Some(self.join_setting(high, low, how, |_, _| true, text, "has one of its own"))
     }
 
     fn join_limit(

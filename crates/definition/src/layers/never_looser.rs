@@ -1,10 +1,11 @@
 //! Whatever a lower layer says, the higher ones lose nothing by it.
 
 use jackline_engine::definition::{
-    Cap, Checker, Context, Cycle, Dependency, DirtyBits, Effect, Errors, FeedbackProvider, Graded,
-    Io, Journal, Limit, Limits, LongPrice, Loops, Models, Need, Opaque, OutputIo, Paths, Per,
-    Policy, PolicyRule, Price, Profile, Progress, Redact, Rule, RuleScope, Rules,
-    SequentialDependency, Shell, ShellIo, Speech, Strict, Tool, Trigger, UnknownTools,
+    Advisor, Cap, Checker, Context, Cycle, Dependency, DirtyBits, Effect, Errors, FeedbackProvider,
+    Graded, Io, Journal, Limit, Limits, LongPrice, Loops, ModelChoice, ModelKind, ModelProvider,
+    Models, Need, Opaque, OutputIo, Paths, Per, Policy, PolicyRule, Price, Profile, Progress,
+    Redact, Rule, RuleScope, Rules, SequentialDependency, Shell, ShellIo, Speech, Strict, Tool,
+    Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Kind, Mode};
 use proptest::prelude::*;
@@ -201,16 +202,37 @@ fn some_loops() -> impl Strategy<Value = Loops> {
     prop_oneof![Just(Loops::default()), given]
 }
 
+fn some_choices() -> impl Strategy<Value = (Vec<ModelChoice>, Option<Advisor>)> {
+    let choice = |(name, url): (&str, bool)| {
+        let kind = ModelKind::Provider {
+            provider: ModelProvider::OpenAi,
+            model: name.to_owned(),
+            url: url.then(|| "https://a.example".to_owned()),
+            key_env: None,
+            window: None,
+            timeout_seconds: None,
+        };
+        ModelChoice { kind, worker_model: None, when: vec![], budget: None }
+    };
+    let all = [("a", false), ("b", true), ("c", false)].map(choice);
+    let choices = prop::sample::subsequence(all.to_vec(), 0..3);
+    let models = prop::sample::subsequence(all.to_vec(), 1..3);
+    let advisor = (models, 1..4_u32, 1..4_u32).prop_map(|(models, transcript_lines, budget)| {
+        Advisor { models, transcript_lines, budget }
+    });
+    (choices, prop::option::of(advisor))
+}
+
 fn a_definition() -> impl Strategy<Value = Definition> {
     let opaque = prop::sample::select(&[Opaque::Allow, Opaque::Ask, Opaque::Deny][..]);
     let lists = (some_tools(), some_rules(), some_policies(), a_checker(), some_loops());
     let numbers = (1..5_u32, 1..5_u32);
-    let watched = (some_progress(), some_bits());
+    let watched = (some_progress(), some_bits(), some_choices());
     let budgets = (some_limits(), a_context(), some_models());
     (lists, numbers, watched, budgets, opaque, any::<[bool; 4]>()).prop_map(
         |(lists, (cap, bytes), watched, budgets, opaque, flags)| {
             let (tools, rules, policies, completion, loops) = lists;
-            let (progress, dirty_bits) = watched;
+            let (progress, dirty_bits, (choices, advisor)) = watched;
             let (limits, context, models) = budgets;
             let [observe, deny, off, speaks] = flags;
             let hello = Speech::Static { text: "hello".to_owned() };
@@ -229,6 +251,8 @@ fn a_definition() -> impl Strategy<Value = Definition> {
                 limits,
                 context,
                 models,
+                choices,
+                advisor,
                 feedback: speaks.then_some(hello).into_iter().collect(),
                 feedback_bytes_max: bytes,
                 io: Io {
@@ -360,6 +384,21 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
         || !high.feedback.is_empty();
     assert!(!governs || high.mode == Mode::Observe || combined.mode == Mode::Enforce);
     NAMES.iter().for_each(|name| assert_means_the_same(name, high, combined));
+    assert_as_stuck(high, combined);
+}
+
+/// Whoever waits for a person where an agent gets nowhere still does.
+fn assert_as_stuck(high: &Definition, combined: &Definition) {
+    assert!(high.choices.is_empty() || high.choices == combined.choices);
+    if let Some(high) = &high.advisor {
+        let kept = combined.advisor.as_ref().unwrap();
+        assert_eq!(kept.models, high.models);
+        assert!(kept.budget <= high.budget && kept.transcript_lines <= high.transcript_lines);
+    }
+    if high.progress.is_some() || high.loops.mode == Mode::Enforce {
+        assert!(combined.choices.len() <= high.choices.len().max(1));
+        assert!(combined.advisor.is_none() || high.advisor.is_some());
+    }
 }
 
 fn rests_on_tests(high: &Definition) -> bool {
@@ -439,6 +478,13 @@ proptest! {
         let low = Layered { modes, ..repository(low) };
         let combined = combine(vec![user(alone.clone()), low], false);
         assert_no_looser(&alone, &combined.definition);
+        let choices = combined.definition.choices.iter();
+        let asked = combined.definition.advisor.iter().flat_map(|advisor| &advisor.models);
+        let own = alone.choices.iter().chain(alone.advisor.iter().flat_map(|it| &it.models));
+        let own: Vec<&ModelChoice> = own.collect();
+        for choice in choices.chain(asked) {
+            prop_assert!(!choice.needs_trust() || own.contains(&choice));
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What layers may do to each other.
 
+mod models;
 mod tools;
 
 use jackline_engine::definition::{

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use jackline_definition::{Files, Loaded, load_with};
 use jackline_engine::Definition;
 use jackline_engine::definition::{
-    Checker, Limit, Opaque, Per, PolicyRule, Progress, Redact, RequiredFile, Speech, UnknownTools,
+    Checker, Limit, ModelChoice, Opaque, Per, PolicyRule, Progress, Redact, RequiredFile, Speech,
+    UnknownTools,
 };
 
 use crate::{check, check_shapes, complaints};
@@ -112,6 +113,22 @@ journal: { retain_days: 4 }
     assert_eq!((definition.journal.redact, definition.journal.retain_days), (Redact::Off, 4));
     assert_eq!(extended, [(PathBuf::from("w/base.yaml"), BASE.as_bytes().to_vec())]);
     assert_eq!(warnings, []);
+}
+
+#[test]
+fn models_go_in_the_place_of_those_that_are_extended() {
+    let base = "models: [ { provider: openai, model: a }, { worker: claude } ]\nadvisor: { models: [ { provider: openai, model: a } ], budget: 5 }";
+    let labels = |list: &[ModelChoice]| list.iter().map(ModelChoice::label).collect::<Vec<_>>();
+    let own = "extends: [./base.yaml]\nmodels: [ { worker: claude } ]\nadvisor: { models: [ { provider: gemini, model: g } ] }";
+    for (own, models, asked) in [
+        (own, &["claude"][..], "gemini/g"),
+        ("extends: [./base.yaml]\nmodels:\nadvisor:", &["openai/a", "claude"], "openai/a"),
+    ] {
+        let definition = loaded(own, &[("base.yaml", base)]).definition;
+        assert_eq!(labels(&definition.choices), models);
+        let Some(advisor) = definition.advisor else { panic!("no advisor") };
+        assert_eq!((labels(&advisor.models), advisor.budget), (vec![asked.to_owned()], 5));
+    }
 }
 
 #[test]

@@ -91,7 +91,7 @@ f:18:17: `limits.wall_seconds` has no `max`
 f:18:25: `soft` must be true or false, not text
 f:19:20: `journal.redact` can't be `none`; one of `built-in`, `off`
 f:19:39: `journal.retain_days` can't be 99999999999; whole numbers from 0 are accepted
-f:20:1: `advisor` is not built yet; remove it until a later version of jackline has it";
+f:20:10: `advisor` has no models; name at least one in `advisor.models`, or leave `advisor` out";
     check(&[(source, expected)]);
 }
 
@@ -103,9 +103,7 @@ fn what_is_designed_and_not_built_is_refused_by_name() {
         )
     };
     // The design's table of keys, less those that are built.
-    for key in ["models", "advisor", "identity"] {
-        assert_eq!(complaints(&format!("version: 1\n{key}: {{}}\n")), later(key, 2, 1));
-    }
+    assert_eq!(complaints("version: 1\nidentity: {}\n"), later("identity", 2, 1));
     assert_eq!(complaints("tools:\n  t: { roles: x }\n"), later("roles", 2, 8));
 }
 
@@ -118,7 +116,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
         ("loop: {}", "f:1:1: unknown key `loop` in the definition; did you mean `loops`?"),
         (
             "zzzzzz: 1",
-            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `schema`, `plan`, `outputs`, `io`, `attempts`, `health`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `schema`, `plan`, `outputs`, `io`, `attempts`, `health`, `models`, `advisor`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
         ),
         (
             "tools: { t: { knd: read } }",

@@ -371,6 +371,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "deefa1aec87e7125864b7f51ba920ba5090a526bd4a2ce8e1c851578e557678b"
+        "bfb5a59396289b10cbd295e5f15534035d10cffca3e0c091f656a1a0bfb244b2"
     );
 }

@@ -9,6 +9,7 @@ mod full;
 mod generated;
 mod idle;
 mod loops;
+mod models;
 mod modes;
 mod notify;
 mod progress;

@@ -112,8 +112,7 @@ fn futile(look: Look<'_>, reason: &str) -> Option<Objection<'static>> {
     let way = "a person has to clear the blocker: `jackline clear`";
     match usize::try_from(lifted) {
         _ if further == 0 => {
-            let message: String = "the definition has no further model".to_string();
-            object("no_further_model", message, way)
+            object("no_further_model", "the definition has no further model".to_string(), way)
         }
         Ok(lifted) if lifted < further => None,
         _ => {

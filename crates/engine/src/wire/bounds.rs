@@ -60,13 +60,15 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             flat("plan", plan.as_ref())
         }
         EventKind::OutputProposed { name, text: _, truncated: _ } => texts([("name", name)]),
-        EventKind::UsageReported { model, .. } => texts([("model", model)]),
+        EventKind::UsageReported { model, .. }
+        | EventKind::AdvisorAnswered { model, instruction: _, error: _ } => {
+            texts([("model", model)])
+        }
         EventKind::IterationEnded { phase, task, tests: _, build, files_changed: _, error: _ } => {
             texts([("phase", phase), ("task", task), ("build", build)])
         }
         EventKind::StopProposed { reason, output: _, background: _ } => texts([("reason", reason)]),
         EventKind::AttemptStage { attempt: _, stage } => text("stage", stage),
-        EventKind::AdvisorAnswered { model, instruction: _, error: _ } => texts([("model", model)]),
         EventKind::ModelChanged { from, to, reason } => {
             texts([("from", from)])?;
             text("to", to)?;

@@ -60,6 +60,8 @@ fn no_payload_leaves_a_secret_in_any_file() {
         json!({"event": "output_proposed", "text": slip}),
         json!({"event": "compaction_finished", "summary": slip}),
         json!({"event": "iteration_ended", "error": slip}),
+        json!({"event": "advisor_answered", "instruction": slip, "error": slip}),
+        json!({"event": "advisor_answered", "instruction": long}),
         json!({"event": "control", "action": "pause", "why": slip}),
         json!({"event": "control", "action": "resume", "meta": {"note": slip, "token": password}}),
         json!({"event": "stop_proposed", "output": slip}),
@@ -91,6 +93,8 @@ fn no_other_text_leaves_a_secret_in_any_file() {
         ("who controls", json!({"event": "control", "action": "pause", "by": slip})),
         ("an attempt's stage", json!({"event": "attempt_stage", "attempt": "a", "stage": slip})),
         ("an output's name", json!({"event": "output_proposed", "name": slip})),
+        ("an advisor's model", json!({"event": "advisor_answered", "model": slip})),
+        ("another model", json!({"event": "model_changed", "to": slip, "reason": slip})),
         ("a client's name", json!({"event": "session_started", "client": slip})),
     ];
     let leaking: Vec<&str> = cases

@@ -1,0 +1,256 @@
+//! Who goes on where an agent is stuck, beside a plain restatement of it.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::sync::Arc;
+
+use jackline_engine::definition::{Advisor, Graded, Loops, ModelChoice, ModelKind, ModelProvider};
+use jackline_engine::wire::parse_event;
+use jackline_engine::{
+    Decision, Definition, Facts, Mode, Now, Record, Session, Timestamp, Verdict, observe,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// So many times the same holds the agent.
+const HARD: u16 = 3;
+
+#[derive(Debug, Clone, Copy)]
+enum Op {
+    /// The agent does the same, as often as it takes, or once more where it is held.
+    Circle,
+    /// An advisor was asked, and said something or nothing.
+    Answer { says: bool },
+    /// Another model goes on, because the one before is stuck, or for something else.
+    Change { blocked: bool },
+    /// A person speaks.
+    Human,
+    /// A person clears the blocker.
+    Clear,
+    /// A person opens the session anew.
+    Reset,
+    /// The process is another one.
+    Restart,
+}
+
+fn an_op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => Just(Op::Circle),
+        3 => any::<bool>().prop_map(|says| Op::Answer { says }),
+        3 => any::<bool>().prop_map(|blocked| Op::Change { blocked }),
+        1 => Just(Op::Human),
+        1 => Just(Op::Clear),
+        1 => Just(Op::Reset),
+        1 => Just(Op::Restart),
+    ]
+}
+
+fn definition(models: usize, budget: Option<u32>) -> Definition {
+    let model = |number: usize| ModelChoice {
+        kind: ModelKind::Provider {
+            provider: ModelProvider::Scripted,
+            model: format!("m{number}"),
+            url: None,
+            key_env: None,
+            window: None,
+            timeout_seconds: None,
+        },
+        worker_model: None,
+        when: Vec::new(),
+        budget: None,
+    };
+    Definition {
+        loops: Loops {
+            mode: Mode::Enforce,
+            graded: Graded { soft: 2, hard: HARD, infinite: 10_000 },
+            ..Loops::default()
+        },
+        choices: (0..models).map(model).collect(),
+        advisor: budget.map(|budget| Advisor {
+            models: vec![model(9)],
+            transcript_lines: 1,
+            budget,
+        }),
+        ..Definition::default()
+    }
+}
+
+struct Engine {
+    session: Session,
+    calls: u64,
+}
+
+impl Engine {
+    fn send(&mut self, mut event: Value) -> Verdict {
+        event.as_object_mut().unwrap().insert("session".to_owned(), json!("s"));
+        let event = parse_event(event).unwrap();
+        let seq = self.session.seq() + 1;
+        let at = Timestamp::from_ms(1_000 * i64::try_from(seq).unwrap());
+        let mut facts = Facts::at(Now::wall(at));
+        facts.observed = observe(&event);
+        let verdict = self.session.decide(&event, &facts);
+        self.session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
+        verdict
+    }
+
+    fn propose(&mut self) -> Verdict {
+        self.calls += 1;
+        let call = format!("c{}", self.calls);
+        let args = json!({"file_path": "a.txt"});
+        self.send(json!({"event": "tool_proposed", "call": call, "tool": "Read", "args": args}))
+    }
+
+    fn finish(&mut self) -> Verdict {
+        let call = format!("c{}", self.calls);
+        self.send(json!({"event": "tool_finished", "call": call, "status": "ok", "result": "x"}))
+    }
+}
+
+/// The plain restatement.
+#[derive(Debug, Default)]
+struct Model {
+    models: u32,
+    budget: Option<u32>,
+    stuck: bool,
+    asked: u32,
+    taken_over: u32,
+    steps: u64,
+    at_work: Option<String>,
+}
+
+impl Model {
+    fn answer(&mut self, says: bool) -> Decision {
+        self.steps += 1;
+        if !self.stuck || self.budget.is_none_or(|budget| self.asked >= budget) {
+            return Decision::Deny;
+        }
+        self.asked += 1;
+        self.stuck = !says;
+        Decision::Allow
+    }
+
+    fn change(&mut self, blocked: bool, to: &str) -> Decision {
+        self.steps += 1;
+        if blocked {
+            if !self.stuck || self.taken_over + 1 >= self.models {
+                return Decision::Deny;
+            }
+            self.taken_over += 1;
+            self.stuck = false;
+        }
+        self.at_work = Some(to.to_owned());
+        Decision::Allow
+    }
+}
+
+fn play(models: u32, budget: Option<u32>, ops: &[Op]) {
+    let definition = Arc::new(definition(models as usize, budget));
+    let session = Session::new(Arc::clone(&definition), Arc::default());
+    let mut engine = Engine { session, calls: 0 };
+    let mut model = Model { models, budget, ..Model::default() };
+    for (number, op) in ops.iter().enumerate() {
+        let context = format!("at {number}: {op:?} of {model:?}");
+        match *op {
+            Op::Circle if model.stuck => {
+                model.steps += 1;
+                assert_eq!(engine.propose().decision, Decision::Pause, "{context}");
+            }
+            Op::Circle => {
+                for count in 1..=HARD {
+                    model.steps += 1;
+                    assert_eq!(engine.propose().decision, Decision::Allow, "{context}");
+                    let held = if count == HARD { Decision::Pause } else { Decision::Allow };
+                    assert_eq!(engine.finish().decision, held, "{context}");
+                }
+                model.stuck = true;
+            }
+            Op::Answer { says } => {
+                let said = if says { json!("Look elsewhere.") } else { Value::Null };
+                let event = json!({"event": "advisor_answered", "model": "m", "instruction": said});
+                let verdict = engine.send(event);
+                let expected = model.answer(says);
+                assert_eq!(verdict.decision, expected, "{context}");
+                let told = says && expected == Decision::Allow;
+                assert_eq!(verdict.context.is_some(), told || expected == Decision::Deny);
+                assert_eq!((verdict.feedback.len(), verdict.safety.len()), (told.into(), 1));
+            }
+            Op::Change { blocked } => {
+                let (to, reason) = (format!("m{number}"), if blocked { "blocked" } else { "cost" });
+                let verdict =
+                    engine.send(json!({"event": "model_changed", "to": to, "reason": reason}));
+                assert_eq!(verdict.decision, model.change(blocked, &to), "{context}");
+                assert_eq!(verdict.safety.len(), 1);
+            }
+            Op::Human => {
+                engine.send(json!({"event": "prompt_submitted", "source": "human"}));
+                (model.stuck, model.taken_over) = (false, 0);
+            }
+            Op::Clear => {
+                let verdict = engine.send(json!({"event": "control", "action": "clear_blocker"}));
+                assert_eq!(verdict.decision == Decision::Allow, model.stuck, "{context}");
+                model.stuck = false;
+            }
+            Op::Reset => {
+                engine.send(json!({"event": "control", "action": "reset"}));
+                let Model { models, budget, at_work, .. } = model;
+                model = Model { models, budget, at_work, ..Model::default() };
+            }
+            Op::Restart => {
+                let saved = engine.session.snapshot();
+                engine.session =
+                    Session::restore(Arc::clone(&definition), Arc::default(), &saved).unwrap();
+            }
+        }
+        let summary = engine.session.summary();
+        assert_eq!(summary.paused_cause == Some("loop"), model.stuck, "{context}");
+        assert_eq!(summary.steps, model.steps, "{context}");
+        assert_eq!(summary.model, model.at_work, "{context}");
+        let asked = summary.advisor.map(|advisor| (advisor.used, advisor.budget));
+        assert_eq!(asked, budget.map(|budget| (model.asked, budget)), "{context}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn whoever_goes_on_does_as_often_as_is_said(
+        models in 0..4_u32,
+        budget in prop::option::of(0..4_u32),
+        ops in prop::collection::vec(an_op(), 0..40),
+    ) {
+        play(models, budget, &ops);
+    }
+}
+
+/// What an advisor says fits into the room for feedback, whatever stands in it.
+#[test]
+fn advice_is_cut_to_the_room_that_there_is() {
+    for (room, said, shown) in [
+        (4096, "Read the log.", Some("Read the log.")),
+        (45, "<<<<", None),
+        (46, "<", Some("&lt;")),
+        (46, "<<", None),
+        (49, "<<", Some("&lt;…")),
+        (50, "<<", Some("&lt;&lt;")),
+        (48, "éééééé", Some("é…")),
+        (0, "Read the log.", None),
+        (4096, "  ", None),
+    ] {
+        let bytes = Definition { feedback_bytes_max: room, ..definition(1, Some(9)) };
+        let session = Session::new(Arc::new(bytes), Arc::default());
+        let mut engine = Engine { session, calls: 0 };
+        for _ in 0..HARD {
+            engine.propose();
+            engine.finish();
+        }
+        let verdict = engine.send(json!({"event": "advisor_answered", "instruction": said}));
+        let block =
+            shown.map(|shown| format!("<feedback provider='advisor'>\n{shown}\n</feedback>"));
+        assert_eq!(verdict.context, block, "{said} in {room}");
+        assert!(verdict.context.is_none_or(|text| text.len() <= room as usize));
+        let taken = if shown.is_some() { "injected_instruction" } else { "no_answer" };
+        assert_eq!(verdict.safety[0].action_taken, taken);
+        assert_eq!(engine.session.summary().paused_cause.is_none(), shown.is_some());
+    }
+}
