@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::ask::{End, Hearer, Message, Reply, Request, ToolResult, Usage};
-use crate::draft::{Draft, Placed, Trouble, as_object, placed};
+use crate::draft::{Draft, Placed, Trouble, as_object, placed, turns};
 use crate::fields::{number_at, set, text, text_at};
 use crate::remote::{Listen, Wire};
 use crate::schema::closed;
@@ -72,23 +72,14 @@ fn cached(mut block: Value) -> Value {
     block
 }
 
-/// The conversation. What comes from the same side is one message.
 fn messages(request: &Request) -> Vec<Value> {
-    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in &request.messages {
-        let (role, blocks) = match message {
-            Message::User(text) => ("user", text_block(text).into_iter().collect()),
-            Message::Results(results) => ("user", results.iter().map(result_block).collect()),
-            Message::Assistant(said) => {
-                ("assistant", placed(said, OWN).into_iter().filter_map(said_block).collect())
-            }
-        };
-        match turns.last_mut() {
-            Some((last, before)) if *last == role => before.extend::<Vec<Value>>(blocks),
-            _ => turns.push((role, blocks)),
+    let mut turns = turns(request.messages.iter().map(|message| match message {
+        Message::User(text) => ("user", text_block(text).into_iter().collect()),
+        Message::Results(results) => ("user", results.iter().map(result_block).collect()),
+        Message::Assistant(said) => {
+            ("assistant", placed(said, OWN).into_iter().filter_map(said_block).collect())
         }
-    }
-    turns.retain(|(_, blocks)| !blocks.is_empty());
+    }));
     if let Some((_, blocks)) = turns.last_mut()
         && let Some(last) = blocks.pop()
     {

@@ -10,7 +10,7 @@ use jackline_model::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{Canned, Heard, answer, ask, json_answer, model, request, start, stream};
+use crate::world::{Canned, Heard, answer, ask, json_answer, model, read, request, start, stream};
 
 #[test]
 fn a_text_is_heard_while_it_comes_and_is_the_answer() {
@@ -229,6 +229,25 @@ fn what_nobody_knows_is_left_out_whether_it_streams_or_not() {
                 "{provider} {form}"
             );
             assert_eq!(reply.usage, None);
+        }
+    }
+}
+
+#[test]
+fn a_connection_is_used_again() {
+    for provider in Provider::ALL {
+        let bytes = String::from_utf8(stream(&told(provider).1)).unwrap();
+        let bytes = bytes.replace("connection: close\r\n", "");
+        // The second question comes on the connection of the first, or nobody answers it.
+        let server = Canned::with(1, move |_, mut stream| {
+            stream.write_all(bytes.as_bytes()).unwrap();
+            if read(&stream).is_some() {
+                stream.write_all(bytes.as_bytes()).unwrap();
+            }
+        });
+        let mut model = model(provider, &server.url);
+        for _ in 0..2 {
+            assert_eq!(ask(model.as_mut(), &request("go")).unwrap().said.text, "hi", "{provider}");
         }
     }
 }
