@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use jackline_definition::yaml::{Key, Node, NodeValue, parse};
 use jackline_definition::{At, Diagnostics};
 use jackline_engine::nearest;
+use jackline_model::check_url;
 use serde_json::{Map, Value};
 
-use crate::model::{Answer, Chat, ModelSpec, Script, check_url};
+use crate::model::{Answer, Chat, ModelSpec, Script};
 use crate::spec::{ArtifactKind, Delegate, TASK_FILE, Task};
 
 /// How long a file may be.
