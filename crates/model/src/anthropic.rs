@@ -80,7 +80,7 @@ fn messages(request: &Request) -> Vec<Value> {
             ("assistant", placed(said, OWN).into_iter().filter_map(said_block).collect())
         }
     }));
-    if let Some((_, blocks)) = turns.last_mut()
+    if let Some(("user", blocks)) = turns.last_mut()
         && let Some(last) = blocks.pop()
     {
         blocks.push(cached(last));
@@ -95,7 +95,7 @@ fn text_block(text: &str) -> Option<Value> {
 
 fn result_block(result: &ToolResult) -> Value {
     let mut block = json!({
-        "type": "tool_result", "tool_use_id": result.call, "is_error": result.is_error,
+        "type": "tool_result", "tool_use_id": fitting(&result.call), "is_error": result.is_error,
     });
     if let Some(text) = text_block(&result.text) {
         set(&mut block, "content", json!([text]));
@@ -103,12 +103,19 @@ fn result_block(result: &ToolResult) -> Value {
     block
 }
 
+/// An id that another provider gave may have characters that are refused here.
+fn fitting(id: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    id.chars().map(|c| if fits(c) { c } else { '_' }).collect()
+}
+
 fn said_block(part: Placed<'_>) -> Option<Value> {
     match part {
         Placed::Text(text, _) => text_block(text),
         Placed::Call(call, _) => {
             let input = as_object(&call.arguments);
-            Some(json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input }))
+            let id = fitting(&call.id);
+            Some(json!({ "type": "tool_use", "id": id, "name": call.name, "input": input }))
         }
         Placed::Own(own) => Some(own),
     }
