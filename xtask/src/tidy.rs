@@ -51,6 +51,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "definition",
             "engine",
             "journal",
+            "model",
             "program",
             "registry",
             "runtime",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::ask::{End, Hearer, Message, Reply, Request, ToolResult, Usage};
-use crate::draft::{Draft, Placed, Trouble, as_object, placed};
+use crate::draft::{Draft, Placed, Trouble, as_object, placed, turns};
 use crate::fields::{number_at, set, text, text_at};
 use crate::remote::{Listen, Wire};
 use crate::schema::closed;
@@ -72,24 +72,15 @@ fn cached(mut block: Value) -> Value {
     block
 }
 
-/// The conversation. What comes from the same side is one message.
 fn messages(request: &Request) -> Vec<Value> {
-    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in &request.messages {
-        let (role, blocks) = match message {
-            Message::User(text) => ("user", text_block(text).into_iter().collect()),
-            Message::Results(results) => ("user", results.iter().map(result_block).collect()),
-            Message::Assistant(said) => {
-                ("assistant", placed(said, OWN).into_iter().filter_map(said_block).collect())
-            }
-        };
-        match turns.last_mut() {
-            Some((last, before)) if *last == role => before.extend::<Vec<Value>>(blocks),
-            _ => turns.push((role, blocks)),
+    let mut turns = turns(request.messages.iter().map(|message| match message {
+        Message::User(text) => ("user", text_block(text).into_iter().collect()),
+        Message::Results(results) => ("user", results.iter().map(result_block).collect()),
+        Message::Assistant(said) => {
+            ("assistant", placed(said, OWN).into_iter().filter_map(said_block).collect())
         }
-    }
-    turns.retain(|(_, blocks)| !blocks.is_empty());
-    if let Some((_, blocks)) = turns.last_mut()
+    }));
+    if let Some(("user", blocks)) = turns.last_mut()
         && let Some(last) = blocks.pop()
     {
         blocks.push(cached(last));
@@ -104,7 +95,7 @@ fn text_block(text: &str) -> Option<Value> {
 
 fn result_block(result: &ToolResult) -> Value {
     let mut block = json!({
-        "type": "tool_result", "tool_use_id": result.call, "is_error": result.is_error,
+        "type": "tool_result", "tool_use_id": fitting(&result.call), "is_error": result.is_error,
     });
     if let Some(text) = text_block(&result.text) {
         set(&mut block, "content", json!([text]));
@@ -112,12 +103,19 @@ fn result_block(result: &ToolResult) -> Value {
     block
 }
 
+/// An id that another provider gave may have characters that are refused here.
+fn fitting(id: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    id.chars().map(|c| if fits(c) { c } else { '_' }).collect()
+}
+
 fn said_block(part: Placed<'_>) -> Option<Value> {
     match part {
         Placed::Text(text, _) => text_block(text),
         Placed::Call(call, _) => {
             let input = as_object(&call.arguments);
-            Some(json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input }))
+            let id = fitting(&call.id);
+            Some(json!({ "type": "tool_use", "id": id, "name": call.name, "input": input }))
         }
         Placed::Own(own) => Some(own),
     }

@@ -204,6 +204,21 @@ pub(crate) fn placed<'a>(said: &'a Said, provider: &str) -> Vec<Placed<'a>> {
     placed
 }
 
+/// What each side says in turn. What comes from the same side is one message, and a side
+/// that says nothing is left out: some providers insist on both.
+pub(crate) fn turns(
+    said: impl Iterator<Item = (&'static str, Vec<Value>)>,
+) -> Vec<(&'static str, Vec<Value>)> {
+    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
+    for (role, parts) in said.filter(|(_, parts)| !parts.is_empty()) {
+        match turns.last_mut() {
+            Some((last, before)) if *last == role => before.extend(parts),
+            _ => turns.push((role, parts)),
+        }
+    }
+    turns
+}
+
 /// Arguments as an object. What is none is told in one, because no provider takes
 /// anything else back.
 pub(crate) fn as_object(arguments: &str) -> Value {

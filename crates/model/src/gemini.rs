@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::ask::{End, Hearer, Message, Reply, Request, Tool, ToolResult, Usage};
-use crate::draft::{Draft, Placed, Trouble, as_object, is_given, placed};
+use crate::draft::{Draft, Placed, Trouble, as_object, is_given, placed, turns};
 use crate::fields::{list, number_at, set, text, text_at};
 use crate::remote::{Listen, Wire};
 use crate::spec::{ModelSpec, Provider};
@@ -65,23 +65,14 @@ impl Wire for Contents {
     }
 }
 
-/// The conversation. What comes from the same side is one content.
 fn contents(request: &Request) -> Vec<Value> {
-    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in &request.messages {
-        let (role, parts) = match message {
-            Message::User(text) => ("user", vec![json!({ "text": text })]),
-            Message::Results(results) => ("user", results.iter().map(result).collect()),
-            Message::Assistant(said) => {
-                ("model", placed(said, OWN).into_iter().filter_map(part).collect())
-            }
-        };
-        match turns.last_mut() {
-            Some((last, before)) if *last == role => before.extend::<Vec<Value>>(parts),
-            _ => turns.push((role, parts)),
+    let turns = turns(request.messages.iter().map(|message| match message {
+        Message::User(text) => ("user", vec![json!({ "text": text })]),
+        Message::Results(results) => ("user", results.iter().map(result).collect()),
+        Message::Assistant(said) => {
+            ("model", placed(said, OWN).into_iter().filter_map(part).collect())
         }
-    }
-    turns.retain(|(_, parts)| !parts.is_empty());
+    }));
     turns.into_iter().map(|(role, parts)| json!({ "role": role, "parts": parts })).collect()
 }
 

@@ -7,9 +7,10 @@ use jackline_definition::Diagnostics;
 use jackline_definition::form::{Form, quoted, read_file};
 use jackline_definition::yaml::{Node, NodeValue};
 use jackline_engine::nearest;
+use jackline_model::check_url;
 use serde_json::{Map, Value};
 
-use crate::model::{Answer, Chat, ModelSpec, Script, check_url};
+use crate::model::{Answer, Chat, ModelSpec, Script};
 use crate::spec::{ArtifactKind, Delegate, TASK_FILE, Task};
 
 /// How long a model may take, unless told.

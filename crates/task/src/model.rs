@@ -9,7 +9,6 @@ use std::rc::Rc;
 use jackline_attempt::ProviderError;
 
 pub use chat::Chat;
-pub(crate) use chat::check_url;
 pub use script::{Answer, Script};
 
 /// Who does a task.
@@ -72,7 +71,7 @@ pub(crate) fn make(
         (ModelSpec::Script(script), _) => Rc::new(RefCell::new(script::Player::new(script))),
         (ModelSpec::Chat(chat), _) => {
             let key = chat.key_env.as_deref().and_then(key);
-            Rc::new(RefCell::new(chat::Remote::new(chat, key)))
+            Rc::new(RefCell::new(chat::Remote::new(chat, key.as_deref())))
         }
     }
 }

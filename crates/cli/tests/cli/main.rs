@@ -45,6 +45,7 @@ mod notify;
 mod parallel_work;
 mod protected_files;
 mod reload;
+mod run;
 mod support;
 mod tools;
 mod undo;

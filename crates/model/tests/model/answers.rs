@@ -10,7 +10,7 @@ use jackline_model::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{Canned, Heard, answer, ask, json_answer, model, request, start, stream};
+use crate::world::{Canned, Heard, answer, ask, json_answer, model, read, request, start, stream};
 
 #[test]
 fn a_text_is_heard_while_it_comes_and_is_the_answer() {
@@ -234,6 +234,25 @@ fn what_nobody_knows_is_left_out_whether_it_streams_or_not() {
 }
 
 #[test]
+fn a_connection_is_used_again() {
+    for provider in Provider::ALL {
+        let bytes = String::from_utf8(stream(&told(provider).1)).unwrap();
+        let bytes = bytes.replace("connection: close\r\n", "");
+        // The second question comes on the connection of the first, or nobody answers it.
+        let server = Canned::with(1, move |_, mut stream| {
+            stream.write_all(bytes.as_bytes()).unwrap();
+            if read(&stream).is_some() {
+                stream.write_all(bytes.as_bytes()).unwrap();
+            }
+        });
+        let mut model = model(provider, &server.url);
+        for _ in 0..2 {
+            assert_eq!(ask(model.as_mut(), &request("go")).unwrap().said.text, "hi", "{provider}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_may_come_byte_by_byte() {
     for provider in Provider::ALL {
         let bytes = stream(&told(provider).1);
@@ -259,5 +278,80 @@ fn whoever_has_heard_enough_ends_the_answer() {
             _ => ControlFlow::Continue(()),
         });
         assert_eq!(found.map_err(|error| error.kind), Err(ErrorKind::Cancelled), "{provider}");
+    }
+}
+
+/// Servers that leave out ids or indices, repeat them, or send calls whole.
+#[test]
+fn calls_are_told_apart_however_a_chat_server_numbers_them() {
+    let call = |index: Value, id: Value, name: Value, arguments: Value| {
+        let mut call = json!({ "function": { "name": name, "arguments": arguments } });
+        for (field, value) in [("index", index), ("id", id)] {
+            if !value.is_null() {
+                call[field] = value;
+            }
+        }
+        let delta = json!({ "tool_calls": [call] });
+        json!({ "choices": [{ "delta": delta }] })
+    };
+    let null = || Value::Null;
+    let usual = vec![
+        call(json!(0), json!("a"), json!("Bash"), json!("")),
+        call(json!(0), null(), null(), json!("{\"x\"")),
+        call(json!(1), json!("b"), json!("Read"), json!("{}")),
+        call(json!(0), null(), null(), json!(":1}")),
+    ];
+    let one_index = vec![
+        call(json!(0), json!("a"), json!("Bash"), json!("{\"x\":1}")),
+        call(json!(0), json!("b"), json!("Read"), json!("{}")),
+    ];
+    let no_index = vec![
+        call(null(), json!("a"), json!("Bash"), json!("{\"x\"")),
+        call(null(), null(), null(), json!(":1}")),
+        call(null(), json!("b"), json!("Read"), json!({})),
+    ];
+    for mut events in [usual, one_index, no_index] {
+        events.push(json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }] }));
+        let server = Canned::start(vec![stream(&events)]);
+        let reply = ask(model(Provider::OpenAiChat, &server.url).as_mut(), &request("go")).unwrap();
+        let calls = reply.said.calls.iter();
+        let calls: Vec<[&str; 3]> =
+            calls.map(|it| [it.id.as_str(), it.name.as_str(), it.arguments.as_str()]).collect();
+        assert_eq!(calls, [["a", "Bash", "{\"x\":1}"], ["b", "Read", "{}"]], "{events:?}");
+        assert_eq!(reply.end, End::Calls);
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_off_or_refused_says_so() {
+    let stop = |reason: &str| {
+        let delta = json!({ "type": "message_delta", "delta": { "stop_reason": reason } });
+        vec![delta, json!({ "type": "message_stop" })]
+    };
+    let incomplete = |reason: &str| {
+        let response = json!({ "incomplete_details": { "reason": reason } });
+        vec![json!({ "type": "response.incomplete", "response": response })]
+    };
+    let finish =
+        |reason: &str| vec![json!({ "choices": [{ "delta": {}, "finish_reason": reason }] })];
+    let candidate = |reason: &str| vec![json!({ "candidates": [{ "finishReason": reason }] })];
+    let blocked = vec![json!({ "promptFeedback": { "blockReason": "SAFETY" } })];
+    let refusal = json!({ "type": "response.refusal.delta", "delta": "no" });
+    let completed = json!({ "type": "response.completed", "response": {} });
+    for (provider, events, end) in [
+        (Provider::Anthropic, stop("max_tokens"), End::Length),
+        (Provider::Anthropic, stop("refusal"), End::Refusal),
+        (Provider::OpenAi, incomplete("max_output_tokens"), End::Length),
+        (Provider::OpenAi, incomplete("content_filter"), End::Refusal),
+        (Provider::OpenAi, vec![refusal, completed], End::Refusal),
+        (Provider::OpenAiChat, finish("length"), End::Length),
+        (Provider::OpenAiChat, finish("content_filter"), End::Refusal),
+        (Provider::Gemini, candidate("MAX_TOKENS"), End::Length),
+        (Provider::Gemini, candidate("SAFETY"), End::Refusal),
+        (Provider::Gemini, blocked, End::Refusal),
+    ] {
+        let server = Canned::start(vec![stream(&events)]);
+        let reply = ask(model(provider, &server.url).as_mut(), &request("go")).unwrap();
+        assert_eq!(reply.end, end, "{provider} {events:?}");
     }
 }

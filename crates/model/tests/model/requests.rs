@@ -1,6 +1,6 @@
 //! What each provider is asked, to the field.
 
-use jackline_model::{OutputSchema, Provider, Request};
+use jackline_model::{Call, Message, OutputSchema, Provider, Request, Said, ToolResult};
 use serde_json::{Value, json};
 
 use crate::world::{Canned, KEY, ask, model, request};
@@ -121,4 +121,50 @@ fn an_answer_of_a_shape_is_asked_for_natively() {
     let body = asked(Provider::OpenAi, &Request { output, ..request }).1;
     assert_eq!(body["text"]["format"]["strict"], json!(false));
     assert_eq!(body["text"]["format"]["schema"], loose);
+}
+
+#[test]
+fn a_conversation_that_began_elsewhere_goes_on_at_any_provider() {
+    let call = Call {
+        id: "functions.Bash:0".to_owned(),
+        name: "Bash".to_owned(),
+        arguments: "no JSON".to_owned(),
+    };
+    let result = ToolResult {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        text: String::new(),
+        is_error: true,
+    };
+    let mut conversation = request("go");
+    let said = Said { calls: vec![call], ..Said::default() };
+    conversation.messages.extend([
+        Message::Assistant(said),
+        Message::Results(vec![result]),
+        Message::User("and now?".to_owned()),
+        Message::User(" ".to_owned()),
+    ]);
+    // One message of each side in turn, ids of its own letters, nothing empty.
+    let body = asked(Provider::Anthropic, &conversation).1;
+    let expected = json!([
+        { "role": "user", "content": [{ "type": "text", "text": "go" }] },
+        { "role": "assistant", "content": [{
+            "type": "tool_use", "id": "functions_Bash_0", "name": "Bash",
+            "input": { "unreadable": "no JSON" },
+        }] },
+        { "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "functions_Bash_0", "is_error": true },
+            { "type": "text", "text": "and now?", "cache_control": { "type": "ephemeral" } },
+        ] },
+    ]);
+    assert_eq!(body["messages"], expected);
+    let body = asked(Provider::OpenAiChat, &conversation).1;
+    let call = json!({ "id": "functions.Bash:0", "type": "function", "function": {
+        "name": "Bash", "arguments": "{\"unreadable\":\"no JSON\"}",
+    } });
+    let expected = json!([
+        { "role": "assistant", "content": "", "tool_calls": [call] },
+        { "role": "tool", "content": "", "tool_call_id": "functions.Bash:0" },
+    ]);
+    assert_eq!(json!(body["messages"].as_array().unwrap()[2..4]), expected);
 }

@@ -138,7 +138,7 @@ impl Drop for Canned {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<String> {
+pub(crate) fn read(stream: &TcpStream) -> Option<String> {
     let mut reader = BufReader::new(stream);
     let (mut head, mut length) = (String::new(), 0);
     while !head.ends_with("\r\n\r\n") {
