@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use jackline_engine::{
-    Arguments, ContextLevel, Decision, EventKind, Payload, RequestId, Status, ToolName, Verdict,
+    Arguments, Completion, ContextLevel, Decision, EventKind, Payload, RequestId, Status, ToolName,
+    Verdict,
 };
 use jackline_model::{
     Call, End, ErrorKind, Message, Model, ModelError, Patience, Reply, Request, Said, Tool,
@@ -36,8 +37,13 @@ const SHOWN_CHARS_MAX: usize = 300;
 
 /// How an iteration ended.
 pub(crate) enum Ended {
-    /// The agent may stop; what the guards say to that.
-    Done(Box<Verdict>, String),
+    /// The agent may stop.
+    Done {
+        /// As what that counts.
+        counts_as: String,
+        /// Its last words.
+        answer: String,
+    },
     /// It wants to stop, and may not yet.
     NotYet {
         /// How many calls it wanted before.
@@ -190,7 +196,7 @@ impl Own<'_> {
                 return Ended::Held;
             }
             if verdict.lets_run() {
-                return Ended::Done(Box::new(verdict), said.text.clone());
+                return Ended::Done { counts_as: completion(&verdict), answer: said.text.clone() };
             }
             if !verdict.violations.iter().any(|it| it.subtype == "verification_running") {
                 let text = why(&verdict);
@@ -333,6 +339,19 @@ fn does(arguments: &Value) -> String {
     let said = ["command", "path", "pattern", "glob"];
     let found = said.iter().find_map(|key| arguments.get(key)?.as_str());
     found.map_or_else(|| arguments.to_string(), ToOwned::to_owned)
+}
+
+/// As what a stop that is allowed counts.
+pub(crate) fn completion(verdict: &Verdict) -> String {
+    match &verdict.completion {
+        Some(Completion::Complete) => "complete".to_owned(),
+        Some(Completion::Capped { feedback, .. } | Completion::Incomplete { feedback, .. }) => {
+            format!("not done: {}", shown(feedback))
+        }
+        Some(Completion::Bypassed { .. }) => "not checked: the work has to end".to_owned(),
+        Some(Completion::Unverified { reason }) => format!("not verified: {}", shown(reason)),
+        None => "nothing was demanded".to_owned(),
+    }
 }
 
 /// A text for those who watch: its beginning.

@@ -5,18 +5,29 @@
 //! decided on by the hooks that it was started with; a program that has none is only looked at
 //! from outside, when it wants to be done.
 
-use jackline_engine::{Decision, EventKind, Payload};
+use jackline_engine::{ContextLevel, Decision, EventKind, Payload};
 use jackline_model::{ErrorKind, ModelError};
 use jackline_workspace::shell::{Cancel, Confine, ShellError, ShellLimits, ShellOutput, run};
 
 use crate::desk::{Desk, why};
 use crate::engines::{EngineKind, EngineSpec};
-use crate::own::{Ended, shown};
+use crate::own::{Ended, completion, shown};
 use crate::run::Opening;
 use crate::told::Told;
 
 /// How long one start may take.
 const TIMEOUT_MS: u64 = 60 * 60 * 1000;
+
+/// Keys that agents need, although commands of theirs should not have them.
+const KEYS: [&str; 7] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "OPENROUTER_API_KEY",
+];
 
 /// What is kept of its output.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
@@ -41,6 +52,7 @@ pub(crate) fn iterate(
         output_bytes_max: OUTPUT_BYTES_MAX,
         // Its hooks write where the guard keeps its records.
         confine: Confine::Off,
+        environment: KEYS.map(str::to_owned).to_vec(),
         cancel: Cancel::when(move || lookout.is_over()),
         ..ShellLimits::default()
     };
@@ -58,16 +70,23 @@ pub(crate) fn iterate(
     if !output.succeeded() {
         return Ended::Failed(ModelError::new(kind_of(&said), ending(engine, &output)));
     }
-    stop(desk, engine, said)
+    stop(desk, said)
 }
 
-/// It is done, as it thinks. Where its hooks have asked that before, nothing is asked twice.
-fn stop(desk: &mut Desk<'_>, engine: &EngineSpec, said: String) -> Ended {
-    let Some(before) = desk.summary() else { return Ended::Held };
-    if before.stop.is_some() || before.phase == "paused" {
+/// It is done, as it thinks. Where its hooks have decided on that, nothing is asked twice.
+fn stop(desk: &mut Desk<'_>, said: String) -> Ended {
+    let Some(summary) = desk.summary() else { return Ended::Held };
+    if summary.stop.is_some() || summary.phase == "paused" {
         return Ended::Held;
     }
-    let _ = engine;
+    let mut contexts = summary.context.iter();
+    let main = contexts.find(|context| context.actor.is_main());
+    if main.is_some_and(|main| main.level >= ContextLevel::Compact) {
+        return Ended::Full;
+    }
+    if let Some(result) = summary.turn.result.filter(|result| *result != "incomplete") {
+        return Ended::Done { counts_as: result.to_owned(), answer: said };
+    }
     let output = (!said.is_empty()).then(|| Payload::Inline(said.clone()));
     let reason = Some("end_turn".to_owned());
     let verdict = desk.tell(EventKind::StopProposed { reason, output, background: 0 });
@@ -75,7 +94,7 @@ fn stop(desk: &mut Desk<'_>, engine: &EngineSpec, said: String) -> Ended {
         return Ended::Held;
     }
     if verdict.lets_run() {
-        return Ended::Done(Box::new(verdict), said);
+        return Ended::Done { counts_as: completion(&verdict), answer: said };
     }
     desk.say(&Told::Stopping { allowed: false, why: shown(&why(&verdict)) });
     desk.owe(&verdict);

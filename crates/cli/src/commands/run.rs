@@ -1,5 +1,6 @@
 //! `jackline run`: an agent works on its own, and is supervised.
 
+mod claude;
 mod copy;
 mod environment;
 mod face;
@@ -85,7 +86,7 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
         let _ = signal_hook::flag::register(signal, Arc::clone(&cancelled));
     }
     let opening = Opening {
-        store,
+        store: store.clone(),
         workspace: kept.workspace.clone(),
         definition: kept.definition.clone(),
         engine,
@@ -94,7 +95,7 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
         deadline,
         waits: !args.no_wait,
         program: std::env::current_exe().ok(),
-        claude: None,
+        claude: Some(claude::hooked(&store)),
         cancelled,
     };
     Ok((task, opening))

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use jackline_engine::{
-    ActorId, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
+    ActorId, ContextLevel, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
 };
 use jackline_runtime::{Notice, Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
 
@@ -21,6 +21,9 @@ const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a w
 
 /// Why an event is not believed.
 const FORGED: &str = "this event comes from a process of the agent's own, not from its client";
+
+/// Why a client is ended whose conversation is full.
+const FULL: &str = "jackline: the conversation is full, and begins anew with a briefing";
 
 /// How much of a notification is shown.
 const NOTIFICATION_MAX: usize = 200;
@@ -95,8 +98,8 @@ pub struct Heard {
 impl Heard {
     const NOTHING: Self = Self { hook: None, stop_blocked: false, session: None };
 
-    fn of(payload: &Payload) -> Self {
-        let session = session_of(payload);
+    fn of(payload: &Payload, surroundings: &Surroundings) -> Self {
+        let session = session_of(payload, surroundings);
         let stop_blocked = payload.flag("stop_hook_active");
         Self { hook: Some(payload.hook), stop_blocked, session }
     }
@@ -127,7 +130,7 @@ pub fn answer(
             Ok(payload) => payload,
             Err(error) => return Answered::broken(&heard, surroundings, &error.to_string()),
         };
-        heard = Heard::of(&payload);
+        heard = Heard::of(&payload, surroundings);
         listen(heard.clone());
         understood(payload, &heard, surroundings, start)
     }));
@@ -179,7 +182,8 @@ fn understood(
         Err(reason) => return Answered::broken(heard, surroundings, &reason),
     };
     let session = Some(told.session.clone());
-    let (reply, outcome) = decided(&mut runtime, told);
+    let in_run = surroundings.run.is_some();
+    let (reply, outcome) = decided(&mut runtime, told, in_run);
     let stopped = outcome != Outcome::Decided
         && heard.hook == Some(Hook::Stop)
         && (heard.stop_blocked || outcome == Outcome::Passed);
@@ -195,7 +199,8 @@ fn at_settings(payload: &Payload, surroundings: &Surroundings) -> Reply {
     reload::objection(payload, surroundings).map_or_else(Reply::silence, |why| hold(&why))
 }
 
-fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
+/// `in_run`: somebody drives the client, and begins its conversation anew where it is full.
+fn decided(runtime: &mut Runtime, told: Translated, in_run: bool) -> (Reply, Outcome) {
     let Translated {
         hook,
         session,
@@ -213,6 +218,9 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
     }
     let Some(event) = event else {
         let reply = match runtime.standing(&session) {
+            Some(Standing::Running) if hook == Hook::PostToolBatch && in_run => {
+                if is_full(runtime, &session) { hold(FULL) } else { Reply::silence() }
+            }
             Some(standing) if hook == Hook::PostToolBatch => ended(&standing),
             _ => Reply::silence(),
         };
@@ -263,6 +271,13 @@ fn decided(runtime: &mut Runtime, told: Translated) -> (Reply, Outcome) {
         words.person.push(how_to_grant(&verdict, &ask_code(&session, seq)));
     }
     (render(hook, &verdict, asking, words), outcome)
+}
+
+/// Whether the conversation of the main agent has to begin anew.
+fn is_full(runtime: &mut Runtime, session: &SessionId) -> bool {
+    let contexts = runtime.summary(session).map(|summary| summary.context).unwrap_or_default();
+    let main = contexts.iter().find(|context| context.actor.is_main());
+    main.is_some_and(|main| main.level >= ContextLevel::Compact)
 }
 
 /// Counts what the model's answers cost since it was last counted. That observes;

@@ -24,6 +24,6 @@ pub use answer::Reply;
 pub use codes::Typed;
 pub use hook::{Answered, Heard, answer, timed_out, unreadable};
 pub use payload::{Hook, Payload, PayloadError};
-pub use surroundings::Surroundings;
+pub use surroundings::{RUN, Surroundings};
 pub use translate::{Asking, Translated, translate};
 pub use undo::Writes;

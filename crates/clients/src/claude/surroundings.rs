@@ -3,7 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use jackline_engine::SessionId;
 use jackline_runtime::forged_by_agent;
+
+/// The variable by which a client knows the session of the run that it works for.
+pub const RUN: &str = "JACKLINE_RUN";
 
 /// Where a hook runs.
 #[derive(Debug, Clone)]
@@ -14,6 +18,9 @@ pub struct Surroundings {
     pub directory: PathBuf,
     /// Whether a person sits at the client and can be asked by it.
     pub attended: bool,
+    /// The session of a run that the client works for: its events belong there, and whoever
+    /// drives the run says when it begins and ends.
+    pub run: Option<SessionId>,
     /// Whether a tool of the agent's started this, and not its client. Looked up only
     /// where it matters: that reads every process above.
     pub forged: fn() -> bool,
@@ -30,6 +37,7 @@ impl Surroundings {
                 variable("CLAUDE_CODE_SESSION_ATTENDED").as_deref(),
                 variable("CLAUDE_CODE_ENTRYPOINT").as_deref(),
             ),
+            run: variable(RUN).and_then(|run| SessionId::parse(run.into_string().ok()?).ok()),
             forged: forged_by_agent,
         }
     }

@@ -68,7 +68,7 @@ pub fn translate(
     surroundings: &Surroundings,
 ) -> Result<Translated, PayloadError> {
     let hook = payload.hook;
-    let session = session_of(&payload).ok_or(PayloadError::Missing("session_id"))?;
+    let session = session_of(&payload, surroundings).ok_or(PayloadError::Missing("session_id"))?;
     payload.text("session_id");
     let transcript = payload.text("transcript_path").map(PathBuf::from);
     let sub_agent = payload.text("agent_id").or_else(|| {
@@ -155,8 +155,12 @@ fn costs(
     Some((named.or_else(beside)?, Whose::SubAgent))
 }
 
-/// The session, by its id or by the file that the client keeps of it.
-pub(crate) fn session_of(payload: &Payload) -> Option<SessionId> {
+/// The session: the run that the client works for, else by its id or by the file that the
+/// client keeps of it.
+pub(crate) fn session_of(payload: &Payload, surroundings: &Surroundings) -> Option<SessionId> {
+    if let Some(run) = &surroundings.run {
+        return Some(run.clone());
+    }
     let text = |field: &str| payload.peek(field).filter(|text| !text.is_empty());
     let file = || Path::new(text("transcript_path")?).file_stem()?.to_str();
     SessionId::parse(text("session_id").or_else(file)?).ok()
@@ -180,6 +184,9 @@ fn tell(
             if source.as_deref() == Some("compact") {
                 return Ok(Some("compaction_finished"));
             }
+            if surroundings.run.is_some() {
+                return Ok(None);
+            }
             let project = surroundings.project.as_ref().and_then(|path| path.to_str());
             set("workspace", project.map(|path| json!(path)).or_else(|| cwd.map(Value::from)));
             set("client", Some(json!("claude")));
@@ -193,6 +200,7 @@ fn tell(
                 let text = text.trim_start();
                 HARNESS.iter().any(|beginning| text.starts_with(beginning))
             });
+            let by_client = by_client || surroundings.run.is_some();
             let human = !by_client && source.is_none_or(|source| source == "user");
             set("source", Some(json!(if human { "human" } else { "harness" })));
             set("text", text.map(Value::from));
@@ -231,6 +239,7 @@ fn tell(
             set("source", Some(json!("harness")));
             "prompt_submitted"
         }
+        Hook::SessionEnd if surroundings.run.is_some() => return Ok(None),
         Hook::SessionEnd => "session_ended",
         Hook::PostToolBatch
         | Hook::PreCompact

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jackline_engine::{
-    Completion, Decision, Definition, EventKind, Failure, Payload, PromptSource, Stop, Summary,
-    Verdict,
+    Decision, Definition, EventKind, Failure, Payload, PromptSource, Stop, Summary,
 };
 use jackline_model::scripted::InProcess;
 use jackline_model::{
@@ -176,9 +175,8 @@ impl<'a, 'h> Driver<'a, 'h> {
             self.desk.say(&Told::Iteration { number: summary.progress.iteration_count + 1 });
             let ended = self.iterate()?;
             match ended {
-                Ended::Done(verdict, answer) => {
-                    let as_what = completion(&verdict);
-                    self.desk.say(&Told::Stopping { allowed: true, why: as_what });
+                Ended::Done { counts_as, answer } => {
+                    self.desk.say(&Told::Stopping { allowed: true, why: counts_as });
                     let paused = self.desk.summary().is_some_and(|it| it.phase == "paused");
                     if paused {
                         continue;
@@ -189,6 +187,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                 Ended::NotYet { calls } => {
                     self.refused_stops += 1;
                     self.idle = if calls == 0 { self.idle + 1 } else { 0 };
+                    self.next = self.desk.take_owed();
                     self.end_iteration(None);
                     self.hand_over_if_stuck()?;
                 }
@@ -510,18 +509,6 @@ fn patience(tries: u32) -> Patience {
         pause_max: Duration::from_secs(60),
         retry_after_max: Duration::from_secs(120),
         seed: now().boot_ms,
-    }
-}
-
-/// As what a stop that is allowed counts.
-fn completion(verdict: &Verdict) -> String {
-    match &verdict.completion {
-        Some(Completion::Complete) => "complete".to_owned(),
-        Some(Completion::Capped { feedback, .. }) => format!("not done: {}", shown(feedback)),
-        Some(Completion::Bypassed { .. }) => "not checked: the work has to end".to_owned(),
-        Some(Completion::Unverified { reason }) => format!("not verified: {}", shown(reason)),
-        Some(Completion::Incomplete { feedback, .. }) => format!("not done: {}", shown(feedback)),
-        None => "nothing was demanded".to_owned(),
     }
 }
 

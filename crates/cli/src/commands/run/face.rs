@@ -136,11 +136,21 @@ fn lines(told: &Told, iteration: u64) -> Vec<String> {
         Told::Called { tool, does, decision, why, status, exit_code, ms } => {
             let mut lines = vec![match status {
                 Some(status) => {
-                    let mark = if status == "ok" { green("✓") } else { red("✗") };
-                    let took =
-                        if *ms >= 1000 { format!(", {}", duration(*ms)) } else { String::new() };
-                    let how = if status == "ok" { took } else { format!(": {status}{took}") };
-                    format!("  {mark} {tool} {}{how}", short(does))
+                    let how = match exit_code {
+                        Some(code) if status == "ok" && *code != 0 => {
+                            Some(format!("exit code {code}"))
+                        }
+                        _ => (status != "ok").then(|| status.clone()),
+                    };
+                    let mark = if how.is_none() { green("✓") } else { red("✗") };
+                    let took = (*ms >= 1000).then(|| duration(*ms));
+                    let more: Vec<String> = how.into_iter().chain(took).collect();
+                    let more = if more.is_empty() {
+                        String::new()
+                    } else {
+                        format!(" ({})", more.join(", "))
+                    };
+                    format!("  {mark} {tool} {}{more}", short(does))
                 }
                 None => format!("  {} {decision}: {tool} {}", red("✗"), short(does)),
             }];
