@@ -29,6 +29,9 @@ const CUT_OFF_MAX: u32 = 3;
 /// What a model is told whose answer was cut off.
 const CUT_OFF: &str = "Your answer was cut off because it was too long, and nothing of it was called. Go on in smaller steps.";
 
+/// Told to an agent that has taken all steps of an iteration.
+pub(crate) const GO_ON: &str = "Go on.";
+
 /// The longest pause between two looks at a check by command.
 const CHECK_PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -185,33 +188,14 @@ impl Own<'_> {
         self.conversation.push(Message::Results(results))
     }
 
-    /// The agent wants to stop. Where a check by command is at work, it is waited for.
     fn stop(&mut self, desk: &mut Desk<'_>, said: &Said, calls: u32) -> Ended {
-        let mut pause = Duration::from_millis(100);
-        loop {
-            let output = (!said.text.is_empty()).then(|| Payload::Inline(said.text.clone()));
-            let reason = Some("end_turn".to_owned());
-            let verdict = desk.tell(EventKind::StopProposed { reason, output, background: 0 });
-            if verdict.is_enforced(Decision::Stop) || desk.broken().is_some() {
-                return Ended::Held;
-            }
-            if verdict.lets_run() {
-                return Ended::Done { counts_as: completion(&verdict), answer: said.text.clone() };
-            }
-            if !verdict.violations.iter().any(|it| it.subtype == "verification_running") {
-                let text = why(&verdict);
-                desk.say(&Told::Stopping { allowed: false, why: shown(&text) });
-                return match self.tell(text) {
-                    Ok(()) => Ended::NotYet { calls },
-                    Err(error) => Ended::Lost(error),
-                };
-            }
-            desk.say(&Told::Waiting { waits: Waits::Verification {} });
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(CHECK_PAUSE_MAX);
-            if desk.lookout.is_over() {
-                return Ended::Held;
-            }
+        match propose_stop(desk, &said.text) {
+            Stopped::As(counts_as) => Ended::Done { counts_as, answer: said.text.clone() },
+            Stopped::Held => Ended::Held,
+            Stopped::NotYet(text) => match self.tell(text) {
+                Ok(()) => Ended::NotYet { calls },
+                Err(error) => Ended::Lost(error),
+            },
         }
     }
 
@@ -312,6 +296,43 @@ impl Own<'_> {
     }
 }
 
+/// What becomes of a stop.
+pub(crate) enum Stopped {
+    /// The agent may stop, and this is what it counts as.
+    As(String),
+    /// It may not yet, and is told why.
+    NotYet(String),
+    /// Nobody may do anything now.
+    Held,
+}
+
+/// Asks whether the agent may stop. Where a check by command is at work, it is waited for.
+pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
+    let mut pause = Duration::from_millis(100);
+    loop {
+        let output = (!said.is_empty()).then(|| Payload::Inline(said.to_owned()));
+        let reason = Some("end_turn".to_owned());
+        let verdict = desk.tell(EventKind::StopProposed { reason, output, background: 0 });
+        if verdict.is_enforced(Decision::Stop) || desk.broken().is_some() {
+            return Stopped::Held;
+        }
+        if verdict.lets_run() {
+            return Stopped::As(completion(&verdict));
+        }
+        if !verdict.violations.iter().any(|it| it.subtype == "verification_running") {
+            let text = why(&verdict);
+            desk.say(&Told::Stopping { allowed: false, why: shown(&text) });
+            return Stopped::NotYet(text);
+        }
+        desk.say(&Told::Waiting { waits: Waits::Verification {} });
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(CHECK_PAUSE_MAX);
+        if desk.lookout.is_over() {
+            return Stopped::Held;
+        }
+    }
+}
+
 /// Tells what an answer cost; whether the conversation has to begin anew.
 fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply) -> bool {
     let usage = reply.usage.unwrap_or_default();
@@ -342,7 +363,7 @@ fn does(arguments: &Value) -> String {
 }
 
 /// As what a stop that is allowed counts.
-pub(crate) fn completion(verdict: &Verdict) -> String {
+fn completion(verdict: &Verdict) -> String {
     match &verdict.completion {
         Some(Completion::Complete) => "complete".to_owned(),
         Some(Completion::Capped { feedback, .. } | Completion::Incomplete { feedback, .. }) => {

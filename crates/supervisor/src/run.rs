@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
-use jackline_engine::{Digest, EventKind, PromptSource, SessionId, Stop, StopCode, Timestamp};
+use jackline_engine::{
+    Decision, Digest, EventKind, PromptSource, SessionId, Stop, StopCode, Timestamp, Verdict,
+};
 use jackline_journal::{FileStore, JournalFile, Line, StoreError, parse_record};
 use jackline_model::Tool;
 use jackline_runtime::{Definitions, Reporter, Runtime, now};
@@ -254,20 +256,21 @@ fn begin(
     if let Some(broken) = desk.broken() {
         return Err(RunError::Guard(broken.to_owned()));
     }
-    if !verdict.lets_run() {
-        return Err(RunError::Session(why(&verdict)));
-    }
+    refused(&verdict)?;
     desk.owe(&verdict);
     let session = desk.session().to_string();
     let (workspace, model) = (workspace.to_owned(), chain.label());
     desk.say(&Told::Started { session, workspace, model, resumed });
     if !resumed {
-        let verdict = desk.prompt(PromptSource::Human, &task.prompt);
-        if !verdict.lets_run() {
-            return Err(RunError::Session(why(&verdict)));
-        }
+        refused(&desk.prompt(PromptSource::Human, &task.prompt))?;
     }
     Ok(())
+}
+
+/// A session that is held or ended at once has begun all the same.
+fn refused(verdict: &Verdict) -> Result<(), RunError> {
+    let goes = verdict.lets_run() || verdict.decision >= Decision::Pause;
+    if goes { Ok(()) } else { Err(RunError::Session(why(verdict))) }
 }
 
 /// The tools that a task may use, as models are told of them.

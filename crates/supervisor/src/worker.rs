@@ -5,15 +5,15 @@
 //! decided on by the hooks that it was started with; a program that has none is only looked at
 //! from outside, when it wants to be done.
 
-use jackline_engine::{ContextLevel, Decision, EventKind, Payload};
+use jackline_engine::ContextLevel;
 use jackline_model::{ErrorKind, ModelError};
 use jackline_workspace::shell::{Cancel, Confine, ShellError, ShellLimits, ShellOutput, run};
 
-use crate::desk::{Desk, why};
+use crate::desk::Desk;
 use crate::engines::{EngineKind, EngineSpec};
-use crate::own::{Ended, completion, shown};
+use crate::own::{Ended, GO_ON, Stopped, propose_stop, shown};
 use crate::run::Opening;
-use crate::told::Told;
+use crate::told::Told as Say;
 
 /// How long one start may take.
 const TIMEOUT_MS: u64 = 60 * 60 * 1000;
@@ -32,19 +32,36 @@ const KEYS: [&str; 7] = [
 /// What is kept of its output.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
+/// What is told to a worker, and what it said last.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// What it is told next.
+    pub(crate) prompt: Option<String>,
+    /// The conversation that goes on, as its client calls it.
+    pub(crate) conversation: Option<String>,
+}
+
 /// Has the worker work for an iteration.
 pub(crate) fn iterate(
     desk: &mut Desk<'_>,
     engine: &EngineSpec,
     opening: &Opening,
-    prompt: &str,
+    told: &mut Told,
 ) -> Ended {
-    let words = match words(desk, engine, opening) {
+    let mut words = match words(desk, engine, opening) {
         Ok(words) => words,
         Err(reason) => return Ended::Failed(ModelError::new(ErrorKind::Auth, reason)),
     };
-    desk.say(&Told::Asking { model: engine.label.clone() });
-    let line = words.iter().map(String::as_str).chain([prompt]).map(quoted);
+    if let (EngineKind::Claude { .. }, Some(conversation)) = (&engine.kind, &told.conversation) {
+        words.extend(["--resume".to_owned(), conversation.clone()]);
+    }
+    if let EngineKind::Claude { .. } = engine.kind {
+        // What follows is the prompt, and no further tool.
+        words.push("--".to_owned());
+    }
+    let prompt = told.prompt.take().unwrap_or_else(|| GO_ON.to_owned());
+    desk.say(&Say::Asking { model: engine.label.clone() });
+    let line = words.iter().map(String::as_str).chain([prompt.as_str()]).map(quoted);
     let line = line.collect::<Vec<_>>().join(" ");
     let lookout = desk.lookout.clone();
     let limits = ShellLimits {
@@ -63,42 +80,37 @@ pub(crate) fn iterate(
     if output.cancelled || desk.lookout.is_over() {
         return Ended::Held;
     }
-    let said = said(&output);
+    let answer = answer(&output);
+    let field = |name: &str| answer.as_ref()?.get(name)?.as_str().map(ToOwned::to_owned);
+    told.conversation = field("session_id");
+    let said = field("result").unwrap_or_else(|| output.output.clone());
     if !said.trim().is_empty() {
-        desk.say(&Told::Said { text: shown(&said) });
+        desk.say(&Say::Said { text: shown(&said) });
     }
     if !output.succeeded() {
-        return Ended::Failed(ModelError::new(kind_of(&said), ending(engine, &output)));
+        return Ended::Failed(ModelError::new(kind_of(&said), ending(engine, &output, &said)));
     }
-    stop(desk, said)
+    let (ended, next) = stop(desk, said);
+    told.prompt = next;
+    ended
 }
 
-/// It is done, as it thinks. Where its hooks have decided on that, nothing is asked twice.
-fn stop(desk: &mut Desk<'_>, said: String) -> Ended {
-    let Some(summary) = desk.summary() else { return Ended::Held };
+/// It is done, as it thinks.
+fn stop(desk: &mut Desk<'_>, said: String) -> (Ended, Option<String>) {
+    let Some(summary) = desk.summary() else { return (Ended::Held, None) };
     if summary.stop.is_some() || summary.phase == "paused" {
-        return Ended::Held;
+        return (Ended::Held, None);
     }
     let mut contexts = summary.context.iter();
     let main = contexts.find(|context| context.actor.is_main());
     if main.is_some_and(|main| main.level >= ContextLevel::Compact) {
-        return Ended::Full;
+        return (Ended::Full, None);
     }
-    if let Some(result) = summary.turn.result.filter(|result| *result != "incomplete") {
-        return Ended::Done { counts_as: result.to_owned(), answer: said };
+    match propose_stop(desk, &said) {
+        Stopped::As(counts_as) => (Ended::Done { counts_as, answer: said }, None),
+        Stopped::Held => (Ended::Held, None),
+        Stopped::NotYet(text) => (Ended::NotYet { calls: 1 }, Some(text)),
     }
-    let output = (!said.is_empty()).then(|| Payload::Inline(said.clone()));
-    let reason = Some("end_turn".to_owned());
-    let verdict = desk.tell(EventKind::StopProposed { reason, output, background: 0 });
-    if verdict.is_enforced(Decision::Stop) {
-        return Ended::Held;
-    }
-    if verdict.lets_run() {
-        return Ended::Done { counts_as: completion(&verdict), answer: said };
-    }
-    desk.say(&Told::Stopping { allowed: false, why: shown(&why(&verdict)) });
-    desk.owe(&verdict);
-    Ended::NotYet { calls: 1 }
 }
 
 /// The command line up to the prompt.
@@ -113,12 +125,10 @@ fn words(desk: &Desk<'_>, engine: &EngineSpec, opening: &Opening) -> Result<Vec<
     }
 }
 
-/// What it says at the end: Claude Code in a field of its answer, others as they print it.
-fn said(output: &ShellOutput) -> String {
+/// The answer of Claude Code, which is a line of JSON; others print what they like.
+fn answer(output: &ShellOutput) -> Option<serde_json::Value> {
     let last = output.output.lines().rev().find(|line| line.trim_start().starts_with('{'));
-    let answer = last.and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let result = answer.as_ref().and_then(|answer| answer.get("result")?.as_str());
-    result.map_or_else(|| output.output.clone(), ToOwned::to_owned)
+    last.and_then(|line| serde_json::from_str(line).ok())
 }
 
 /// What kind of failure the words of a program tell of, as far as anybody can see.
@@ -138,14 +148,14 @@ fn kind_of(said: &str) -> ErrorKind {
     }
 }
 
-fn ending(engine: &EngineSpec, output: &ShellOutput) -> String {
+fn ending(engine: &EngineSpec, output: &ShellOutput, said: &str) -> String {
     let how = match (output.timed_out, output.exit_code, output.signal) {
         (true, ..) => "ran out of time".to_owned(),
         (_, Some(code), _) => format!("ended with code {code}"),
         (_, None, Some(signal)) => format!("was ended by signal {signal}"),
         _ => "ended".to_owned(),
     };
-    format!("`{}` {how}: {}", engine.label, shown(said(output).trim()))
+    format!("`{}` {how}: {}", engine.label, shown(said.trim()))
 }
 
 fn failed(error: &ShellError) -> ModelError {

@@ -21,4 +21,5 @@ mod mcp_rust;
 mod output;
 mod reload;
 mod reports;
+mod run;
 mod world;

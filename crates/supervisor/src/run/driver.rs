@@ -19,7 +19,7 @@ use crate::asking::{Asked, ask};
 use crate::desk::{Desk, why};
 use crate::engines::{Chain, EngineKind, EngineSpec, Reach, Reason};
 use crate::handover;
-use crate::own::{Ended, Own, shown};
+use crate::own::{Ended, GO_ON, Own, shown};
 use crate::spec::RunTask;
 use crate::told::{Told, Waits};
 use crate::waiting::{Waited, wait};
@@ -42,9 +42,6 @@ const ADVICE_TOKENS_MAX: u32 = 2000;
 
 /// Where the runtime writes what an agent has to know that begins anew.
 const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
-
-/// Told to an agent that has taken all steps of an iteration.
-const GO_ON: &str = "Go on.";
 
 /// Who works on a task: the one that a person names, the task's own, or the definition's.
 pub(super) fn engines(
@@ -102,8 +99,8 @@ pub(super) struct Driver<'a, 'h> {
     chain: Chain,
     own: Own<'a>,
     definition: Arc<Definition>,
-    /// What an agent program is told next.
-    next: Option<String>,
+    /// What an agent program is told next, and its conversation.
+    worker: worker::Told,
     refused_stops: u32,
     idle: u32,
     advised: u32,
@@ -137,7 +134,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             chain,
             own,
             definition,
-            next: None,
+            worker: worker::Told::default(),
             refused_stops: 0,
             idle: 0,
             advised: 0,
@@ -187,7 +184,6 @@ impl<'a, 'h> Driver<'a, 'h> {
                 Ended::NotYet { calls } => {
                     self.refused_stops += 1;
                     self.idle = if calls == 0 { self.idle + 1 } else { 0 };
-                    self.next = self.desk.take_owed();
                     self.end_iteration(None);
                     self.hand_over_if_stuck()?;
                 }
@@ -239,7 +235,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         let prompt = self.task.prompt.clone();
         let owed = self.desk.take_owed().map_or_else(String::new, |owed| format!("\n\n{owed}"));
         if self.opening.resumed.is_none() {
-            self.next = Some(format!("{prompt}{owed}"));
+            self.worker.prompt = Some(format!("{prompt}{owed}"));
             self.own.tell(format!("{prompt}{owed}"))?;
         } else if self.own.conversation.is_empty() {
             self.take_over_text(None)?;
@@ -254,11 +250,10 @@ impl<'a, 'h> Driver<'a, 'h> {
             return Err(RunError::Nobody(self.task.sensitive));
         };
         if engine.is_worker() {
-            let prompt = self.next.take().unwrap_or_else(|| GO_ON.to_owned());
             if !self.chain.spend() {
                 return Ok(Ended::Spent);
             }
-            return Ok(worker::iterate(&mut self.desk, &engine, self.opening, &prompt));
+            return Ok(worker::iterate(&mut self.desk, &engine, self.opening, &mut self.worker));
         }
         if self.own.model.is_none() {
             let asked = self.answered.remove(engine.model_name()).unwrap_or(0);
@@ -315,7 +310,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                     self.desk.say(&Told::GoesOn {});
                     let owed = self.desk.take_owed().unwrap_or_default();
                     let text = format!("A person has looked at it, and lets you go on.\n\n{owed}");
-                    self.next = Some(text.clone());
+                    self.worker.prompt = Some(text.clone());
                     self.own.tell(text)?;
                 }
                 Ok(Goes::On)
@@ -370,7 +365,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             let lifted = self.desk.summary().is_some_and(|it| it.phase != "paused");
             if lifted {
                 let text = why(&verdict);
-                self.next = Some(text.clone());
+                self.worker.prompt = Some(text.clone());
                 self.own.tell(text)?;
                 return Ok(true);
             }
@@ -449,7 +444,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             text.push('\n');
             text.push_str(&more);
         }
-        self.next = Some(text.clone());
+        self.worker = worker::Told { prompt: Some(text.clone()), conversation: None };
         self.own.conversation.begin_anew(text)?;
         Ok(())
     }

@@ -47,7 +47,5 @@ fn words(
     if let Some(model) = model {
         words.extend(["--model".to_owned(), model.to_owned()]);
     }
-    // What follows is the prompt, and no further tool.
-    words.push("--".to_owned());
     Ok(words)
 }

@@ -1,0 +1,164 @@
+//! `jackline run` with the real Claude Code as the worker, against a scripted model.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use jackline_model::scripted::{Script, ScriptedModel, Step, Usage};
+use serde_json::{Value, json};
+
+use crate::world::{JACKLINE, World, bash, client};
+
+/// How long a run may take.
+const LIFETIME: Duration = Duration::from_mins(3);
+
+/// A run of the worker in a workspace.
+struct Worker {
+    world: World,
+    model: ScriptedModel,
+}
+
+/// What a run left behind.
+struct Ran {
+    code: Option<i32>,
+    told: Vec<Value>,
+    text: String,
+}
+
+impl Worker {
+    fn new(definition: &str, script: Script) -> Self {
+        let world = World::new(&format!("version: 1\nname: t/run\n{definition}"));
+        world
+            .scratch
+            .write("task.yaml", "prompt: write report.md\nmodel: { worker: claude }\n")
+            .unwrap();
+        // The supervisor finds its worker by its name.
+        let bin = world.scratch.work().join("../bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::os::unix::fs::symlink(client(), bin.join("claude")).unwrap();
+        let model = ScriptedModel::start(script, LIFETIME).unwrap();
+        Self { world, model }
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        let mut command = Command::new(JACKLINE);
+        self.world.scratch.enter(&mut command);
+        let bin = self.world.scratch.work().join("../bin");
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+        for (name, value) in [
+            ("PATH", path.as_str()),
+            ("ANTHROPIC_BASE_URL", self.model.url().as_str()),
+            ("ANTHROPIC_API_KEY", "no-key-is-needed"),
+            ("NO_PROXY", "127.0.0.1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ] {
+            command.env(name, value);
+        }
+        let output = command.args(["run", "--json", "--no-wait"]).args(words).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let told = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ran { code: output.status.code(), told, text }
+    }
+
+    fn play(&self) -> Ran {
+        self.run(&["task.yaml"])
+    }
+
+    fn has(&self, file: &str) -> bool {
+        self.world.scratch.has(file)
+    }
+}
+
+impl Ran {
+    fn ended(&self) -> &Value {
+        let last = self.told.last().unwrap_or_else(|| panic!("nothing was said: {}", self.text));
+        assert_eq!(last["event"], "ended", "{}", self.text);
+        last
+    }
+
+    fn stop(&self) -> String {
+        let stop = &self.ended()["stop"];
+        match (stop["code"].as_str(), stop["detail"].as_str()) {
+            (Some(code), Some(detail)) => format!("{code}{{{detail}}}"),
+            (Some(code), None) => code.to_owned(),
+            (None, _) => format!("left: {}", self.ended()["left"].as_str().unwrap_or_default()),
+        }
+    }
+
+    fn of(&self, event: &str) -> Vec<&Value> {
+        self.told.iter().filter(|told| told["event"] == event).collect()
+    }
+}
+
+const REPORT: &str = "completion: { files: [report.md] }\n";
+
+fn writes(path: &Path) -> Step {
+    let path = path.display().to_string();
+    Step::call("Write", json!({ "file_path": path, "content": "done" }))
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_stop_that_is_not_done_is_another_iteration_of_the_same_conversation() {
+    let worker = Worker::new(REPORT, Script::default());
+    let report = worker.world.scratch.work().join("report.md");
+    let script = Script::new([
+        bash("git push --force origin main"),
+        Step::say("I am done."),
+        writes(&report),
+        Step::say("Now it is written."),
+    ]);
+    let worker = Worker { model: ScriptedModel::start(script, LIFETIME).unwrap(), ..worker };
+    let ran = worker.play();
+    assert_eq!((ran.code, ran.stop()), (Some(0), "OBJECTIVE_ACHIEVED".into()), "{}", ran.text);
+    assert!(worker.has("report.md"));
+    assert_eq!(ran.of("iteration").len(), 2, "{}", ran.text);
+    assert_eq!(ran.ended()["outcome"]["value"], "Now it is written.");
+    // One session, which has the calls of the client in it, and its own goal.
+    let sessions = worker.world.jackline(&["status", "--all", "--json"]).1;
+    assert_eq!(sessions.lines().count(), 1, "{sessions}");
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_hard_loop_of_the_client_ends_its_iteration_and_waits_for_a_person() {
+    let definition = format!("{REPORT}loops: {{}}\n");
+    let script = Script::new(vec![bash("echo the same"); 12]);
+    let worker = Worker::new(&definition, script);
+    let ran = worker.play();
+    assert!(ran.stop().starts_with("left: it waits for a person"), "{}", ran.text);
+    assert!(worker.has(".jackline/BLOCKER_REPORT.md"), "{}", ran.text);
+    let session = ran.ended()["session"].as_str().unwrap().to_owned();
+    worker.world.person(&["stop", &session]);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_full_conversation_of_the_client_begins_anew_with_a_briefing() {
+    let definition = format!("{REPORT}context: {{ window: 100000 }}\n");
+    let worker = Worker::new(&definition, Script::default());
+    let report = worker.world.scratch.work().join("report.md");
+    let full = Usage { input: 82_000, ..Usage::default() };
+    let script = Script::new([bash("ls").costing(full), bash("ls -a").costing(full)])
+        .part("Where the work stands", [writes(&report), Step::say("Written.")]);
+    let worker = Worker { model: ScriptedModel::start(script, LIFETIME).unwrap(), ..worker };
+    let ran = worker.play();
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    assert_eq!(ran.of("restarted").len(), 1, "{}", ran.text);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_stop_file_ends_the_client_and_everything_below_it() {
+    let worker = Worker::new(REPORT, Script::new([bash("mkdir -p .jackline; sleep 1")]));
+    worker.world.scratch.write(".jackline/STOP", "").unwrap();
+    let ran = worker.play();
+    assert_eq!(ran.stop(), "HUMAN_REQUESTED", "{}", ran.text);
+    worker.world.prove();
+}
