@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use jackline_model::scripted::{Broken, Script, Step, Usage as Cost};
 use jackline_model::{
-    Delta, End, ErrorKind, Message, Patience, Provider, ToolResult, Usage, ask_patiently,
+    Delta, End, ErrorKind, Message, ModelSpec, Patience, Provider, ToolResult, Usage,
+    ask_patiently, connect,
 };
 use serde_json::{Value, json};
 
-use crate::world::{Canned, Heard, answer, ask, json_answer, model, read, request, start, stream};
+use crate::world::{
+    Canned, Heard, answer, ask, json_answer, model, read, request, spec, start, stream,
+};
 
 #[test]
 fn a_text_is_heard_while_it_comes_and_is_the_answer() {
@@ -245,7 +248,9 @@ fn a_connection_is_used_again() {
                 stream.write_all(bytes.as_bytes()).unwrap();
             }
         });
-        let mut model = model(provider, &server.url);
+        let patient = Duration::from_secs(5);
+        let spec = ModelSpec { silence_max: patient, ..spec(provider, &server.url) };
+        let mut model = connect(&spec).unwrap();
         for _ in 0..2 {
             assert_eq!(ask(model.as_mut(), &request("go")).unwrap().said.text, "hi", "{provider}");
         }
