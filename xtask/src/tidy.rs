@@ -28,7 +28,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 19] = [
+const LAYERS: [(&str, &[&str]); 20] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["decode", "engine"]),
@@ -59,6 +59,10 @@ const LAYERS: [(&str, &[&str]); 19] = [
         ],
     ),
     (
+        "supervisor",
+        &["attempt", "definition", "engine", "journal", "model", "runtime", "workspace"],
+    ),
+    (
         "cli",
         &[
             "attempt",
@@ -71,6 +75,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "program",
             "registry",
             "runtime",
+            "supervisor",
             "task",
             "workspace",
         ],

@@ -29,7 +29,7 @@ pub use head::Head;
 pub use lock::{exclusive as lock_exclusive, shared as lock_shared};
 pub use memory::MemoryStore;
 pub use names::directory_name;
-pub use reader::{JournalFile, read_first, read_parent};
+pub use reader::{JournalFile, read_first, read_parent, read_started_in};
 pub use record::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, RecordError, Snapshot, parse_record,
 };

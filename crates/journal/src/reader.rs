@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{EventKind, SessionId};
+use jackline_engine::{Event, EventKind, SessionId};
 
 use crate::error::{Context as _, StoreError};
 use crate::head::Head;
@@ -136,13 +136,24 @@ fn saved_beside(path: &Path) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
 
 /// The session that a session belongs to, as its first event says.
 pub fn read_parent(path: &Path) -> Option<SessionId> {
+    match first_event(path)?.kind {
+        EventKind::SessionStarted { parent, .. } => parent,
+        _ => None,
+    }
+}
+
+/// The directory that a run was started in, where its first event says so: it need not be
+/// the one that it works in.
+pub fn read_started_in(path: &Path) -> Option<PathBuf> {
+    let meta = first_event(path)?.meta?;
+    meta.get("started_in")?.as_str().map(PathBuf::from)
+}
+
+fn first_event(path: &Path) -> Option<Event> {
     let mut lines = BufReader::new(File::open(path).ok()?.take(START_BYTES_MAX)).split(b'\n');
     let line = lines.nth(1)?.ok()?;
     match parse_record(&line).ok()? {
-        Line::Event(record) => match record.event.kind {
-            EventKind::SessionStarted { parent, .. } => parent,
-            _ => None,
-        },
+        Line::Event(record) => Some(record.event),
         Line::Opened(_) => None,
     }
 }

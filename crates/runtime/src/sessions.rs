@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use jackline_engine::{SessionId, Timestamp};
-use jackline_journal::{FileStore, Opened, StoreError, read_first, read_parent};
+use jackline_journal::{FileStore, Opened, StoreError, read_first, read_parent, read_started_in};
 
 use crate::clock::from_system;
 
@@ -43,6 +43,11 @@ impl Found {
         let opened = self.opened.as_ref();
         let workspace = opened.and_then(|opened| opened.place.workspace.as_ref());
         workspace.is_some_and(|workspace| directory.starts_with(workspace))
+    }
+
+    /// Whether it is a run that was started in this directory, wherever it works.
+    fn was_started_in(&self, directory: &Path) -> bool {
+        read_started_in(&self.journal).is_some_and(|started| started == directory)
     }
 
     /// The session it belongs to: that of the client whose tools it guards.
@@ -134,12 +139,12 @@ impl Sessions {
     }
 
     /// An id, a unique prefix, a journal file; or the latest session of `directory` that is
-    /// no part of another one there.
+    /// no part of another one there. A run belongs to the directory that it was started in, too.
     pub fn select(&self, name: Option<&str>, directory: &Path) -> Result<Found, SelectError> {
         let Some(name) = name else {
             let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
             let mut all = self.list()?;
-            all.retain(|found| found.works_in(&here));
+            all.retain(|found| found.works_in(&here) || found.was_started_in(&here));
             let mine = all.iter().position(|found| !is_part(found, &all)).unwrap_or_default();
             return all.into_iter().nth(mine).ok_or(SelectError::NoneHere(here));
         };
