@@ -219,14 +219,7 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             seen: fields.seen()?,
             background: fields.flag("background")?,
         },
-        "plan_proposed" => {
-            let plan = fields.any("plan");
-            let plan_text = fields.payload("plan_text")?;
-            if plan.is_some() && plan_text.is_some() {
-                return Err(WireError::Both("plan", "plan_text"));
-            }
-            EventKind::PlanProposed { plan, plan_text }
-        }
+        "plan_proposed" => parse_plan(fields)?,
         "output_proposed" => EventKind::OutputProposed {
             name: fields.text("name")?,
             text: fields.payload("text")?,
@@ -290,6 +283,15 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             });
         }
     })
+}
+
+fn parse_plan(fields: &mut Fields) -> Result<EventKind, WireError> {
+    let plan = fields.any("plan");
+    let plan_text = fields.payload("plan_text")?;
+    if plan.is_some() && plan_text.is_some() {
+        return Err(WireError::Both("plan", "plan_text"));
+    }
+    Ok(EventKind::PlanProposed { plan, plan_text })
 }
 
 fn parse_usage(fields: &mut Fields) -> Result<EventKind, WireError> {

@@ -65,8 +65,8 @@ fn tell(store: &MemoryStore, payload: &[u8]) -> Value {
     // Both kinds of client; which one is no matter, so long as it stays the same.
     let attended = payload.len() % 2 == 1;
     let forged = || false;
-    let (project, directory, run) = (None, directory.clone(), None);
-    let at = Surroundings { project, directory, attended, run, forged };
+    let at =
+        Surroundings { project: None, directory: directory.clone(), attended, run: None, forged };
     let start = |_: &Surroundings| {
         let definitions = Definitions::made(DEFINITION.clone(), None).map_err(|e| e.to_string())?;
         Ok(Runtime::new(Box::new(store.clone()), definitions, directory.clone()))

@@ -84,9 +84,9 @@ fn question(
     leaves: &AtomicBool,
     sender: &Sender<Heard>,
 ) -> Result<Reply, ModelError> {
-    let goes_on = || match leaves.load(Ordering::SeqCst) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    let goes_on = || {
+        let left = leaves.load(Ordering::SeqCst);
+        if left { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut hear = |_: Delta<'_>| goes_on();
     let mut wait = |pause: Duration, error: &ModelError| {

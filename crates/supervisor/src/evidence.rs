@@ -138,7 +138,7 @@ impl Evidence {
         if let Some(summary) = summary {
             evidence.code_modified = summary.dirty_bits.code_modified;
             evidence.tests_run = summary.dirty_bits.tests_run;
-            evidence.tests_passing = summary.dirty_bits.tests_passing.to_owned();
+            summary.dirty_bits.tests_passing.clone_into(&mut evidence.tests_passing);
             evidence.iterations = summary.progress.iteration_count + 1;
             evidence.steps = summary.steps;
             evidence.tokens = (summary.usage.input, summary.usage.output);

@@ -1,5 +1,7 @@
 //! What somebody is told who goes on with work that another has begun.
 
+use std::fmt::Write as _;
+
 use jackline_engine::Summary;
 
 /// How many of the last actions are told.
@@ -17,14 +19,14 @@ pub(crate) fn text(prompt: &str, summary: &Summary, briefing: Option<&str>) -> S
     }
     let bits = &summary.dirty_bits;
     let word = |yes: bool| if yes { "yes" } else { "no" };
-    text.push_str(&format!("- code modified: {}\n", word(bits.code_modified)));
-    text.push_str(&format!("- tests run since: {}\n", word(bits.tests_run)));
+    let _ = writeln!(text, "- code modified: {}", word(bits.code_modified));
+    let _ = writeln!(text, "- tests run since: {}", word(bits.tests_run));
     if let Some(failure) = summary.progress.last_failure {
-        text.push_str(&format!("- the last iteration brought nothing: {failure}\n"));
+        let _ = writeln!(text, "- the last iteration brought nothing: {failure}");
     }
     let skipped = summary.last_actions.len().saturating_sub(ACTIONS_MAX);
     for action in summary.last_actions.iter().skip(skipped) {
-        text.push_str(&format!("- {} `{}`: {}\n", action.tool, action.does, action.ended));
+        let _ = writeln!(text, "- {} `{}`: {}", action.tool, action.does, action.ended);
     }
     text
 }

@@ -94,7 +94,7 @@ impl Own<'_> {
             if !spend() {
                 return Ended::Spent;
             }
-            let reply = match self.ask(desk, engine, patience.clone()) {
+            let reply = match self.ask(desk, engine, *patience) {
                 Ok(reply) => reply,
                 Err(ended) => return ended,
             };

@@ -132,11 +132,11 @@ impl Guard {
     }
 
     /// The same in the session of another process, which did not come to it.
-    pub(crate) fn attempt_ended_elsewhere(&mut self, session: SessionId, number: u32) {
+    pub(crate) fn attempt_ended_elsewhere(&mut self, session: &SessionId, number: u32) {
         // A session that takes nothing any more has nothing that could be wrong with it.
         if let Ok(attempt) = attempt_id(number) {
             let result = AttemptResult::Rollback;
-            self.reporter.tell_of(&session, EventKind::AttemptEnded { attempt, result });
+            self.reporter.tell_of(session, EventKind::AttemptEnded { attempt, result });
         }
     }
 

@@ -138,7 +138,7 @@ pub fn run(
     let recovery = recover(&store, &root);
     for recovered in &recovery.done {
         if let Some(session) = session_of(recovered) {
-            guard.attempt_ended_elsewhere(session, recovered.attempt);
+            guard.attempt_ended_elsewhere(&session, recovered.attempt);
         }
     }
     if let Some((log, why)) = recovery.failed.first() {

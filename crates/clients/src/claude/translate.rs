@@ -226,8 +226,8 @@ fn tell(
             finished(payload, &tool, event);
             "tool_finished"
         }
-        // Whoever drives the run asks whether it is done, once the client has ended.
-        Hook::Stop if surroundings.run.is_some() => return Ok(None),
+        // Whoever drives the run says when it ends, and asks whether it is done.
+        Hook::Stop | Hook::SessionEnd if surroundings.run.is_some() => return Ok(None),
         Hook::Stop | Hook::SubagentStop => {
             let running = payload.list("background_tasks").len();
             // A sub-agent that stops is among the tasks that its own stop names.
@@ -241,7 +241,6 @@ fn tell(
             set("source", Some(json!("harness")));
             "prompt_submitted"
         }
-        Hook::SessionEnd if surroundings.run.is_some() => return Ok(None),
         Hook::SessionEnd => "session_ended",
         Hook::PostToolBatch
         | Hook::PreCompact

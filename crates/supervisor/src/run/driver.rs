@@ -35,7 +35,7 @@ const REFUSED_STOPS_MAX: u32 = 3;
 const IDLE_MAX: u32 = 3;
 
 /// The longest silence of a model.
-const SILENCE_MAX: Duration = Duration::from_secs(120);
+const SILENCE_MAX: Duration = Duration::from_mins(2);
 
 /// How much an advisor may write.
 const ADVICE_TOKENS_MAX: u32 = 2000;
@@ -501,8 +501,8 @@ fn patience(tries: u32) -> Patience {
     Patience {
         tries_max: tries,
         pause_first: Duration::from_millis(500),
-        pause_max: Duration::from_secs(60),
-        retry_after_max: Duration::from_secs(120),
+        pause_max: Duration::from_mins(1),
+        retry_after_max: Duration::from_mins(2),
         seed: now().boot_ms,
     }
 }

@@ -13,7 +13,7 @@ const MODEL: &str = "JACKLINE_MODEL";
 const URL: &str = "JACKLINE_MODEL_URL";
 
 /// How long an answer may take.
-const TIMEOUT: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_mins(10);
 
 /// A model of each provider that is good at this, unless another is named.
 const USUAL: [(Provider, &str); 3] = [

@@ -90,7 +90,7 @@ impl Foot {
                 self.budgets.clone_from(budgets);
             }
             Told::Asking { model } => self.now = format!("asking {model}"),
-            Told::Said { .. } | Told::GoesOn {} => self.now = "working".to_owned(),
+            Told::Said { .. } | Told::GoesOn {} => "working".clone_into(&mut self.now),
             Told::Waiting { waits } => self.now = format!("waiting: {}", waiting(waits)),
             _ => {}
         }
