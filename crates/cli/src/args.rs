@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod attempt;
+mod evidence;
 mod mcp;
 mod tools;
 
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use attempt::{AttemptArgs, UndoArgs};
+pub(crate) use evidence::{AttestArgs, ExportArgs, VerifyArgs};
 pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
 pub(crate) use tools::{ToolsArgs, ToolsCommand};
 
@@ -95,8 +97,12 @@ pub(crate) enum Command {
     Replay(SessionsArgs),
     /// Say what a definition would have done to what agents did in the past
     Backtest(BacktestArgs),
-    /// Check the hash chain of a session's journal
-    Verify(SessionsArgs),
+    /// Freeze a session in one file
+    Export(ExportArgs),
+    /// Sign what a session did, so that others can check it
+    Attest(AttestArgs),
+    /// Check the hash chain of a session's journal, or an attestation
+    Verify(VerifyArgs),
     /// Run a verification by command to its end; started by the gate
     #[command(hide = true)]
     Verification(VerificationArgs),
@@ -524,7 +530,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Args)]
 pub(crate) struct SessionsArgs {
-    /// Ids, unique prefixes, or journal files [default: the latest session of this workspace]
+    /// Ids, unique prefixes, journal files or exports [default: the latest session of this workspace]
     pub(crate) sessions: Vec<String>,
     /// All sessions of this machine
     #[arg(long, conflicts_with = "sessions")]

@@ -69,6 +69,8 @@ fn main() -> ExitCode {
         Command::Show(show) => commands::show::run(&show),
         Command::Replay(replay) => commands::replay::run(&replay),
         Command::Backtest(backtest) => commands::backtest::run(&backtest),
+        Command::Export(export) => commands::export::run(&export),
+        Command::Attest(attest) => commands::attest::run(&attest),
         Command::Verify(verify) => commands::verify::run(&verify),
         Command::Verification(verification) => commands::verification::run(&verification),
         Command::Notify => commands::notify::run(),

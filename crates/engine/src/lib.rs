@@ -35,6 +35,7 @@ mod session;
 mod state;
 mod time;
 mod tool;
+mod trajectory;
 mod understanding;
 mod verdict;
 pub mod wire;
@@ -75,6 +76,7 @@ pub use state::{
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::{Kind, PAGE_TURN};
+pub use trajectory::{Doing, Step, Trajectory};
 pub use understanding::{
     Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
 };

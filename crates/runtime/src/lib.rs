@@ -4,6 +4,7 @@
 //! record durable, and only then answers. What goes wrong on the way becomes a
 //! denial that says the guard is broken, not the call.
 
+mod account;
 mod ancestry;
 mod asks;
 mod backtest;
@@ -35,6 +36,7 @@ mod spool;
 mod trust;
 mod verification;
 
+pub use account::{Account, AccountError, Verdicts, export, misfits};
 pub use ancestry::{Agent, agent_above, forged_by_agent};
 pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending};
 pub use backtest::{
@@ -52,6 +54,7 @@ pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
+pub use git::commit_of;
 pub use home::{
     HomeError, LayerFiles, claude_file, claude_home, find_program, home, named_variable,
     parent_session, person, search_path, state_home,

@@ -9,6 +9,7 @@
 )]
 
 mod attempt;
+mod attest;
 mod backtest;
 mod backtest_runs;
 mod bad_definitions;
@@ -20,6 +21,7 @@ mod crash;
 mod definition_files;
 mod disk;
 mod explain;
+mod export;
 mod git_state;
 mod hook;
 mod hook_faults;
