@@ -2,6 +2,7 @@
 
 mod attempt;
 mod evidence;
+mod identity;
 mod mcp;
 mod tools;
 
@@ -12,6 +13,9 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use attempt::{AttemptArgs, UndoArgs};
 pub(crate) use evidence::{AttestArgs, ExportArgs, VerifyArgs};
+pub(crate) use identity::{
+    IdentityApproveArgs, IdentityCommand, IdentityRevokeArgs, IdentityShowArgs,
+};
 pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
 pub(crate) use tools::{ToolsArgs, ToolsCommand};
 
@@ -103,6 +107,9 @@ pub(crate) enum Command {
     Attest(AttestArgs),
     /// Check the hash chain of a session's journal, or an attestation
     Verify(VerifyArgs),
+    /// Say who agents are, and which of them may work
+    #[command(subcommand)]
+    Identity(IdentityCommand),
     /// Run a verification by command to its end; started by the gate
     #[command(hide = true)]
     Verification(VerificationArgs),

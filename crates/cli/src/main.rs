@@ -72,6 +72,7 @@ fn main() -> ExitCode {
         Command::Export(export) => commands::export::run(&export),
         Command::Attest(attest) => commands::attest::run(&attest),
         Command::Verify(verify) => commands::verify::run(&verify),
+        Command::Identity(identity) => commands::identity::run(&identity),
         Command::Verification(verification) => commands::verification::run(&verification),
         Command::Notify => commands::notify::run(),
     };

@@ -6,6 +6,7 @@
 
 mod attempts;
 mod budgets;
+mod identity;
 mod io;
 mod loops;
 mod progress;
@@ -15,6 +16,7 @@ mod tables;
 
 pub(crate) use attempts::*;
 pub(crate) use budgets::*;
+pub(crate) use identity::*;
 pub(crate) use io::*;
 pub(crate) use loops::*;
 pub(crate) use progress::*;

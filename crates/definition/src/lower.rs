@@ -4,6 +4,7 @@ mod attempts;
 pub(crate) mod completion;
 mod context;
 pub(crate) mod feedback;
+mod identity;
 mod io;
 mod limits;
 mod loops;
@@ -89,6 +90,7 @@ pub(crate) fn lower(
             "outputs" => definition.schemas.outputs = schemas::outputs(node, reader),
             "attempts" => definition.attempts = attempts::lower(node, reader),
             "health" => definition.health = attempts::lower_health(node, reader),
+            "identity" => definition.identity = Some(identity::lower(node, reader)),
             "io" => definition.io = io::lower(node, reader),
             "limits" => waiting.limits = Some(node),
             "iterations_extension" => waiting.iterations_extension = Some(node),

@@ -20,6 +20,7 @@ pub use crate::guards::completion::{Cap, Checker, RequiredFile};
 pub use crate::guards::context::Context;
 pub use crate::guards::dirty::DirtyBits;
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
+pub use crate::guards::identity::{Identity, without_identity};
 pub use crate::guards::limits::{Limit, Limits, Per};
 pub use crate::guards::loops::{
     Cycle, Errors, Graded, Loops, Poll, Profile, Strict, WINDOW_MAX as LOOPS_WINDOW_MAX,
@@ -78,6 +79,9 @@ pub struct Definition {
     /// When a forged tool is good; the engine does not look at it.
     #[serde(default)]
     pub health: HealthLimits,
+    /// Who may work under it; everybody where it is left out.
+    #[serde(default)]
+    pub identity: Option<Identity>,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -111,6 +115,7 @@ impl Default for Definition {
             io: Io::default(),
             attempts: Budgets::default(),
             health: HealthLimits::default(),
+            identity: None,
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),
@@ -168,6 +173,9 @@ pub struct Tool {
     pub read_only: bool,
     /// How long it may be asked whether something has happened.
     pub poll: Option<Poll>,
+    /// The roles that may call it; all may where nothing is said.
+    #[serde(default)]
+    pub roles: Option<Vec<String>>,
 }
 
 impl Tool {
@@ -190,6 +198,7 @@ impl Tool {
             transparent: false,
             read_only: false,
             poll: None,
+            roles: None,
         }
     }
 }

@@ -49,13 +49,14 @@ pub use event::{
 pub use facts::{
     CallView, CheckFact, DecodedFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact,
     FeedbackView, FileFact, FileKind, GitFact, Markers, NewDefinition, Now, OffFact, OutputFact,
-    PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked, VerificationFact,
-    Wants, WatchedFact,
+    PinsFact, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked,
+    VerificationFact, Wants, WatchedFact,
 };
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
 pub use guards::dirty::DirtySummary;
+pub use guards::identity::Agent;
 pub use guards::loops::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
 pub use guards::progress::ProgressSummary;
 pub use id::{
@@ -91,4 +92,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bumped by any change that can alter a verdict, and then marked ★ in the
 /// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 5;
+pub const SEMANTICS: u32 = 6;

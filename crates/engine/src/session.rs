@@ -509,7 +509,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (6, "213616535c5eb997b13ec4b8b7eb5fc2fa95661a6727d1b3736430b37bf90195")
+            (7, "f53b5f86ced3df7a401ce9a56a124a6c7c13606f1e8a794a3193a098c94e73f3")
         );
     }
 

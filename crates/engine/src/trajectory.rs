@@ -171,7 +171,7 @@ mod tests {
             r#"{"event":"prompt_submitted","source":"human","text":"mend it"}"#,
             r#"{"event":"tool_proposed","call":"a","tool":"Read","args":{"file_path":"a.rs"}}"#,
             r#"{"event":"tool_finished","call":"a","status":"ok"}"#,
-            r#"{"event":"tool_proposed","call":"b","tool":"write_file","args":{"path":"b.rs"}}"#,
+            r#"{"event":"tool_proposed","call":"b","tool":"Bash","args":{"command":"make b"}}"#,
             r#"{"event":"tool_finished","call":"b","status":"ok"}"#,
             r#"{"event":"tool_proposed","call":"c","tool":"Bash","args":{"command":"cargo test"}}"#,
             r#"{"event":"tool_finished","call":"c","status":"ok","exit_code":0}"#,
@@ -183,7 +183,7 @@ mod tests {
             [
                 "2: planning - prompt of the human -> planning",
                 "3: planning - Read a.rs -> executing",
-                "5: executing - write_file b.rs -> testing",
+                "5: executing - Bash make b -> testing",
                 "7: testing - Bash cargo test -> verifying",
                 "9: verifying - stop -> verifying",
                 "10: verifying - session ended -> stopped",

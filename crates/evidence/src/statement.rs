@@ -40,8 +40,8 @@ struct Subject {
 pub struct Predicate {
     /// The session.
     pub session: SessionId,
-    /// The agent checksum; null where nobody can know it.
-    pub agent: Option<Digest>,
+    /// The agent: its checksum, its role, and the parts of it that nobody knows.
+    pub agent: Value,
     /// The definition in force at the end: its name and checksum.
     pub definition: Value,
     /// How often was decided what.
@@ -157,7 +157,11 @@ impl Predicate {
         let definition = account.session.definition();
         Self {
             session: account.opened.session.clone(),
-            agent: None,
+            agent: json!({
+                "checksum": account.session.agent_checksum(),
+                "role": account.session.agent().role,
+                "unknown": account.session.agent().unknown(),
+            }),
             definition: json!({ "name": definition.name, "checksum": account.checksum() }),
             verdicts: account.verdicts.clone(),
             completion: json!(account.completion),

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod hook;
+pub(crate) mod identity;
 pub(crate) mod init;
 pub(crate) mod log;
 pub(crate) mod mcp;

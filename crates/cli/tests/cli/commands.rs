@@ -306,7 +306,7 @@ facts
   }
 }
 
-decided by engine 0.1.0 (semantics 5)";
+decided by engine 0.1.0 (semantics 6)";
     check(&world, &["show", "s1", "3"], 0, third);
     check(&world, &["show", "3"], 0, third);
     // Without a number: the last objection.

@@ -31,6 +31,7 @@ mod hook_person;
 mod hook_settings;
 mod hook_support;
 mod hook_usage;
+mod identity;
 mod init;
 mod init_mcp;
 mod layers;

@@ -5,6 +5,7 @@ use super::Takes::{
 };
 use super::attempts::{ATTEMPTS, HEALTH};
 use super::budgets::{CONTEXT, COST_LIMIT, LIMIT, LIMITS, PRICE};
+use super::identity::IDENTITY;
 use super::io::{IO, IO_OUTPUT, IO_READ_FILE, IO_SHELL};
 use super::loops::{LOOPS, LOOPS_CYCLE, LOOPS_ERRORS, LOOPS_GRADED, LOOPS_STRICT, POLL};
 use super::progress::{CLEAN, DIRTY_BITS, PROGRESS};
@@ -162,13 +163,14 @@ pub(crate) static ROOT: Keys = Keys {
             "How often what a model wrote, a program or a plan, is tried again.",
         ),
         key("health", Map(&HEALTH), "", "When a tool that an attempt forged is good."),
+        key("identity", Map(&IDENTITY), "none: everybody may work", "Who may work under it."),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
         key("notify", Map(&NOTIFY), "", "How a person is told that they are needed."),
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
-    later: &["models", "advisor", "identity"],
+    later: &["models", "advisor"],
     needs: &[],
 };
 
@@ -232,8 +234,14 @@ pub(crate) static TOOL: Keys = Keys {
             "What it gives back has to look like, where that is JSON. The tool has run, so what does not is told to the agent and never refused.",
         ),
         key("poll", Map(&POLL), "none", "How long it may be asked whether something has happened."),
+        key(
+            "roles",
+            TEXTS,
+            "none: all may",
+            "The roles that may call it. Such a tool is privileged: before each call it is looked at whether the agent is one that a person has approved.",
+        ),
     ],
-    later: &["roles"],
+    later: &[],
     needs: &[],
 };
 
@@ -548,6 +556,7 @@ pub(crate) static ALL: &[&Keys] = &[
     &IO_SHELL,
     &ATTEMPTS,
     &HEALTH,
+    &IDENTITY,
     &PROVIDER,
     &FILE_CREATED,
     &DEADLINE,

@@ -17,7 +17,7 @@ const fn looser(key: &'static str, high: &'static str, low: &'static str) -> Loo
 }
 
 /// The keys that are tried.
-const KEYS: [&Keys; 22] = [
+const KEYS: [&Keys; 23] = [
     &keys::LIMITS,
     &keys::LIMIT,
     &keys::COST_LIMIT,
@@ -39,6 +39,7 @@ const KEYS: [&Keys; 22] = [
     &keys::IO_SHELL,
     &keys::ATTEMPTS,
     &keys::HEALTH,
+    &keys::IDENTITY,
     &keys::RULE,
 ];
 
@@ -295,6 +296,12 @@ const ATTEMPTS: [Looser; 8] = [
     ),
 ];
 
+const IDENTITY: [Looser; 3] = [
+    looser("identity.roles", "identity: { roles: [a] }", "identity: { roles: [a, b] }"),
+    looser("identity.roles", "identity: {}", "identity: { roles: [developer, b] }"),
+    looser("identity.workflow", "identity: { workflow: x }", "identity: { workflow: y }"),
+];
+
 /// Neither value of these is stricter: the higher layer's word holds.
 const HEALTH: [Looser; 5] = [
     looser("health.window", "health: { window: 10 }", "health: { window: 11 }"),
@@ -367,6 +374,7 @@ fn all() -> impl Iterator<Item = &'static Looser> {
         .chain(&IO)
         .chain(&ATTEMPTS)
         .chain(&HEALTH)
+        .chain(&IDENTITY)
         .chain(&RULES)
 }
 

@@ -74,6 +74,7 @@ fn definition(parts: Parts) -> Definition {
         io: parts.io.what,
         attempts: parts.attempts.what,
         health: parts.health.map_or(default.health, |health| health.what),
+        identity: parts.identity.map(|identity| identity.what),
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),
@@ -213,6 +214,9 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     }
     if let Some(health) = &parts.health {
         add(Subject::Setting, words::health(health.what), health.by);
+    }
+    if let Some(identity) = &parts.identity {
+        add(Subject::Setting, words::identity(&identity.what), identity.by);
     }
     for path in &parts.protected {
         add(Subject::Protected, format!("`{}`", path.what), path.by);

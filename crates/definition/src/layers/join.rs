@@ -2,7 +2,7 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Checker, Context, Limit, Models, Notifier, Per, Price, Redact, Rule, UnknownTools,
+    Cap, Checker, Context, Limit, Models, Notifier, Per, Price, Redact, Rule, UnknownTools,
 };
 
 use super::modes;
@@ -80,6 +80,7 @@ impl Joining {
         let sections = high.sections.saturating_add(low.sections);
         let progress = self.join_progress(&high, &low, how);
         let context = self.join_context(&high, &low, how);
+        let identity = self.join_identity(&high, &low, how);
         let rests = rests_on_tests(&high);
         let speaks = !high.feedback.is_empty();
         Parts {
@@ -116,17 +117,7 @@ impl Joining {
             },
             modes: high.modes.into_iter().chain(low.modes).collect(),
             completion: join_checks(high.completion, low.completion),
-            cap: match (high.cap, low.cap) {
-                (Some(high), Some(low)) => Some(self.join_setting(
-                    high,
-                    low,
-                    how,
-                    |_, _| true,
-                    |value| format!("completion_cap: {}", words::cap(value)),
-                    "has one of its own",
-                )),
-                (high, low) => high.or(low),
-            },
+            cap: self.join_cap(high.cap, low.cap, how),
             limits: high
                 .limits
                 .into_iter()
@@ -155,6 +146,7 @@ impl Joining {
             io: self.join_io(&high.io, &low.io, how),
             attempts: self.join_attempts(&high.attempts, &low.attempts, how),
             health: self.join_health(high.health, low.health, how),
+            identity,
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,
@@ -193,6 +185,22 @@ impl Joining {
         }
         let text = |mode| format!("mode: {}", words::mode(mode));
         self.join_setting(high.mode.clone(), low.mode.clone(), how, stricter, text, "enforces")
+    }
+
+    /// The higher layer's where both have one.
+    fn join_cap(
+        &mut self,
+        high: Option<Said<Cap>>,
+        low: Option<Said<Cap>>,
+        how: How,
+    ) -> Option<Said<Cap>> {
+        let text = |value| format!("completion_cap: {}", words::cap(value));
+        match (high, low) {
+            (Some(high), Some(low)) => {
+                Some(self.join_setting(high, low, how, |_, _| true, text, "has one of its own"))
+            }
+            (high, low) => high.or(low),
+        }
     }
 
     /// A key with one value: the higher layer's where that `demands` at least

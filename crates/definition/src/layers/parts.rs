@@ -2,9 +2,9 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Budgets, Cap, Checker, Context, Definition, FeedbackProvider, HealthLimits, Io, Journal, Limit,
-    LongPrice, Loops, Models, Notifier, Opaque, Policy, Price, Progress, Redact, Rule, Schemas,
-    Shell, Tool, UnknownTools,
+    Budgets, Cap, Checker, Context, Definition, FeedbackProvider, HealthLimits, Identity, Io,
+    Journal, Limit, LongPrice, Loops, Models, Notifier, Opaque, Policy, Price, Progress, Redact,
+    Rule, Schemas, Shell, Tool, UnknownTools,
 };
 
 use super::{Layer, Layered};
@@ -59,6 +59,7 @@ pub(super) struct Parts {
     pub(super) attempts: Said<Budgets>,
     /// None where nothing is said about it.
     pub(super) health: Option<Said<HealthLimits>>,
+    pub(super) identity: Option<Said<Identity>>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -94,6 +95,7 @@ impl Parts {
             io,
             attempts,
             health,
+            identity,
             feedback,
             feedback_bytes_max,
             notify,
@@ -135,6 +137,7 @@ impl Parts {
             io: Said { what: io, by },
             attempts: Said { what: attempts, by },
             health: (health != HealthLimits::default()).then_some(Said { what: health, by }),
+            identity: identity.map(|what| Said { what, by }),
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),
@@ -161,6 +164,8 @@ fn governs(definition: &Definition) -> bool {
         || definition.completion.is_some()
         || words::limits(&definition.limits).iter().any(|(_, limit)| limit.is_some())
         || definition.progress.is_some()
+        || definition.identity.is_some()
+        || definition.tools.iter().any(|tool| tool.roles.is_some())
         || !definition.limits.tool_calls.is_empty()
         || definition.context.is_some()
         || definition.unknown_tools == UnknownTools::Deny

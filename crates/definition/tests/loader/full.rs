@@ -3,10 +3,10 @@
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
     Attempts, Budgets, Cap, Checker, Context, Dependency, DirtyBits, Effect, FeedbackProvider,
-    FileCreated, HealthLimits, Io, Journal, Limit, Limits, Loops, Models, Need, Notifier, Occasion,
-    Opaque, Output, OutputIo, Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact,
-    RequiredFile, Rule, RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell,
-    ShellIo, Speech, Tool, Trigger, UnknownTools,
+    FileCreated, HealthLimits, Identity, Io, Journal, Limit, Limits, Loops, Models, Need, Notifier,
+    Occasion, Opaque, Output, OutputIo, Paths, Per, Policy, PolicyRule, Price, Progress,
+    ReadFileIo, Redact, RequiredFile, Rule, RuleScope, Rules, SchemaText, Schemas,
+    SequentialDependency, Shell, ShellIo, Speech, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 
@@ -25,7 +25,7 @@ tools:
   make: { commands: [make all, 'npm  run build'] }
   lint: {}
   test:
-  deploy: { kind: effect, idempotent: false, output_schema: { type: object } }
+  deploy: { kind: effect, idempotent: false, roles: [release], output_schema: { type: object } }
 sections:
   - name: release
     tools: [lint, test, deploy]
@@ -89,6 +89,7 @@ io:
   shell: { seconds: 60, output_bytes: 16384 }
 attempts: { provider: 2, guardrail: 3, execution: 0, outcome: 4, ceiling: 9, terminal: [no_key] }
 health: { window: 10, min_samples: 3, degrade_above_pct: 50, recover_below_pct: 20 }
+identity: { roles: [developer, release, developer], workflow: nightly }
 notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
@@ -148,6 +149,7 @@ fn full() -> Definition {
             tool("test", Kind::Other, &[], &[0]),
             Tool {
                 output_schema: Some(SchemaText(r#"{"type":"object"}"#.to_owned())),
+                roles: Some(texts(&["release"])),
                 ..tool("deploy", Kind::Effect, &[], &[0])
             },
         ],
@@ -240,6 +242,10 @@ fn full() -> Definition {
             degrade_above_pct: 50,
             recover_below_pct: 20,
         },
+        identity: Some(Identity {
+            roles: texts(&["developer", "release"]),
+            workflow: Some("nightly".to_owned()),
+        }),
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
             command: Some("tell-me".to_owned()),
@@ -319,6 +325,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "deefa1aec87e7125864b7f51ba920ba5090a526bd4a2ce8e1c851578e557678b"
+        "acaad0f2ec4a4bbc4bb1a813a2e26746823557176162450f8430fdf1b9394f03"
     );
 }

@@ -12,6 +12,7 @@ pub(crate) mod dirty;
 pub(crate) mod effects;
 pub(crate) mod feedback;
 pub(crate) mod grants;
+pub(crate) mod identity;
 pub(crate) mod limits;
 pub(crate) mod loops;
 pub(crate) mod markers;
@@ -88,11 +89,12 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 23] = [
+pub(crate) const GUARDS: [&dyn Guard; 24] = [
     &protocol::Protocol,
     &schema::SchemaGuard,
     &markers::MarkerGuard,
     &pause::Pause,
+    &identity::IdentityGuard,
     // Before the limits, which count the usage it looks at.
     &context::ContextGuard,
     // Before the limits, which may pause and count its iterations.

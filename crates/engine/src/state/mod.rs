@@ -45,6 +45,7 @@ use crate::guards::custom::CustomState;
 use crate::guards::dirty::Dirty;
 use crate::guards::effects::Effects;
 use crate::guards::feedback::{Cadence, Past};
+use crate::guards::identity::Known;
 use crate::guards::limits::Spent;
 use crate::guards::loops::Findings;
 use crate::guards::markers::Marked;
@@ -56,7 +57,7 @@ use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 6;
+pub const STATE_FORMAT: u16 = 7;
 
 /// The most a serialised state may take.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
@@ -109,6 +110,8 @@ pub(crate) struct State {
     /// The checksum of the definition in force, where a person has put another
     /// in the place of the one that the session was opened with.
     pub(crate) reloaded: Option<Digest>,
+    /// Who the agent is, and whether it is approved.
+    pub(crate) identity: Known,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,
