@@ -1,6 +1,8 @@
 //! What can be said on the command line.
 
 mod attempt;
+mod evidence;
+mod identity;
 mod mcp;
 mod run;
 mod tools;
@@ -11,6 +13,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use attempt::{AttemptArgs, UndoArgs};
+pub(crate) use evidence::{AttestArgs, ExportArgs, VerifyArgs};
+pub(crate) use identity::{
+    IdentityApproveArgs, IdentityCommand, IdentityRevokeArgs, IdentityShowArgs,
+};
 pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tools::{ToolsArgs, ToolsCommand};
@@ -99,8 +105,15 @@ pub(crate) enum Command {
     Replay(SessionsArgs),
     /// Say what a definition would have done to what agents did in the past
     Backtest(BacktestArgs),
-    /// Check the hash chain of a session's journal
-    Verify(SessionsArgs),
+    /// Freeze a session in one file
+    Export(ExportArgs),
+    /// Sign what a session did, so that others can check it
+    Attest(AttestArgs),
+    /// Check the hash chain of a session's journal, or an attestation
+    Verify(VerifyArgs),
+    /// Say who agents are, and which of them may work
+    #[command(subcommand)]
+    Identity(IdentityCommand),
     /// Run a verification by command to its end; started by the gate
     #[command(hide = true)]
     Verification(VerificationArgs),
@@ -528,7 +541,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Args)]
 pub(crate) struct SessionsArgs {
-    /// Ids, unique prefixes, or journal files [default: the latest session of this workspace]
+    /// Ids, unique prefixes, journal files or exports [default: the latest session of this workspace]
     pub(crate) sessions: Vec<String>,
     /// All sessions of this machine
     #[arg(long, conflicts_with = "sessions")]

@@ -70,7 +70,10 @@ fn main() -> ExitCode {
         Command::Show(show) => commands::show::run(&show),
         Command::Replay(replay) => commands::replay::run(&replay),
         Command::Backtest(backtest) => commands::backtest::run(&backtest),
+        Command::Export(export) => commands::export::run(&export),
+        Command::Attest(attest) => commands::attest::run(&attest),
         Command::Verify(verify) => commands::verify::run(&verify),
+        Command::Identity(identity) => commands::identity::run(&identity),
         Command::Verification(verification) => commands::verification::run(&verification),
         Command::Notify => commands::notify::run(),
     };

@@ -48,6 +48,9 @@ pub trait Stage {
     /// A person switches the guard on again.
     fn on(&mut self) -> Result<(), String>;
 
+    /// A person approves the agent of a session.
+    fn approve(&mut self, session: &str) -> Result<(), String>;
+
     /// Ends the play and proves every journal that was written.
     fn finish(self: Box<Self>) -> Result<(), String>;
 }
@@ -126,5 +129,6 @@ fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
         Act::Restart => stage.restart(),
         Act::Off(why) => stage.off(why, step.at),
         Act::On => stage.on(),
+        Act::Approve(session) => stage.approve(session),
     }
 }

@@ -12,8 +12,8 @@ use jackline_definition::{FILE_NAME, load};
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
     DefinitionFact, DefinitionFile, Digest, Event, EventKind, Facts, GitFact, NewDefinition, Now,
-    OffFact, Order, Place, Query, ROUNDS_MAX, Record, ReloadFact, STATE_BYTES_MAX, Session,
-    SessionId, Timestamp, Verdict, Wants, WireFault, elide, observe,
+    OffFact, Order, PinsFact, Place, Query, ROUNDS_MAX, Record, ReloadFact, STATE_BYTES_MAX,
+    Session, SessionId, Timestamp, Verdict, Wants, WireFault, elide, observe,
 };
 use serde_json::Value;
 
@@ -35,7 +35,13 @@ impl Driver for EngineDriver {
         files.write(FILE_NAME, &scenario.definition, before);
         scenario.files.iter().for_each(|(path, text)| files.write(path, text, before));
         let current = default_session()?;
-        Ok(Box::new(EngineStage { files, sessions: BTreeMap::new(), current, off: None }))
+        Ok(Box::new(EngineStage {
+            files,
+            sessions: BTreeMap::new(),
+            current,
+            off: None,
+            approved: Vec::new(),
+        }))
     }
 }
 
@@ -50,6 +56,14 @@ struct EngineStage {
     current: SessionId,
     /// What a person has switched off.
     off: Option<OffFact>,
+    /// The agents that a person has approved, by their checksums.
+    approved: Vec<Digest>,
+}
+
+/// What a person has said outside of any session.
+struct Told<'a> {
+    off: Option<OffFact>,
+    approved: &'a [Digest],
 }
 
 /// A session and everything that was recorded of it.
@@ -82,7 +96,8 @@ impl Stage for EngineStage {
             self.sessions.insert(event.session.clone(), played);
         }
         let played = self.sessions.get_mut(&event.session).ok_or("the session is gone")?;
-        played.answer(event, &mut self.files, self.off.clone(), now)
+        let told = Told { off: self.off.clone(), approved: &self.approved };
+        played.answer(event, &mut self.files, told, now)
     }
 
     fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
@@ -116,6 +131,13 @@ impl Stage for EngineStage {
 
     fn on(&mut self) -> Result<(), String> {
         self.off = None;
+        Ok(())
+    }
+
+    fn approve(&mut self, session: &str) -> Result<(), String> {
+        let session = SessionId::parse(session).map_err(|error| error.to_string())?;
+        let played = self.sessions.get(&session).ok_or("there is no such session")?;
+        self.approved.push(played.session.agent_checksum());
         Ok(())
     }
 
@@ -162,7 +184,7 @@ impl Played {
         &mut self,
         mut event: Event,
         files: &mut Files,
-        off: Option<OffFact>,
+        told: Told<'_>,
         now: Timestamp,
     ) -> Result<Value, String> {
         let of = self.session.tool_of(&event).map(ToOwned::to_owned);
@@ -173,10 +195,15 @@ impl Played {
         let mut facts = Facts::at(Now::wall(now));
         facts.observed = observed;
         facts.decoded = decoded;
-        facts.off = off;
+        facts.off = told.off;
         facts.markers = files.markers(&self.workspace);
         for _ in 0..ROUNDS_MAX {
             for query in &self.session.needs(&event, &facts) {
+                if let Query::Pins { .. } = query {
+                    let (demanded, checksums) = (!told.approved.is_empty(), told.approved.to_vec());
+                    facts.pins = Some(PinsFact { demanded, checksums, broken: None });
+                    continue;
+                }
                 self.look(query, files, &mut facts)?;
             }
         }

@@ -21,6 +21,7 @@
 //!   - restart: true
 //!   - "off": maintenance            # a person switches the guard off for half an hour, and why
 //!   - "on": true                    # and on again
+//!   - approve: s                    # a person approves the agent of this session
 //!   - line: 'raw text'
 //!     expect: { decision: deny, error: { kind: json } }
 //!   - repeat: 3                     # these steps, three times over
@@ -107,6 +108,8 @@ pub enum Act {
     Off(String),
     /// A person switches it on again.
     On,
+    /// A person approves the agent of a session.
+    Approve(String),
 }
 
 impl fmt::Display for Act {
@@ -125,6 +128,7 @@ impl fmt::Display for Act {
             Self::Restart => f.write_str("restart"),
             Self::Off(why) => write!(f, "off {why}"),
             Self::On => f.write_str("on"),
+            Self::Approve(session) => write!(f, "approve {session}"),
         }
     }
 }
@@ -285,12 +289,16 @@ fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
     let (sent, line) = (fields.take("send"), fields.text("line")?);
     let (written, removed) = (fields.files("write")?, fields.paths("remove")?);
     let (restarted, held) = (fields.take("restart"), fields.held("holds")?);
-    let (off, on) = (fields.text("off")?, fields.take("on"));
-    let switched = match (off, on) {
-        (Some(why), None) => Some(Act::Off(why)),
-        (None, Some(Value::Bool(true))) => Some(Act::On),
-        (None, None) => None,
-        _ => return Err("a step has `off` and why, or `on: true`".to_owned()),
+    let (off, on, approved) = (fields.text("off")?, fields.take("on"), fields.text("approve")?);
+    let switched = match (off, on, approved) {
+        (Some(why), None, None) => Some(Act::Off(why)),
+        (None, Some(Value::Bool(true)), None) => Some(Act::On),
+        (None, None, Some(session)) => Some(Act::Approve(session)),
+        (None, None, None) => None,
+        _ => {
+            let one = "a step has `off` and why, `on: true`, or `approve` and a session";
+            return Err(one.to_owned());
+        }
     };
     fields.finish()?;
     let said = expect.is_some();

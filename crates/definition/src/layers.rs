@@ -11,6 +11,7 @@ mod every_key;
 mod finish;
 #[cfg(test)]
 mod held_as_hard;
+mod identity;
 mod io;
 mod join;
 mod loops;

@@ -4,6 +4,7 @@ mod attempts;
 pub(crate) mod completion;
 mod context;
 pub(crate) mod feedback;
+mod identity;
 mod io;
 mod limits;
 mod loops;
@@ -92,6 +93,7 @@ pub(crate) fn lower(
             "health" => definition.health = attempts::lower_health(node, reader),
             "models" => definition.choices = models::lower(node, "`models`", reader),
             "advisor" => definition.advisor = models::lower_advisor(node, reader),
+            "identity" => definition.identity = Some(identity::lower(node, reader)),
             "io" => definition.io = io::lower(node, reader),
             "limits" => waiting.limits = Some(node),
             "iterations_extension" => waiting.iterations_extension = Some(node),

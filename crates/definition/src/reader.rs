@@ -84,20 +84,13 @@ impl<'a> Reader<'a> {
             let name = key.text.as_str();
             if keys.names().any(|known| known == name) {
                 kept.push((name, value));
-            } else if keys.later.contains(&name) {
-                self.complain_hint(
-                    key.at,
-                    format!("`{name}` is not built yet"),
-                    "remove it until a later version of jackline has it",
-                );
             } else {
                 let message = format!("unknown key `{name}` in {}", keys.of);
-                let all = keys.names().chain(keys.later.iter().copied());
                 let known = || match keys.known {
                     [] => "it has nothing to set".to_owned(),
                     _ => format!("known are {}", quoted(keys.names())),
                 };
-                let hint = self.meant(name, all, known);
+                let hint = self.meant(name, keys.names(), known);
                 self.complain_hint(key.at, message, hint);
             }
         }

@@ -64,11 +64,6 @@ fn mapping(keys: &Keys, page: &mut String) {
         let _ =
             writeln!(page, "| `{}` | {takes} | {} | {} |", key.name, key.default, cell(key.doc));
     }
-    if !keys.later.is_empty() {
-        let later: Vec<String> = keys.later.iter().map(|key| format!("`{key}`")).collect();
-        let _ =
-            write!(page, "\nDesigned and refused until they are built: {}.\n", later.join(", "));
-    }
 }
 
 /// "A tool", for "a tool".

@@ -1,9 +1,9 @@
 //! A lowered definition in words for people, one line a demand.
 
 use jackline_engine::definition::{
-    Advisor, Budgets, Cap, Checker, Context, Effect, FeedbackProvider, Graded, HealthLimits, Io,
-    Limit, Limits, Loops, ModelChoice, Notifier, Opaque, Per, PolicyRule, Price, Profile, Progress,
-    Redact, Rule, RuleScope, Speech, Strict, Tool, UnknownTools,
+    Advisor, Budgets, Cap, Checker, Context, Effect, FeedbackProvider, Graded, HealthLimits,
+    Identity, Io, Limit, Limits, Loops, ModelChoice, Notifier, Opaque, Per, PolicyRule, Price,
+    Profile, Progress, Redact, Rule, RuleScope, Speech, Strict, Tool, UnknownTools,
 };
 use jackline_engine::models::usd;
 use jackline_engine::{Kind, Mode};
@@ -295,6 +295,13 @@ fn quoted(text: &str) -> String {
     text.chars().take(QUOTED_CHARS_MAX - 1).chain(['…']).collect()
 }
 
+/// Who may work.
+pub fn identity(identity: &Identity) -> String {
+    let bound =
+        identity.workflow.as_ref().map_or_else(String::new, |it| format!(", workflow {it}"));
+    format!("identity: roles {}{bound}", identity.roles.join(", "))
+}
+
 /// How a tool is understood.
 pub fn tool(tool: &Tool) -> String {
     let aliases: Vec<String> = tool.aliases.iter().map(|alias| format!("`{alias}`")).collect();
@@ -307,7 +314,11 @@ pub fn tool(tool: &Tool) -> String {
         (_, _, true) => ", changes nothing",
         _ => "",
     };
-    format!("`{}` of kind {}{aliases}{once}{repeated}", tool.name, kind_name(tool.kind))
+    let only = match &tool.roles {
+        Some(roles) => format!(", only for roles {}", roles.join(", ")),
+        None => String::new(),
+    };
+    format!("`{}` of kind {}{aliases}{once}{repeated}{only}", tool.name, kind_name(tool.kind))
 }
 
 /// How repetition is answered.

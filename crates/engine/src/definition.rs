@@ -21,6 +21,7 @@ pub use crate::guards::completion::{Cap, Checker, RequiredFile};
 pub use crate::guards::context::Context;
 pub use crate::guards::dirty::DirtyBits;
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
+pub use crate::guards::identity::{Identity, without_identity};
 pub use crate::guards::limits::{Limit, Limits, Per};
 pub use crate::guards::loops::{
     Cycle, Errors, Graded, Loops, Poll, Profile, Strict, WINDOW_MAX as LOOPS_WINDOW_MAX,
@@ -85,6 +86,9 @@ pub struct Definition {
     /// Who is asked where a supervised run is stuck; nobody where it is left out.
     #[serde(default)]
     pub advisor: Option<Advisor>,
+    /// Who may work under it; everybody where it is left out.
+    #[serde(default)]
+    pub identity: Option<Identity>,
     /// Soft guidance.
     pub feedback: Vec<FeedbackProvider>,
     /// How much feedback one round may bring.
@@ -120,6 +124,7 @@ impl Default for Definition {
             health: HealthLimits::default(),
             choices: Vec::new(),
             advisor: None,
+            identity: None,
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),
@@ -177,6 +182,9 @@ pub struct Tool {
     pub read_only: bool,
     /// How long it may be asked whether something has happened.
     pub poll: Option<Poll>,
+    /// The roles that may call it; all may where nothing is said.
+    #[serde(default)]
+    pub roles: Option<Vec<String>>,
 }
 
 impl Tool {
@@ -199,6 +207,7 @@ impl Tool {
             transparent: false,
             read_only: false,
             poll: None,
+            roles: None,
         }
     }
 }

@@ -50,6 +50,12 @@ pub enum EventKind {
         /// The hash of its system prompt.
         #[serde(skip_serializing_if = "Option::is_none")]
         prompt_hash: Option<String>,
+        /// The hash of the schemas of its tools.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tools_hash: Option<String>,
+        /// The hash of the parameters of its model.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parameters_hash: Option<String>,
         /// When the work must be over.
         #[serde(skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
@@ -403,8 +409,16 @@ impl Event {
     /// directories and paths are not: they are what decisions hang on.
     pub fn visit(&mut self, visitor: &mut impl Payloads) {
         match &mut self.kind {
-            EventKind::SessionStarted { client, model, prompt_hash, role, .. } => {
-                each_word(visitor, [client, model, prompt_hash, role]);
+            EventKind::SessionStarted {
+                client,
+                model,
+                prompt_hash,
+                tools_hash,
+                parameters_hash,
+                role,
+                ..
+            } => {
+                each_word(visitor, [client, model, prompt_hash, tools_hash, parameters_hash, role]);
             }
             EventKind::PromptSubmitted { text, .. } => each_text(visitor, text),
             EventKind::ToolProposed { args, .. } => match args {

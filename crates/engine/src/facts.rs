@@ -89,6 +89,9 @@ pub struct Facts {
     /// Whether a repository ignores a path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ignored: BTreeMap<String, bool>,
+    /// Which agents a person has approved, where that was asked.
+    #[serde(default, skip_serializing_if = "PinsFact::says_nothing")]
+    pub pins: Option<PinsFact>,
     /// How verifications by command stand, by the number of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub verifications: BTreeMap<u64, VerificationFact>,
@@ -130,6 +133,7 @@ impl Facts {
             changed: None,
             git: BTreeMap::new(),
             ignored: BTreeMap::new(),
+            pins: None,
             verifications: BTreeMap::new(),
             feedback: BTreeMap::new(),
         }
@@ -262,6 +266,13 @@ pub enum Query {
     Definition,
     /// Which definition would a session begin with that starts now?
     Reload,
+    /// Which agents has a person approved?
+    Pins {
+        /// For the definition of this name.
+        definition: String,
+        /// For this workflow.
+        workflow: Option<String>,
+    },
     /// What are these files that will be protected? Those that are there have
     /// to be kept, so that they can be given back.
     Protect {
@@ -456,6 +467,29 @@ pub struct GitFact {
     /// The branch that is checked out; empty where there is none.
     #[serde(default)]
     pub branch: String,
+}
+
+/// The agents that a person has approved for a definition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinsFact {
+    /// Whether any is approved for it, in whatever workflow; if none is, none is demanded.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub demanded: bool,
+    /// The checksums of those that may work here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checksums: Vec<Digest>,
+    /// Why nobody can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+}
+
+impl PinsFact {
+    /// That nothing was approved is nothing to write down.
+    #[expect(clippy::ref_option, reason = "serde calls it with this")]
+    fn says_nothing(fact: &Option<Self>) -> bool {
+        fact.as_ref().is_none_or(|fact| *fact == Self::default())
+    }
 }
 
 /// How a verification by command stands.

@@ -36,6 +36,7 @@ mod session;
 mod state;
 mod time;
 mod tool;
+mod trajectory;
 mod understanding;
 mod verdict;
 pub mod wire;
@@ -49,14 +50,15 @@ pub use event::{
 pub use facts::{
     CallView, CheckFact, DecodedFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact,
     FeedbackView, FileFact, FileKind, GitFact, Markers, NewDefinition, Now, OffFact, OutputFact,
-    PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked, VerificationFact,
-    Wants, WatchedFact,
+    PinsFact, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked,
+    VerificationFact, Wants, WatchedFact,
 };
 pub use guards::advisor::AdvisorSummary;
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
 pub use guards::dirty::DirtySummary;
+pub use guards::identity::Agent;
 pub use guards::loops::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
 pub use guards::progress::ProgressSummary;
 pub use id::{
@@ -77,6 +79,7 @@ pub use state::{
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::{Kind, PAGE_TURN};
+pub use trajectory::{Doing, Step, Trajectory};
 pub use understanding::{
     Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
 };

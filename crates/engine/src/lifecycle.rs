@@ -55,6 +55,9 @@ fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
         None if look.is_paused() => return code(StopCode::HumanRequested),
         None => {}
     }
+    if look.state.identity.is_refused() {
+        return code(StopCode::SystemError).because("identity");
+    }
     match look.state.turn.result {
         None => code(StopCode::Abandoned),
         Some(TurnResult::Complete) if last_check == Some(&Completion::Complete) => {

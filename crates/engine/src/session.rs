@@ -64,6 +64,13 @@ impl Ground {
     }
 }
 
+impl<'a> Understood<'a> {
+    /// What the event proposes.
+    pub(crate) fn proposal(&self) -> Option<&Proposal<'a>> {
+        self.proposal.as_ref()
+    }
+}
+
 /// Why a saved state can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
@@ -117,6 +124,11 @@ impl Session {
         let format = postcard::to_allocvec(&STATE_FORMAT).unwrap_or_default();
         // Serialising plain data into memory has no way to fail.
         postcard::to_extend(&self.state, format).unwrap_or_default()
+    }
+
+    /// Everything it remembers.
+    pub(crate) fn state(&self) -> &State {
+        &self.state
     }
 
     /// Everything it remembers, for tests that begin in the middle.

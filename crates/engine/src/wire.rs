@@ -194,6 +194,8 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             client: fields.text("client")?,
             model: fields.text("model")?,
             prompt_hash: fields.text("prompt_hash")?,
+            tools_hash: fields.text("tools_hash")?,
+            parameters_hash: fields.text("parameters_hash")?,
             deadline: fields.time("deadline")?,
             parent: fields.session("parent")?,
             role: fields.text("role")?,

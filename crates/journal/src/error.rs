@@ -46,6 +46,14 @@ pub enum StoreError {
         /// What does not fit.
         reason: String,
     },
+    /// A file means to be an export, and is none.
+    #[error("`{}` can't be read: {reason}", .path.display())]
+    Export {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: crate::export::ExportError,
+    },
     /// A newer Jackline wrote this.
     #[error("{what} has format {found}, and this jackline knows up to {known}")]
     Newer {
@@ -79,6 +87,7 @@ impl StoreError {
             Self::Unopened => "journal_empty",
             Self::Truncated { .. } => "journal_truncated",
             Self::Tampered { .. } => "journal_tampered",
+            Self::Export { .. } => "export_broken",
             Self::Newer { .. } => "newer_version",
             Self::Record(_) => "journal_unreadable",
         }
@@ -97,6 +106,7 @@ impl StoreError {
             "journal_truncated" | "journal_tampered" | "journal_unreadable" => {
                 "look at it with `jackline verify`, and go on in a new session"
             }
+            "export_broken" => "have it made again with `jackline export`",
             "newer_version" => "update jackline, then send it again",
             _ => "look at the state home, then send it again",
         }

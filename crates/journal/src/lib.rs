@@ -7,6 +7,7 @@
 mod chain;
 pub mod contract;
 mod error;
+mod export;
 mod file;
 mod file_log;
 mod head;
@@ -23,6 +24,7 @@ mod verify;
 
 pub use chain::{LineFault, Sealed, check_line, seal};
 pub use error::StoreError;
+pub use export::{Export, ExportError, Redacted};
 pub use file::{FileStore, create_directory, write_private};
 pub use file_log::FileLog;
 pub use head::Head;

@@ -1,8 +1,7 @@
 //! A journal read line by line, in bounded memory but for the line itself.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::FileExt as _;
+use std::io;
 use std::path::Path;
 
 use crate::error::StoreError;
@@ -37,19 +36,41 @@ impl From<StoreError> for ScanError {
     }
 }
 
+/// Where lines come from.
+pub(crate) trait Bytes {
+    /// Reads some bytes from an offset on; none are left where it gives 0.
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
+}
+
+impl Bytes for File {
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, out, offset)
+    }
+}
+
+impl Bytes for Vec<u8> {
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = self.get(from..).unwrap_or_default();
+        let count = rest.len().min(out.len());
+        out.iter_mut().zip(rest).for_each(|(out, byte)| *out = *byte);
+        Ok(count)
+    }
+}
+
 /// Calls `each` for every complete line from byte `from` on, without its
 /// newline, and says how many bytes follow the last one.
 pub(crate) fn for_each_line<E: Into<ScanError>>(
-    file: &File,
+    file: &(impl Bytes + ?Sized),
     from: u64,
     each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<u64, ScanError> {
-    let mut file = file;
-    file.seek(SeekFrom::Start(from)).map_err(ScanError::Io)?;
+    let mut at = from;
     let mut pending: Vec<u8> = Vec::new();
     let mut chunk = vec![0; 64 * 1024];
     loop {
-        let read = file.read(&mut chunk).map_err(ScanError::Io)?;
+        let read = file.read_at(&mut chunk, at).map_err(ScanError::Io)?;
+        at += read as u64;
         let Some(mut rest) = chunk.get(..read).filter(|rest| !rest.is_empty()) else { break };
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let (line, after) = rest.split_at(end);
@@ -71,7 +92,10 @@ pub(crate) fn for_each_line<E: Into<ScanError>>(
 }
 
 /// The complete line that begins at a byte, without its newline.
-pub(crate) fn line_from(file: &File, from: u64) -> Result<Option<Vec<u8>>, ScanError> {
+pub(crate) fn line_from(
+    file: &(impl Bytes + ?Sized),
+    from: u64,
+) -> Result<Option<Vec<u8>>, ScanError> {
     let mut found = None;
     let read = for_each_line(file, from, &mut |line| {
         found = Some(line.to_vec());
@@ -84,7 +108,7 @@ pub(crate) fn line_from(file: &File, from: u64) -> Result<Option<Vec<u8>>, ScanE
 }
 
 /// The first line that begins at or after a byte.
-pub(crate) fn line_start(file: &File, at: u64) -> io::Result<u64> {
+pub(crate) fn line_start(file: &(impl Bytes + ?Sized), at: u64) -> io::Result<u64> {
     if at == 0 {
         return Ok(0);
     }

@@ -1,38 +1,62 @@
 //! A journal for those who only look: a consistent view without holding it up.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use jackline_engine::{Event, EventKind, SessionId};
 
 use crate::error::{Context as _, StoreError};
+use crate::export::{self, Export};
 use crate::head::Head;
-use crate::lines::{ScanError, for_each_line, line_from, line_start};
+use crate::lines::{Bytes, ScanError, for_each_line, line_from, line_start};
 use crate::record::{Line, Opened, parse_record};
 use crate::{lock, slots};
 
 /// How much of a journal is read for its first event.
 const START_BYTES_MAX: u64 = 16 << 20;
 
-/// A journal file as it was at one moment.
+/// A journal file as it was at one moment, or the journal in an export.
 pub struct JournalFile {
     path: PathBuf,
-    file: File,
+    file: Source,
     bytes: u64,
     saved: Option<(Head, Vec<u8>)>,
+}
+
+/// Where the lines are.
+enum Source {
+    File(File),
+    /// In memory, with all else that the export says.
+    Export(Vec<u8>, Box<Export>),
+}
+
+impl Bytes for Source {
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Self::File(file) => Bytes::read_at(file, out, offset),
+            Self::Export(lines, _) => lines.read_at(out, offset),
+        }
+    }
 }
 
 impl JournalFile {
     /// Opens a journal, alone or in its session's directory.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file = File::open(path).context("open", path)?;
+        if let Some(mut export) = export::read(&file, path)? {
+            let lines = export.lines();
+            export.journal.clear();
+            let bytes = lines.len() as u64;
+            let file = Source::Export(lines, Box::new(export));
+            return Ok(Self { path: path.to_owned(), file, bytes, saved: None });
+        }
         // The lock is held for a moment: long enough that no record is half written.
         lock::shared(&file, path)?;
         let saved = saved_beside(path)?;
         let bytes = file.metadata().context("look at", path)?.len();
         file.unlock().context("unlock", path)?;
-        Ok(Self { path: path.to_owned(), file, bytes, saved })
+        Ok(Self { path: path.to_owned(), file: Source::File(file), bytes, saved })
     }
 
     /// The same without the lock, for who looks often: nobody is held up, and
@@ -43,7 +67,7 @@ impl JournalFile {
         let saved = saved_beside(path)?;
         let file = File::open(path).context("open", path)?;
         let bytes = file.metadata().context("look at", path)?.len();
-        Ok(Self { path: path.to_owned(), file, bytes, saved })
+        Ok(Self { path: path.to_owned(), file: Source::File(file), bytes, saved })
     }
 
     /// The head of the state that was saved beside it.
@@ -54,6 +78,14 @@ impl JournalFile {
     /// The state that was saved beside it, and the head it belongs to.
     pub fn saved_state(&self) -> Option<(Head, &[u8])> {
         self.saved.as_ref().map(|(head, state)| (*head, state.as_slice()))
+    }
+
+    /// The export that it lies in, without its lines.
+    pub fn export(&self) -> Option<&Export> {
+        match &self.file {
+            Source::File(_) => None,
+            Source::Export(_, export) => Some(export),
+        }
     }
 
     /// How many bytes it has.
@@ -161,6 +193,10 @@ fn first_event(path: &Path) -> Option<Event> {
 /// What a session was opened with, from the first line of its journal.
 pub fn read_first(path: &Path) -> Result<Option<Opened>, StoreError> {
     let mut file = File::open(path).context("open", path)?;
+    if let Some(export) = export::read(&file, path)? {
+        let Some(first) = export.journal.first() else { return Ok(None) };
+        return opening(first.as_bytes());
+    }
     let mut line = Vec::new();
     let mut chunk = [0; 16 * 1024];
     loop {
@@ -175,7 +211,11 @@ pub fn read_first(path: &Path) -> Result<Option<Opened>, StoreError> {
         }
         line.extend_from_slice(part);
     }
-    match parse_record(&line)? {
+    opening(&line)
+}
+
+fn opening(line: &[u8]) -> Result<Option<Opened>, StoreError> {
+    match parse_record(line)? {
         Line::Opened(opened) => Ok(Some(*opened)),
         Line::Event(_) => Ok(None),
     }

@@ -185,6 +185,8 @@ impl Guard {
             client: Some(CLIENT.to_owned()),
             model: None,
             prompt_hash: None,
+            tools_hash: None,
+            parameters_hash: None,
             deadline: None,
             parent,
             role: None,

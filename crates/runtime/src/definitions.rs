@@ -19,12 +19,13 @@ use jackline_definition::{
     load_with,
 };
 use jackline_engine::definition::{Policy, PolicyRule};
-use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest};
+use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest, PinsFact};
 use jackline_journal::FileStore;
 
 use crate::clock;
 use crate::home::{LayerFiles, claude_home};
 use crate::off::Switch;
+use crate::pins::Pins;
 use crate::trust::Trust;
 use kept::{Kept, LastGood};
 pub(crate) use reload::Reloaded;
@@ -129,6 +130,7 @@ pub struct Definitions {
     source: Source,
     layers: LayerFiles,
     trust: Option<Trust>,
+    pins: Option<Pins>,
     state_home: Option<PathBuf>,
     kept: RefCell<Kept>,
     /// What became of files that were looked at after a session was opened.
@@ -190,10 +192,16 @@ impl Definitions {
             source,
             layers,
             trust: store.map(Trust::of),
+            pins: store.map(Pins::of),
             state_home: store.map(|store| store.home().to_owned()),
             kept: RefCell::new(Kept::new(store)),
             looked: RefCell::default(),
         }
+    }
+
+    /// The agents that a person has approved.
+    pub(crate) fn pins(&self, definition: &str, workflow: Option<&str>) -> PinsFact {
+        self.pins.as_ref().map_or_else(PinsFact::default, |pins| pins.fact(definition, workflow))
     }
 
     /// Takes other layers than those of this machine.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, Rule, Tool};
 use jackline_engine::{
-    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind, Place,
-    Record, Session, SessionId, Status, ToolName, Understanding, Verdict, Violation, elide,
-    observe,
+    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind,
+    PinsFact, Place, Record, Session, SessionId, Status, ToolName, Understanding, Verdict,
+    Violation, elide, observe,
 };
 use jackline_journal::{FileStore, MemoryStore};
 use serde_json::{Map, Value};
@@ -243,6 +243,8 @@ impl Explainer {
         let mut event = event.clone();
         facts.decoded = Decoder::default().decode(&mut event, self.definition(), None);
         facts.observed = observe(&event);
+        // Which agent a session will have that has not begun, nobody knows.
+        facts.pins = (self.session.seq() == 0).then(PinsFact::default);
         let event = &event;
         let world = World {
             session: &event.session,

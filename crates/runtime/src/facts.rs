@@ -91,6 +91,9 @@ impl World<'_> {
                 facts.checkers.insert(name.clone(), self.extensions.complete(name));
             }
             Query::Definition => facts.definition = Some(self.definition()),
+            Query::Pins { definition, workflow } => {
+                facts.pins = Some(self.definitions.pins(definition, workflow.as_deref()));
+            }
             Query::Reload => facts.reload = Some(self.reload()),
             Query::Protect { files } => facts.protects = Some(self.watched(files)),
             Query::Git { dir } => {

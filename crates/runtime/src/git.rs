@@ -56,6 +56,18 @@ pub(crate) fn unsaved() -> GitFact {
     GitFact { repository: true, dirty: true, untracked: true, branch: String::new() }
 }
 
+/// The commit that the repository around a directory is at, and whether files that it tracks
+/// are not as in it; none where there is no commit.
+pub fn commit_of(directory: &Path) -> Option<(String, bool)> {
+    let git = Git::default();
+    let said = git.ask_status(directory).ok()??;
+    let is_dirty = read_status(&said)?.dirty;
+    let mut lines = said.output.split(|byte| *byte == b'\n');
+    let id = lines.find_map(|line| line.strip_prefix(b"# branch.oid "))?;
+    let id = String::from_utf8(id.to_vec()).ok()?;
+    id.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some((id, is_dirty))
+}
+
 /// The program and how long it may take.
 pub(crate) struct Git<'a> {
     program: &'a OsStr,
@@ -77,6 +89,13 @@ struct Said {
 impl Git<'_> {
     /// The state of the repository that holds a directory.
     pub(crate) fn status(&self, directory: &Path) -> GitFact {
+        match self.ask_status(directory) {
+            Ok(Some(said)) => read_status(&said).unwrap_or_else(unsaved),
+            Ok(None) | Err(_) => unsaved(),
+        }
+    }
+
+    fn ask_status(&self, directory: &Path) -> io::Result<Option<Said>> {
         let question = [
             "status",
             "--porcelain=v2",
@@ -84,11 +103,7 @@ impl Git<'_> {
             "--untracked-files=normal",
             "--ignore-submodules=none",
         ];
-        let directory = nearest_directory(directory);
-        match self.ask(directory, &question, Stdio::null(), self.allowed_ms) {
-            Ok(Some(said)) => read_status(&said).unwrap_or_else(unsaved),
-            Ok(None) | Err(_) => unsaved(),
-        }
+        self.ask(nearest_directory(directory), &question, Stdio::null(), self.allowed_ms)
     }
 
     /// Which of these paths their repositories ignore.

@@ -4,6 +4,7 @@
 //! record durable, and only then answers. What goes wrong on the way becomes a
 //! denial that says the guard is broken, not the call.
 
+mod account;
 mod ancestry;
 mod asks;
 mod backtest;
@@ -19,11 +20,13 @@ mod facts;
 mod git;
 mod home;
 mod inspect;
+mod kept_lines;
 mod live;
 mod markers;
 mod neighbours;
 mod notify;
 mod off;
+mod pins;
 mod redact;
 mod replay;
 mod reporter;
@@ -36,6 +39,7 @@ mod spool;
 mod trust;
 mod verification;
 
+pub use account::{Account, AccountError, Verdicts, export, misfits};
 pub use ancestry::{Agent, agent_above, forged_by_agent};
 pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending};
 pub use backtest::{
@@ -53,6 +57,7 @@ pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
+pub use git::commit_of;
 pub use home::{
     HomeError, LayerFiles, claude_file, claude_home, find_program, home, named_variable,
     parent_session, person, search_path, state_home,
@@ -61,6 +66,7 @@ pub use inspect::{glance, inspect};
 pub use live::Saved;
 pub use notify::{Notice, deliver};
 pub use off::{OFF_MS, OFF_MS_MAX, Off, OffError, Switch, off_now, switch_off, switch_on};
+pub use pins::{Pin, Pins};
 pub use redact::redact_text;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use reporter::Reporter;

@@ -25,8 +25,20 @@ pub struct Found {
 impl Found {
     /// The session of a journal file.
     pub fn at(journal: &Path) -> Option<Self> {
+        Self::read(journal, read_first(journal))
+    }
+
+    /// The session of a file that a person named: a journal, or an export. One that means to
+    /// be an export and is none says what is wrong with it.
+    fn named(journal: &Path) -> Result<Option<Self>, StoreError> {
+        match read_first(journal) {
+            Err(error @ StoreError::Export { .. }) => Err(error),
+            first => Ok(Self::read(journal, first)),
+        }
+    }
+
+    fn read(journal: &Path, first: Result<Option<Opened>, StoreError>) -> Option<Self> {
         let metadata = journal.metadata().ok().filter(std::fs::Metadata::is_file)?;
-        let first = read_first(journal);
         let torn = matches!(first, Ok(None));
         let opened = first.ok().flatten();
         let name = match &opened {
@@ -138,7 +150,7 @@ impl Sessions {
         Ok(parts)
     }
 
-    /// An id, a unique prefix, a journal file; or the latest session of `directory` that is
+    /// An id, a unique prefix, a journal file or an export; or the latest session of `directory` that is
     /// no part of another one there. A run belongs to the directory that it was started in, too.
     pub fn select(&self, name: Option<&str>, directory: &Path) -> Result<Found, SelectError> {
         let Some(name) = name else {
@@ -154,7 +166,7 @@ impl Sessions {
             return Ok(found);
         }
         let path = Path::new(name);
-        if let Some(found) = Found::at(path) {
+        if let Some(found) = Found::named(path)? {
             return Ok(found);
         }
         let mut matching: Vec<Found> =

@@ -4,12 +4,13 @@
 //! exactly these contents, those of the files it extends included: a changed
 //! file needs a new one.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jackline_engine::{Digest, Timestamp};
-use jackline_journal::{FileStore, StoreError, write_private};
+use jackline_journal::{FileStore, StoreError};
 use serde::{Deserialize, Serialize};
+
+use crate::kept_lines::KeptLines;
 
 /// One file that a person trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,20 +28,19 @@ pub struct Grant {
 /// The grants of a state home.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    file: PathBuf,
+    lines: KeptLines,
 }
 
 impl Trust {
     /// The grants in the state home of a store.
     pub fn of(store: &FileStore) -> Self {
-        Self { file: store.home().join("trust") }
+        Self { lines: KeptLines { file: store.home().join("trust") } }
     }
 
     /// Every grant, in the order in which they were given. A line that can't
     /// be read grants nothing.
     pub fn list(&self) -> Vec<Grant> {
-        let text = fs::read_to_string(&self.file).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        self.lines.list()
     }
 
     /// Whether a file with these contents is trusted.
@@ -51,7 +51,7 @@ impl Trust {
 
     /// Trusts a file, instead of what it was before.
     pub fn grant(&self, grant: Grant) -> Result<(), StoreError> {
-        self.change(|grants| {
+        self.lines.change(|grants: &mut Vec<Grant>| {
             grants.retain(|known| known.file != grant.file);
             grants.push(grant);
         })
@@ -60,30 +60,11 @@ impl Trust {
     /// Trusts a file no longer; says whether it was.
     pub fn revoke(&self, file: &Path) -> Result<bool, StoreError> {
         let mut was = false;
-        self.change(|grants| {
+        self.lines.change(|grants: &mut Vec<Grant>| {
             let before = grants.len();
             grants.retain(|known| Path::new(&known.file) != file);
             was = grants.len() < before;
         })?;
         Ok(was)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Vec<Grant>)) -> Result<(), StoreError> {
-        // Two people at once must not undo each other. Where there is no
-        // directory to lock yet, there is nothing to undo.
-        let lock = self.file.parent().and_then(|home| File::open(home).ok());
-        if let Some(lock) = &lock {
-            let _ = lock.lock();
-        }
-        let mut grants = self.list();
-        let before = grants.clone();
-        change(&mut grants);
-        if grants == before {
-            return Ok(());
-        }
-        let line = |grant: &Grant| {
-            serde_json::to_string(grant).map(|line| format!("{line}\n")).unwrap_or_default()
-        };
-        write_private(&self.file, grants.iter().map(line).collect::<String>().as_bytes())
     }
 }

@@ -35,6 +35,9 @@ const CLIENT: &str = "run";
 /// How many steps an iteration has where the definition says nothing.
 const STEPS_PER_ITERATION: u32 = 50;
 
+/// With what models are asked, besides what they are asked: it is a part of who the agent is.
+const PARAMETERS: &str = "output_tokens_max=16000";
+
 /// What holds for every agent of ours.
 const SYSTEM: &str = include_str!("system.md");
 
@@ -241,12 +244,14 @@ fn begin(
 ) -> Result<(), RunError> {
     let resumed = opening.resumed.is_some();
     let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
-    let _ = tools;
+    let described = serde_json::to_vec(tools).unwrap_or_default();
     let started = EventKind::SessionStarted {
         workspace: Some(workspace.to_owned()),
         client: Some(CLIENT.to_owned()),
         model: chain.current().map(|engine| engine.model_name().to_owned()),
         prompt_hash: Some(hash(system.as_bytes())),
+        tools_hash: Some(hash(&described)),
+        parameters_hash: Some(hash(PARAMETERS.as_bytes())),
         deadline: opening.deadline,
         parent: None,
         role: None,

@@ -59,6 +59,8 @@ impl Guard {
             client: Some(CLIENT.to_owned()),
             model: Some(model),
             prompt_hash: None,
+            tools_hash: None,
+            parameters_hash: None,
             deadline: None,
             parent: None,
             role: None,

@@ -2,12 +2,15 @@
 
 pub(crate) mod allow;
 pub(crate) mod attempt;
+pub(crate) mod attest;
 pub(crate) mod backtest;
 pub(crate) mod check;
 pub(crate) mod control;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod hook;
+pub(crate) mod identity;
 pub(crate) mod init;
 pub(crate) mod log;
 pub(crate) mod mcp;
@@ -31,16 +34,36 @@ pub(crate) mod verification;
 pub(crate) mod verify;
 pub(crate) mod watch;
 
-use jackline_journal::FileStore;
+use std::io::Write as _;
+use std::path::Path;
+
+use jackline_journal::{FileStore, StoreError, write_private};
 use jackline_runtime::{Found, SelectError, Sessions};
 
 use crate::args::SessionsArgs;
 use crate::exit::Exit;
 use crate::terminal::{fail, here, sessions};
 
+/// Gives a text to the person who asked for it: in a file that nobody else may read, or on
+/// standard output. Says whether there is a file.
+fn hand_out(text: &str, out: Option<&Path>) -> Result<bool, Exit> {
+    let Some(out) = out else {
+        // Whoever reads may leave early; that is no failure.
+        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        return Ok(false);
+    };
+    match write_private(&here().join(out), text.as_bytes()) {
+        Ok(()) => Ok(true),
+        Err(error) => Err(fail(Exit::Usage, format!("{error}; name another file after --out"))),
+    }
+}
+
 /// The session a person means.
 fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {
     sessions.select(name, &here()).map_err(|error| match error {
+        SelectError::Store(StoreError::Export { .. }) => {
+            fail(Exit::Usage, format!("{error}; have it made again with `jackline export`"))
+        }
         SelectError::Store(_) => fail(Exit::Broken, error),
         _ => fail(Exit::Usage, error),
     })

@@ -1,20 +1,26 @@
-//! `jackline verify`: checks the hash chain of a journal, and that it can be read.
+//! `jackline verify`: checks the hash chain of a journal, and that it can be read; or an
+//! attestation.
+
+mod attestation;
 
 use anstyle::AnsiColor;
 use jackline_engine::Digest;
 use jackline_journal::{
     FileStore, JournalFile, Report, Store as _, StoreError, Verifier, parse_record,
 };
-use jackline_runtime::Found;
+use jackline_runtime::{AccountError, Found, misfits};
 use serde_json::json;
 
 use super::each_session;
-use crate::args::SessionsArgs;
+use crate::args::VerifyArgs;
 use crate::exit::Exit;
 use crate::terminal::{bold, dim, fail, say, say_json, styled};
 
-pub(crate) fn run(args: &SessionsArgs) -> Exit {
-    each_session(args, |store, found| one(store, found, args.json))
+pub(crate) fn run(args: &VerifyArgs) -> Exit {
+    if let Some(file) = &args.attestation {
+        return attestation::run(file, args);
+    }
+    each_session(&args.sessions, |store, found| one(store, found, args.sessions.json))
 }
 
 fn one(store: &FileStore, found: &Found, as_json: bool) -> Exit {
@@ -54,6 +60,13 @@ fn verify(store: &FileStore, found: &Found) -> Result<Report, StoreError> {
         Ok::<(), StoreError>(())
     })?;
     let mut report = verifier.finish(torn);
+    if report.is_clean() && odd.is_empty() {
+        match misfits(&journal) {
+            Ok(misfits) => misfits.into_iter().for_each(|(at, why)| report.add("export", at, why)),
+            Err(AccountError::Store(error)) => return Err(error),
+            Err(error @ AccountError::NotWhole(_)) => report.add("tampered", 0, error.to_string()),
+        }
+    }
     // In its place in the state home, a journal must be that session's.
     if let Ok(opened) = found.opened()
         && found.journal.starts_with(store.home())

@@ -318,6 +318,8 @@ fn an_agent_cannot_answer_for_a_person() {
         ("opencode", format!("{JACKLINE} resume s")),
         ("claude", format!("{JACKLINE} off --why mine")),
         ("claude", format!("{JACKLINE} trust --yes")),
+        ("claude", format!("{JACKLINE} identity approve s")),
+        ("claude", format!("{JACKLINE} identity revoke 0123456789")),
         ("claude", format!("sh -c 'sh -c \"{JACKLINE} off --why mine; exit \\$?\"; exit $?'")),
         ("claude", format!("env -i {JACKLINE} off --why mine")),
         ("claude", format!("setsid --wait {JACKLINE} off --why mine")),

@@ -9,6 +9,7 @@
 )]
 
 mod attempt;
+mod attest;
 mod backtest;
 mod backtest_runs;
 mod bad_definitions;
@@ -20,6 +21,7 @@ mod crash;
 mod definition_files;
 mod disk;
 mod explain;
+mod export;
 mod git_state;
 mod hook;
 mod hook_faults;
@@ -29,6 +31,7 @@ mod hook_person;
 mod hook_settings;
 mod hook_support;
 mod hook_usage;
+mod identity;
 mod init;
 mod init_mcp;
 mod layers;

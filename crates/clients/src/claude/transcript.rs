@@ -311,6 +311,8 @@ impl<R: BufRead> Transcript<R> {
                 client: Some(CLIENT.to_owned()),
                 model: None,
                 prompt_hash: None,
+                tools_hash: None,
+                parameters_hash: None,
                 deadline: None,
                 parent: None,
                 role: None,

@@ -115,11 +115,19 @@ impl Teller {
         let session = event.session.as_str();
         let main = event.actor.as_str() == "main";
         Ok(Some(match &event.kind {
-            EventKind::SessionStarted { deadline, parent, role, prompt_hash, .. }
-                if deadline.is_some()
-                    || parent.is_some()
-                    || role.is_some()
-                    || prompt_hash.is_some() =>
+            EventKind::SessionStarted {
+                deadline,
+                parent,
+                role,
+                prompt_hash,
+                tools_hash,
+                parameters_hash,
+                ..
+            } if deadline.is_some()
+                || parent.is_some()
+                || [role, prompt_hash, tools_hash, parameters_hash]
+                    .iter()
+                    .any(|it| it.is_some()) =>
             {
                 return Ok(None);
             }

@@ -39,7 +39,6 @@ pub(crate) static ATTEMPTS: Keys = Keys {
             "Subtypes of violations that end a call at once.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -64,6 +63,5 @@ pub(crate) static HEALTH: Keys = Keys {
             "It is durable, also again, where fewer of its uses fail, in percent.",
         ),
     ],
-    later: &[],
     needs: &[],
 };

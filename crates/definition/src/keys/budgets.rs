@@ -37,7 +37,6 @@ pub(crate) static LIMITS: Keys = Keys {
             "Calls of single tools, also where a command line calls them. What was denied does not count.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -50,7 +49,6 @@ pub(crate) static COST_LIMIT: Keys = Keys {
         key("soft", Flag, "`false`", "Whether reaching it only warns."),
         key("per", Word(&["session", "turn"]), "`session`", "When it starts anew."),
     ],
-    later: &[],
     needs: &[Needs::All(&["max"])],
 };
 
@@ -67,7 +65,6 @@ pub(crate) static PRICE: Keys = Keys {
         key("cache_read", Usd, "as `input`", "Tokens read from the provider's cache."),
         key("cache_creation", Usd, "as `input`", "Tokens written to the provider's cache."),
     ],
-    later: &[],
     needs: &[Needs::All(&["input", "output"])],
 };
 
@@ -112,7 +109,6 @@ pub(crate) static CONTEXT: Keys = Keys {
             "So many useless compactions in a row end the session.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -125,6 +121,5 @@ pub(crate) static LIMIT: Keys = Keys {
         key("soft", Flag, "`false`", "Whether reaching it only warns."),
         key("per", Word(&["session", "turn"]), "`session`", "When it starts anew."),
     ],
-    later: &[],
     needs: &[Needs::All(&["max"])],
 };

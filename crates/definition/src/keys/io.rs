@@ -17,7 +17,6 @@ pub(crate) static IO: Keys = Keys {
         key("output", Map(&IO_OUTPUT), "", "How much of any other answer is shown at once."),
         key("shell", Map(&IO_SHELL), "", "What a command of `jackline mcp serve` may do."),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -30,7 +29,6 @@ pub(crate) static IO_READ_FILE: Keys = Keys {
         key("max_bytes", Count(1024, BYTES_MAX), "262144", "How many bytes a page has at most."),
         key("max_line_bytes", Count(16, 1 << 20), "2000", "Where a line is cut."),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -52,7 +50,6 @@ pub(crate) static IO_OUTPUT: Keys = Keys {
             "Whether what a client's own shell prints in the workspace names paths there relative to it. Not in mode `observe`.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -69,6 +66,5 @@ pub(crate) static IO_SHELL: Keys = Keys {
             "How much of what it prints is kept: half from the beginning, half from the end.",
         ),
     ],
-    later: &[],
     needs: &[],
 };

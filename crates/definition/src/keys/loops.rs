@@ -46,7 +46,6 @@ pub(crate) static LOOPS: Keys = Keys {
             "Kinds of tools that are passed over.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -69,7 +68,6 @@ pub(crate) static LOOPS_STRICT: Keys = Keys {
             "The repeat after the override that stops. Those before it are denied.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -82,7 +80,6 @@ pub(crate) static LOOPS_GRADED: Keys = Keys {
         key("hard", Count(2, U16), "5", "The session pauses."),
         key("infinite", Count(2, U16), "10", "The session stops."),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -94,7 +91,6 @@ pub(crate) static LOOPS_CYCLE: Keys = Keys {
         key("period_max", Count(2, 8), "8", "Of how many calls at most."),
         key("repeats", Count(2, 16), "3", "How often it was gone through."),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -106,7 +102,6 @@ pub(crate) static LOOPS_ERRORS: Keys = Keys {
         key("soft", Count(2, U16), "5", "So many in a row, and the agent is told."),
         key("hard", Count(2, U16), "8", "So many in a row, and the session pauses."),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -119,6 +114,5 @@ pub(crate) static POLL: Keys = Keys {
         key("max_calls", Count(1, U32), "60", "So many calls with the same result."),
         key("within_seconds", Count(1, U32), "1800", "For so long."),
     ],
-    later: &[],
     needs: &[],
 };

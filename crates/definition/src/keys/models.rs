@@ -72,7 +72,6 @@ pub(crate) static MODEL: Keys = Keys {
             "How long one answer may take.",
         ),
     ],
-    later: &[],
     needs: &[Needs::One(&["provider", "worker"])],
 };
 
@@ -96,6 +95,5 @@ pub(crate) static ADVISOR: Keys = Keys {
         ),
         key("budget", Count(0, 1000), "2", "How often it is asked in a session."),
     ],
-    later: &[],
     needs: &[Needs::All(&["models"])],
 };

@@ -10,7 +10,6 @@ pub(crate) static CLEAN: Keys = Keys {
     doc: "It has nothing to set: `clean: {}`. A run counts as passing where the exit status of the line hangs on it \
           (`pytest | tail` and `pytest || true` do not), else where its summary says so; what nobody can tell is not passing.",
     known: &[],
-    later: &[],
     needs: &[],
 };
 
@@ -39,7 +38,6 @@ pub(crate) static PROGRESS: Keys = Keys {
             "How many steps are an iteration where no `iteration_ended` ever comes.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -58,6 +56,5 @@ pub(crate) static DIRTY_BITS: Keys = Keys {
             "Files that are documentation and not code, besides `*.md` and `docs/**`.",
         ),
     ],
-    later: &[],
     needs: &[],
 };

@@ -54,7 +54,6 @@ pub(crate) static RULE: Keys = Keys {
             "Calls that show what it does; they are played when the file is loaded.",
         ),
     ],
-    later: &[],
     needs: &[Needs::All(&["name", "examples"]), Needs::One(EFFECTS)],
 };
 
@@ -75,7 +74,6 @@ pub(crate) static EXAMPLES: Keys = Keys {
         key("observe", SHOWN, "none", "Calls that an `observe` rule writes down."),
         key("allow", SHOWN, "none", "Calls that it leaves alone."),
     ],
-    later: &[],
     needs: &[Needs::Some(EFFECTS)],
 };
 
@@ -93,7 +91,6 @@ pub(crate) static EXAMPLE_RUN: Keys = Keys {
         ),
         key("given", Map(&GIVEN), "", "How the world looks."),
     ],
-    later: &[],
     needs: &[Needs::All(&["run"])],
 };
 
@@ -124,7 +121,6 @@ pub(crate) static GIVEN: Keys = Keys {
         key("ignored", List(0, &Path), "none", "Paths that the repository ignores."),
         key("cwd", Path, "the workspace", "The directory the call works in."),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -136,6 +132,5 @@ pub(crate) static PACKS: Keys = Keys {
         key("off", RULE_NAMES, "none", "Rules of packs that do not hold."),
         key("observe", RULE_NAMES, "none", "Rules of packs that are only written down."),
     ],
-    later: &[],
     needs: &[],
 };

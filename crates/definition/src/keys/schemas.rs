@@ -29,7 +29,6 @@ pub(crate) static SCHEMA: Keys = Keys {
             "How often in a row a tool may be called that does not exist, where unknown tools are denied.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -43,7 +42,6 @@ pub(crate) static PLAN: Keys = Keys {
         "the built-in one",
         "What plans (`plan_proposed`) have to look like.",
     )],
-    later: &[],
     needs: &[],
 };
 
@@ -52,6 +50,5 @@ pub(crate) static OUTPUT: Keys = Keys {
     of: "an output",
     doc: "",
     known: &[key("schema", Schema, "required", "What it has to look like.")],
-    later: &[],
     needs: &[super::Needs::All(&["schema"])],
 };

@@ -5,6 +5,7 @@ use super::Takes::{
 };
 use super::attempts::{ATTEMPTS, HEALTH};
 use super::budgets::{CONTEXT, COST_LIMIT, LIMIT, LIMITS, PRICE};
+use super::identity::IDENTITY;
 use super::io::{IO, IO_OUTPUT, IO_READ_FILE, IO_SHELL};
 use super::loops::{LOOPS, LOOPS_CYCLE, LOOPS_ERRORS, LOOPS_GRADED, LOOPS_STRICT, POLL};
 use super::models::{ADVISOR, MODEL};
@@ -175,13 +176,13 @@ pub(crate) static ROOT: Keys = Keys {
             "none: nobody is asked",
             "Who is asked, out of band, where a supervised run is stuck.",
         ),
+        key("identity", Map(&IDENTITY), "none: everybody may work", "Who may work under it."),
         key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
         key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
         key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
         key("notify", Map(&NOTIFY), "", "How a person is told that they are needed."),
         key("journal", Map(&JOURNAL), "", "How the journal is kept."),
     ],
-    later: &["identity"],
     needs: &[],
 };
 
@@ -245,8 +246,13 @@ pub(crate) static TOOL: Keys = Keys {
             "What it gives back has to look like, where that is JSON. The tool has run, so what does not is told to the agent and never refused.",
         ),
         key("poll", Map(&POLL), "none", "How long it may be asked whether something has happened."),
+        key(
+            "roles",
+            TEXTS,
+            "none: all may",
+            "The roles that may call it. Such a tool is privileged: before each call it is looked at whether the agent is one that a person has approved.",
+        ),
     ],
-    later: &["roles"],
     needs: &[],
 };
 
@@ -258,7 +264,6 @@ pub(crate) static PATHS: Keys = Keys {
         key("read", List(1, &Pointer), "none", "To files that are read."),
         key("write", List(1, &Pointer), "none", "To files that are written, changed or removed."),
     ],
-    later: &[],
     needs: &[Needs::Some(&["read", "write"])],
 };
 
@@ -271,7 +276,6 @@ pub(crate) static SECTION: Keys = Keys {
         key("tools", List(0, &Text), "none", "Names or aliases of its tools."),
         key("policies", List(0, &Map(&POLICY)), "none", "What governs them."),
     ],
-    later: &[],
     needs: &[Needs::All(&["name"])],
 };
 
@@ -293,7 +297,6 @@ pub(crate) static POLICY: Keys = Keys {
             "An existing file must be read before it is overwritten.",
         ),
     ],
-    later: &[],
     needs: &[Needs::Single],
 };
 
@@ -305,7 +308,6 @@ pub(crate) static NEED: Keys = Keys {
         key("tool", Text, "required", "The tool that must have succeeded."),
         key("fresh", Flag, "`false`", "Whether it must have done so since the files last changed."),
     ],
-    later: &[],
     needs: &[Needs::All(&["tool"])],
 };
 
@@ -319,7 +321,6 @@ pub(crate) static READ_BEFORE_WRITE: Keys = Keys {
         "`false`, or what the top level says",
         "Whether a file must be read before it is removed, too.",
     )],
-    later: &[],
     needs: &[],
 };
 
@@ -333,7 +334,6 @@ pub(crate) static SHELL: Keys = Keys {
         "`allow`",
         "What happens to a command line that can't be understood as a whole.",
     )],
-    later: &[],
     needs: &[],
 };
 
@@ -353,7 +353,6 @@ pub(crate) static CHECKER: Keys = Keys {
             "No code was changed since the tests passed. It is the code that calls were seen to change, and tests that were seen to be run.",
         ),
     ],
-    later: &[],
     needs: &[Needs::Single],
 };
 
@@ -373,7 +372,6 @@ pub(crate) static FILE: Keys = Keys {
             "Whether it must have been written since the session began.",
         ),
     ],
-    later: &[],
     needs: &[Needs::All(&["path"])],
 };
 
@@ -385,7 +383,6 @@ pub(crate) static COMMAND: Keys = Keys {
         key("run", Text, "required", "The command line."),
         key("timeout_seconds", Count(1, U32), "600", "How long it may take."),
     ],
-    later: &[],
     needs: &[Needs::All(&["run"])],
 };
 
@@ -397,7 +394,6 @@ pub(crate) static CAP: Keys = Keys {
         key("blocks", Count(1, U32), "5", "In one turn."),
         key("same", Count(1, U32), "3", "With the same text and no change of the files."),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -422,7 +418,6 @@ pub(crate) static PROVIDER: Keys = Keys {
             "Once, when this file is there.",
         ),
     ],
-    later: &[],
     needs: &[
         Needs::One(&["deadline", "static"]),
         Needs::Some(&["every_n_calls", "every_n_seconds", "on_file_created"]),
@@ -439,7 +434,6 @@ pub(crate) static DEADLINE: Keys = Keys {
         "120, or what the top level says",
         "From how much time left on it warns.",
     )],
-    later: &[],
     needs: &[],
 };
 
@@ -456,7 +450,6 @@ pub(crate) static FILE_CREATED: Keys = Keys {
             "Whether a file that was there before the session does not count.",
         ),
     ],
-    later: &[],
     needs: &[Needs::All(&["path"])],
 };
 
@@ -492,7 +485,6 @@ pub(crate) static NOTIFY: Keys = Keys {
         ),
         key("on", List(0, &Word(OCCASIONS)), "all of them", "What a person is told of."),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -515,7 +507,6 @@ pub(crate) static JOURNAL: Keys = Keys {
             "The oldest sessions of a workspace are removed above this size.",
         ),
     ],
-    later: &[],
     needs: &[],
 };
 
@@ -563,6 +554,7 @@ pub(crate) static ALL: &[&Keys] = &[
     &HEALTH,
     &MODEL,
     &ADVISOR,
+    &IDENTITY,
     &PROVIDER,
     &FILE_CREATED,
     &DEADLINE,

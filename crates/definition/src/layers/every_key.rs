@@ -17,7 +17,7 @@ const fn looser(key: &'static str, high: &'static str, low: &'static str) -> Loo
 }
 
 /// The keys that are tried.
-const KEYS: [&Keys; 24] = [
+const KEYS: [&Keys; 25] = [
     &keys::LIMITS,
     &keys::LIMIT,
     &keys::COST_LIMIT,
@@ -41,6 +41,7 @@ const KEYS: [&Keys; 24] = [
     &keys::HEALTH,
     &keys::MODEL,
     &keys::ADVISOR,
+    &keys::IDENTITY,
     &keys::RULE,
 ];
 
@@ -297,6 +298,12 @@ const ATTEMPTS: [Looser; 8] = [
     ),
 ];
 
+const IDENTITY: [Looser; 3] = [
+    looser("identity.roles", "identity: { roles: [a] }", "identity: { roles: [a, b] }"),
+    looser("identity.roles", "identity: {}", "identity: { roles: [developer, b] }"),
+    looser("identity.workflow", "identity: { workflow: x }", "identity: { workflow: y }"),
+];
+
 /// Neither value of these is stricter: the higher layer's word holds.
 const HEALTH: [Looser; 5] = [
     looser("health.window", "health: { window: 10 }", "health: { window: 11 }"),
@@ -417,6 +424,7 @@ fn all() -> impl Iterator<Item = &'static Looser> {
         .chain(&HEALTH)
         .chain(&MODELS)
         .chain(&ADVISORS)
+        .chain(&IDENTITY)
         .chain(&RULES)
 }
 

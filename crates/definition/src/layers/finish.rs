@@ -76,6 +76,7 @@ fn definition(parts: Parts) -> Definition {
         health: parts.health.map_or(default.health, |health| health.what),
         choices: parts.choices.what,
         advisor: parts.advisor.map(|advisor| advisor.what),
+        identity: parts.identity.map(|identity| identity.what),
         feedback: plain(parts.feedback),
         feedback_bytes_max: parts.feedback_bytes_max.what,
         notify: plain(parts.notify),
@@ -221,6 +222,9 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     }
     if let Some(advisor) = &parts.advisor {
         add(Subject::Setting, words::advisor(&advisor.what), advisor.by);
+    }
+    if let Some(identity) = &parts.identity {
+        add(Subject::Setting, words::identity(&identity.what), identity.by);
     }
     for path in &parts.protected {
         add(Subject::Protected, format!("`{}`", path.what), path.by);

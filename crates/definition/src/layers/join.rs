@@ -82,6 +82,7 @@ impl Joining {
         let context = self.join_context(&high, &low, how);
         let choices = self.join_choices(&high, &low, how);
         let advisor = self.join_advisor(&high, &low, how);
+        let identity = self.join_identity(&high, &low, how);
         let rests = rests_on_tests(&high);
         let speaks = !high.feedback.is_empty();
         Parts {
@@ -149,6 +150,7 @@ impl Joining {
             health: self.join_health(high.health, low.health, how),
             choices,
             advisor,
+            identity,
             feedback: union(high.feedback, low.feedback),
             feedback_bytes_max: self.join_setting(
                 high.feedback_bytes_max,

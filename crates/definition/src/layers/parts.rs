@@ -2,8 +2,8 @@
 
 use jackline_engine::Mode;
 use jackline_engine::definition::{
-    Advisor, Budgets, Cap, Checker, Context, Definition, FeedbackProvider, HealthLimits, Io,
-    Journal, Limit, LongPrice, Loops, ModelChoice, Models, Notifier, Opaque, Policy, Price,
+    Advisor, Budgets, Cap, Checker, Context, Definition, FeedbackProvider, HealthLimits, Identity,
+    Io, Journal, Limit, LongPrice, Loops, ModelChoice, Models, Notifier, Opaque, Policy, Price,
     Progress, Redact, Rule, Schemas, Shell, Tool, UnknownTools,
 };
 
@@ -62,6 +62,7 @@ pub(super) struct Parts {
     /// Who does the work, in their order.
     pub(super) choices: Said<Vec<ModelChoice>>,
     pub(super) advisor: Option<Said<Advisor>>,
+    pub(super) identity: Option<Said<Identity>>,
     pub(super) feedback: Vec<Said<FeedbackProvider>>,
     pub(super) feedback_bytes_max: Said<u32>,
     pub(super) notify: Vec<Said<Notifier>>,
@@ -99,6 +100,7 @@ impl Parts {
             health,
             choices,
             advisor,
+            identity,
             feedback,
             feedback_bytes_max,
             notify,
@@ -142,6 +144,7 @@ impl Parts {
             health: (health != HealthLimits::default()).then_some(Said { what: health, by }),
             choices: Said { what: choices, by },
             advisor: advisor.map(|what| Said { what, by }),
+            identity: identity.map(|what| Said { what, by }),
             feedback: all(feedback, by),
             feedback_bytes_max: Said { what: feedback_bytes_max, by },
             notify: all(notify.into_iter().map(|told| Notifier { trusted: runs, ..told }), by),
@@ -168,6 +171,8 @@ fn governs(definition: &Definition) -> bool {
         || definition.completion.is_some()
         || words::limits(&definition.limits).iter().any(|(_, limit)| limit.is_some())
         || definition.progress.is_some()
+        || definition.identity.is_some()
+        || definition.tools.iter().any(|tool| tool.roles.is_some())
         || !definition.limits.tool_calls.is_empty()
         || definition.context.is_some()
         || definition.unknown_tools == UnknownTools::Deny

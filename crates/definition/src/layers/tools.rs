@@ -14,6 +14,7 @@ use jackline_engine::definition::{
 use jackline_engine::expr::{Expr, Variable};
 
 use super::Subject;
+use super::identity::join_roles;
 use super::join::{How, Joining};
 use super::parts::{Parts, Said};
 use super::progress::rests_on_tests;
@@ -59,6 +60,7 @@ impl Joining {
             };
             known.what.sections = together(&known.what.sections, &tool.sections);
             known.what.idempotent &= tool.idempotent;
+            known.what.roles = join_roles(known.what.roles.as_deref(), tool.roles.as_deref());
             known.what.schema = known.what.schema.take().or_else(|| tool.schema.clone());
             let output = known.what.output_schema.take();
             known.what.output_schema = output.or_else(|| tool.output_schema.clone());
@@ -219,6 +221,7 @@ fn same_meaning(one: &Tool, other: &Tool) -> bool {
         idempotent: true,
         schema: None,
         output_schema: None,
+        roles: None,
         ..tool.clone()
     };
     plain(one) == plain(other)
@@ -235,6 +238,7 @@ fn has_pointers(tool: &Tool) -> bool {
 fn as_known(tool: &Tool, name: &str) -> Tool {
     Tool {
         idempotent: tool.idempotent,
+        roles: tool.roles.clone(),
         sections: tool.sections.clone(),
         commands: if tool.name == name { tool.commands.clone() } else { Vec::new() },
         doubted: tool.doubted && tool.name == name,

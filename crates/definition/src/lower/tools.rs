@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jackline_engine::Kind;
 use jackline_engine::definition::{Paths, Tool};
 
-use super::{command_words, loops, schemas};
+use super::{command_words, identity, loops, schemas};
 use crate::diagnostic::At;
 use crate::keys;
 use crate::reader::Reader;
@@ -179,6 +179,7 @@ fn tool(
                 tool.output_schema = schemas::schema(node, "`output_schema`", reader);
             }
             "poll" => tool.poll = Some(loops::poll(node, reader)),
+            "roles" => tool.roles = identity::roles(node, "`roles`", reader),
             _ => tool.commands = recognised(node, commands, reader),
         }
     }

@@ -96,27 +96,14 @@ f:20:10: `advisor` has no models; name at least one in `advisor.models`, or leav
 }
 
 #[test]
-fn what_is_designed_and_not_built_is_refused_by_name() {
-    let later = |key: &str, line: usize, column: usize| {
-        format!(
-            "f:{line}:{column}: `{key}` is not built yet; remove it until a later version of jackline has it"
-        )
-    };
-    // The design's table of keys, less those that are built.
-    assert_eq!(complaints("version: 1\nidentity: {}\n"), later("identity", 2, 1));
-    assert_eq!(complaints("tools:\n  t: { roles: x }\n"), later("roles", 2, 8));
-}
-
-#[test]
 fn an_unknown_key_is_named_with_the_nearest_one() {
     check_shapes(&[
         ("toolz: {}", "f:1:1: unknown key `toolz` in the definition; did you mean `tools`?"),
         ("Mode: observe", "f:1:1: unknown key `Mode` in the definition; did you mean `mode`?"),
-        // What is not built yet is still the nearest.
         ("loop: {}", "f:1:1: unknown key `loop` in the definition; did you mean `loops`?"),
         (
             "zzzzzz: 1",
-            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `schema`, `plan`, `outputs`, `io`, `attempts`, `health`, `models`, `advisor`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
+            "f:1:1: unknown key `zzzzzz` in the definition; known are `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `schema`, `plan`, `outputs`, `io`, `attempts`, `health`, `models`, `advisor`, `identity`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
         ),
         (
             "tools: { t: { knd: read } }",

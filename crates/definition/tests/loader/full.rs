@@ -3,11 +3,11 @@
 use jackline_definition::{decode, encode, load};
 use jackline_engine::definition::{
     Advisor, Attempts, Budgets, Cap, Checker, Context, Dependency, DirtyBits, Effect,
-    FeedbackProvider, FileCreated, HealthLimits, Io, Journal, Limit, Limits, Loops, ModelChoice,
-    ModelKind, ModelOccasion, ModelProvider, Models, Need, Notifier, Occasion, Opaque, Output,
-    OutputIo, Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact, RequiredFile,
-    Rule, RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell, ShellIo, Speech,
-    Tool, Trigger, UnknownTools,
+    FeedbackProvider, FileCreated, HealthLimits, Identity, Io, Journal, Limit, Limits, Loops,
+    ModelChoice, ModelKind, ModelOccasion, ModelProvider, Models, Need, Notifier, Occasion, Opaque,
+    Output, OutputIo, Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact,
+    RequiredFile, Rule, RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell,
+    ShellIo, Speech, Tool, Trigger, UnknownTools,
 };
 use jackline_engine::{Definition, Digest, Kind, Mode};
 
@@ -26,7 +26,7 @@ tools:
   make: { commands: [make all, 'npm  run build'] }
   lint: {}
   test:
-  deploy: { kind: effect, idempotent: false, output_schema: { type: object } }
+  deploy: { kind: effect, idempotent: false, roles: [release], output_schema: { type: object } }
 sections:
   - name: release
     tools: [lint, test, deploy]
@@ -95,6 +95,7 @@ models:
   - { worker: claude, model: opus }
   - { worker: [agent, --headless], when: [overload], budget: 7 }
 advisor: { models: [{ provider: anthropic, model: claude-opus-5-5 }], transcript_lines: 200, budget: 3 }
+identity: { roles: [developer, release, developer], workflow: nightly }
 notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
@@ -154,6 +155,7 @@ fn full() -> Definition {
             tool("test", Kind::Other, &[], &[0]),
             Tool {
                 output_schema: Some(SchemaText(r#"{"type":"object"}"#.to_owned())),
+                roles: Some(texts(&["release"])),
                 ..tool("deploy", Kind::Effect, &[], &[0])
             },
         ],
@@ -248,6 +250,10 @@ fn full() -> Definition {
         },
         choices: choices(),
         advisor: Some(advisor()),
+        identity: Some(Identity {
+            roles: texts(&["developer", "release"]),
+            workflow: Some("nightly".to_owned()),
+        }),
         feedback_bytes_max: 1000,
         notify: vec![Notifier {
             command: Some("tell-me".to_owned()),

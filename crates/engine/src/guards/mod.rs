@@ -14,6 +14,7 @@ pub(crate) mod effects;
 pub(crate) mod fallback;
 pub(crate) mod feedback;
 pub(crate) mod grants;
+pub(crate) mod identity;
 pub(crate) mod limits;
 pub(crate) mod loops;
 pub(crate) mod markers;
@@ -91,11 +92,12 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their objections are listed.
-pub(crate) const GUARDS: [&dyn Guard; 25] = [
+pub(crate) const GUARDS: [&dyn Guard; 26] = [
     &protocol::Protocol,
     &schema::SchemaGuard,
     &markers::MarkerGuard,
     &pause::Pause,
+    &identity::IdentityGuard,
     // Before the limits, which count the usage it looks at.
     &context::ContextGuard,
     // Before the limits, which may pause and count its iterations.

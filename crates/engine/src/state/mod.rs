@@ -47,6 +47,7 @@ use crate::guards::dirty::Dirty;
 use crate::guards::effects::Effects;
 use crate::guards::fallback::Fallback;
 use crate::guards::feedback::{Cadence, Past};
+use crate::guards::identity::Known;
 use crate::guards::limits::Spent;
 use crate::guards::loops::Findings;
 use crate::guards::markers::Marked;
@@ -113,6 +114,8 @@ pub(crate) struct State {
     /// The checksum of the definition in force, where a person has put another
     /// in the place of the one that the session was opened with.
     pub(crate) reloaded: Option<Digest>,
+    /// Who the agent is, and whether it is approved.
+    pub(crate) identity: Known,
     /// Calls that were denied or lost, latest last. One that comes back all the
     /// same has done what it does.
     gone: Vec<Gone>,

@@ -26,6 +26,8 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             client,
             model,
             prompt_hash,
+            tools_hash,
+            parameters_hash,
             deadline: _,
             parent: _,
             role,
@@ -34,6 +36,8 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             ("client", client),
             ("model", model),
             ("prompt_hash", prompt_hash),
+            ("tools_hash", tools_hash),
+            ("parameters_hash", parameters_hash),
             ("role", role),
         ]),
         EventKind::ToolProposed { call: _, tool: _, args, cwd } => {
@@ -140,7 +144,7 @@ mod tests {
     /// Every event with every field that may hold a text.
     fn full() -> Vec<Value> {
         let lines = [
-            r#"{"event":"session_started","workspace":"","client":"","model":"","prompt_hash":"","role":""}"#,
+            r#"{"event":"session_started","workspace":"","client":"","model":"","prompt_hash":"","tools_hash":"","parameters_hash":"","role":""}"#,
             r#"{"event":"prompt_submitted","text":""}"#,
             r#"{"event":"tool_proposed","call":"c","tool":"t","args":{},"cwd":""}"#,
             r#"{"event":"tool_proposed","call":"c","tool":"t","args_text":""}"#,

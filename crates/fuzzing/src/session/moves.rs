@@ -86,6 +86,8 @@ impl Move {
                 client: self.word(),
                 model: None,
                 prompt_hash: None,
+                tools_hash: None,
+                parameters_hash: None,
                 deadline: self.flag().then(|| world.wall().plus_ms(u64::from(self.what) * 5_000)),
                 parent: None,
                 role: self.word(),

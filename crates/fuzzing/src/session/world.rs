@@ -2,8 +2,8 @@
 
 use jackline_engine::{
     CheckFact, DefinitionFact, DefinitionFile, Digest, Digest128, Event, Facts, FeedbackFact,
-    FileFact, FileKind, GitFact, NewDefinition, Now, PolicyFact, Query, ReloadFact, Severity,
-    Timestamp, VerificationFact, WatchedFact, observe,
+    FileFact, FileKind, GitFact, NewDefinition, Now, PinsFact, PolicyFact, Query, ReloadFact,
+    Severity, Timestamp, VerificationFact, WatchedFact, observe,
 };
 
 use super::DEFINITIONS;
@@ -106,6 +106,11 @@ impl World {
                 facts.checkers.insert(name.clone(), self.checker());
             }
             Query::Definition => facts.definition = Some(self.definition()),
+            Query::Pins { definition, .. } => {
+                // Nobody whom this world approves is anybody who works in it.
+                let demanded = self.coin(definition) && self.mood % 8 == 5;
+                facts.pins = Some(PinsFact { demanded, ..PinsFact::default() });
+            }
             Query::Reload => facts.reload = Some(self.reload()),
             Query::Protect { files } => {
                 let there = files.iter().filter(|file| self.coin(&file.path));

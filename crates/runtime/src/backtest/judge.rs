@@ -199,9 +199,10 @@ fn is_proposed(kind: &EventKind) -> bool {
 }
 
 /// Whether a question is about what is proposed. Whether somebody changed files
-/// behind the guard's back is not.
+/// behind the guard's back is not, nor whom a person has approved.
 fn is_about_it(query: &Query) -> bool {
-    !matches!(query, Query::Watched { .. } | Query::Definition | Query::Feedback { .. })
+    let beside = matches!(query, Query::Watched { .. } | Query::Definition | Query::Pins { .. });
+    !beside && !matches!(query, Query::Feedback { .. })
 }
 
 /// Whether an objection that is the same in every world is sure. One that says

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use jackline_journal::Export;
 use rustix::fs::{Mode, OFlags};
 
 use super::gzip::{Gunzip, MAGIC};
@@ -18,7 +19,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A file of lines, unpacked where it is gzip.
 pub type Source = Box<dyn BufRead + Send>;
 
-/// Opens a regular file, and counts in `read` how much of it was read. Nothing
+/// Opens a regular file, or the journal in an export, and counts in `read` how much of it was read. Nothing
 /// else is waited for, such as a pipe that nobody writes to. That it is packed
 /// shows in its first bytes, whatever it is called.
 pub fn open_lines(path: &Path, read: Arc<AtomicU64>) -> io::Result<Source> {
@@ -29,10 +30,20 @@ pub fn open_lines(path: &Path, read: Arc<AtomicU64>) -> io::Result<Source> {
     }
     let mut file = BufReader::with_capacity(BUFFER_BYTES, Counted { file, read });
     if !file.fill_buf()?.starts_with(&MAGIC) {
-        return Ok(Box::new(unmarked(file)?));
+        return exported(unmarked(file)?);
     }
     let unpacked = BufReader::with_capacity(BUFFER_BYTES, Gunzip::new(file));
-    Ok(Box::new(unmarked(unpacked)?))
+    exported(unmarked(unpacked)?)
+}
+
+/// The lines of an export are those of its journal.
+fn exported(mut source: impl BufRead + Send + 'static) -> io::Result<Source> {
+    if !Export::begins(source.fill_buf()?) {
+        return Ok(Box::new(source));
+    }
+    let export = Export::read(&mut source)?;
+    let export = export.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok(Box::new(io::Cursor::new(export.lines())))
 }
 
 /// Some editors begin a file with a mark that is no part of its text.

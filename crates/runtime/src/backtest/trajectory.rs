@@ -147,6 +147,8 @@ fn started(model: Option<String>) -> EventKind {
         client: Some(CLIENT.to_owned()),
         model,
         prompt_hash: None,
+        tools_hash: None,
+        parameters_hash: None,
         deadline: None,
         parent: None,
         role: None,

@@ -1,0 +1,128 @@
+//! Checks what `jackline attest` wrote: who signed it, and whether the journal says the same.
+
+use std::fs;
+use std::path::Path;
+
+use anstyle::AnsiColor;
+use jackline_evidence::{Envelope, EnvelopeError, PublicKey, Statement};
+use jackline_journal::JournalFile;
+use jackline_runtime::{Account, Found, SelectError, Sessions};
+use serde_json::json;
+
+use crate::args::VerifyArgs;
+use crate::commands::attest::{PUBLIC, key_file, read_key};
+use crate::commands::select;
+use crate::exit::Exit;
+use crate::terminal::{bold, dim, fail, here, plain, say, say_json, sessions, styled};
+
+/// The code of a session that did what it was to do.
+const ACHIEVED: &str = "OBJECTIVE_ACHIEVED";
+
+pub(super) fn run(file: &Path, args: &VerifyArgs) -> Exit {
+    match check(file, args) {
+        Ok((statement, differences)) => tell(&statement, &differences, args.sessions.json),
+        Err(exit) => exit,
+    }
+}
+
+/// What was attested, and everything that does not hold of it.
+fn check(file: &Path, args: &VerifyArgs) -> Result<(Statement, Vec<String>), Exit> {
+    let (store, sessions) = sessions()?;
+    let public = args.public_key.clone().unwrap_or_else(|| key_file(&store, PUBLIC));
+    let key = read_key(&public, "--public-key", PublicKey::parse)?;
+    let bad = |error: &dyn std::fmt::Display| {
+        fail(Exit::Usage, format!("`{}` is no attestation: {error}", file.display()))
+    };
+    let bytes = fs::read(file).map_err(|error| bad(&error))?;
+    let envelope = Envelope::parse(&bytes).map_err(|error| bad(&error))?;
+    let payload = match envelope.open(&key) {
+        Ok(payload) => payload,
+        Err(error @ EnvelopeError::None(_)) => return Err(bad(&error)),
+        // Whoever signed something else, or nothing, has attested nothing.
+        Err(error) => return Err(fail(Exit::No, format!("`{}`: {error}", file.display()))),
+    };
+    let statement = Statement::parse(&payload).map_err(|error| bad(&error))?;
+    let mut differences = Vec::new();
+    let session = &statement.predicate().session;
+    let found = match args.sessions.sessions.as_slice() {
+        [] => match sessions.select(Some(session.as_str()), &here()) {
+            Ok(found) => Some(found),
+            Err(SelectError::Unknown(_)) => None,
+            Err(error) => return Err(fail(Exit::Broken, error)),
+        },
+        [one] => Some(select(&sessions, Some(one))?),
+        _ => return Err(fail(Exit::Usage, "an attestation is about one session; name only that")),
+    };
+    match found {
+        Some(found) => differences.extend(of_journal(&statement, &found)),
+        None => differences.push(format!(
+            "the journal of `{session}` is not here; name it, or an export of it, as SESSION"
+        )),
+    }
+    if let Some(commit) = &args.commit
+        && statement.commit() != Some(commit)
+    {
+        let attested = statement.commit().unwrap_or("none");
+        differences.push(format!("the commit is attested as {attested}, and not {commit}"));
+    }
+    if args.done {
+        differences.extend(of_workspace(&statement, &sessions)?);
+    }
+    Ok((statement, differences))
+}
+
+/// What the journal says otherwise.
+fn of_journal(statement: &Statement, found: &Found) -> Vec<String> {
+    let account = JournalFile::open(&found.journal)
+        .map_err(Into::into)
+        .and_then(|journal| Account::of(&journal));
+    match account {
+        Ok(account) => statement.differences(&account),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// What keeps the session from being the last word on this workspace.
+fn of_workspace(statement: &Statement, sessions: &Sessions) -> Result<Vec<String>, Exit> {
+    let latest = select(sessions, None)?;
+    let predicate = statement.predicate();
+    let mut differences = Vec::new();
+    if latest.name != predicate.session.as_str() {
+        let name = plain(&latest.name, 80);
+        differences.push(format!("the latest session of this workspace is `{name}`"));
+    }
+    if predicate.stop_code() != Some(ACHIEVED) {
+        let code = predicate.stop_code().unwrap_or("nothing yet");
+        differences.push(format!("the session ended with {code}, and not {ACHIEVED}"));
+    }
+    if predicate.uncommitted == Some(true) {
+        let text = "files of the workspace were not as in the commit when it was attested";
+        differences.push(text.to_owned());
+    }
+    Ok(differences)
+}
+
+fn tell(statement: &Statement, differences: &[String], as_json: bool) -> Exit {
+    let holds = differences.is_empty();
+    let session = &statement.predicate().session;
+    if as_json {
+        say_json(json!({
+            "session": session,
+            "holds": holds,
+            "differences": differences,
+            "commit": statement.commit(),
+            "predicate": statement.predicate(),
+        }));
+    } else {
+        let verdict = if holds {
+            styled(AnsiColor::Green.on_default().bold(), "holds")
+        } else {
+            styled(AnsiColor::Red.on_default().bold(), "does not hold")
+        };
+        let code = statement.predicate().stop_code().unwrap_or("no stop code yet");
+        let about = statement.commit().map_or_else(String::new, |it| format!(", commit {it}"));
+        say(format!("{}: {verdict}, {code}{}", bold(session), dim(about)));
+        differences.iter().for_each(|it| say(format!("  {}", plain(it, 400))));
+    }
+    if holds { Exit::Fine } else { Exit::No }
+}

@@ -1,0 +1,163 @@
+//! `jackline export`: a session in one file, read wherever a journal is.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Run, World, lines};
+
+const DEFINITION: &str = "version: 1\nname: a/b\nmode: enforce\n";
+
+/// A session that reads, is refused something, tests and ends.
+const EVENTS: [&str; 8] = [
+    r#"{"event":"session_started","model":"m1","prompt_hash":"sha256:aa"}"#,
+    r#"{"event":"tool_proposed","call":"a","tool":"Read","args":{"file_path":"README.md"}}"#,
+    r#"{"event":"tool_finished","call":"a","status":"ok","result":"hello"}"#,
+    r#"{"event":"tool_proposed","call":"b","tool":"Write","args":{"file_path":"jackline.yaml","content":"x"}}"#,
+    r#"{"event":"tool_proposed","call":"c","tool":"Bash","args":{"command":"TOKEN=abcdef123456 cargo test"}}"#,
+    r#"{"event":"tool_finished","call":"c","status":"ok","exit_code":0}"#,
+    r#"{"event":"stop_proposed"}"#,
+    r#"{"event":"session_ended"}"#,
+];
+
+/// A world with the session `s1` in it, and where its export lies: elsewhere.
+fn exported() -> (World, PathBuf) {
+    let world = World::new(DEFINITION);
+    let events = EVENTS.map(|line| line.replacen('{', r#"{"v":1,"session":"s1","#, 1));
+    world.stdio(&events);
+    let out = world.root().join("s1.json");
+    let run = world.jackline(&["export", "s1", "--out", out.to_str().unwrap()]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
+    (world, out)
+}
+
+/// What a command says about a file, and how it ends.
+fn about(world: &World, command: &str, out: &Path) -> Run {
+    world.jackline(&[command, out.to_str().unwrap()])
+}
+
+/// The same session with something in its export changed.
+fn edited(out: &PathBuf, from: &str, to: &str) {
+    let text = fs::read_to_string(out).unwrap();
+    let other = text.replacen(from, to, 1);
+    assert_ne!(other, text, "nothing says {from}");
+    fs::write(out, other).unwrap();
+}
+
+#[test]
+fn an_export_is_the_journal_and_what_it_tells() {
+    let (world, out) = exported();
+    assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = fs::read_to_string(&out).unwrap();
+    assert!(!text.contains("abcdef123456"));
+    let export: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&export["session_id"], &export["model_version"]), (&"s1".into(), &"m1".into()));
+    assert_eq!(
+        (&export["prompt_hash"], &export["redacted"]["places"]),
+        (&"sha256:aa".into(), &1.into())
+    );
+    let journal: Vec<&str> =
+        export["journal"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    assert_eq!(journal, lines(&world.journal("s1")));
+    let steps: Vec<String> = export["trajectory"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            format!("{} {} {} {}", it["state"], it["action"], it["next_state"], it["decision"])
+        })
+        .collect();
+    let steps: Vec<String> = steps.iter().map(|step| step.replace('"', "")).collect();
+    assert_eq!(
+        steps,
+        [
+            "planning Read README.md executing null",
+            "executing Write jackline.yaml testing deny",
+            "testing Bash TOKEN=REDACTED-secret cargo test verifying null",
+            "verifying stop verifying null",
+            "verifying session ended stopped null",
+        ]
+    );
+    // On standard output it is the same.
+    assert_eq!(world.jackline(&["export"]).stdout, text);
+}
+
+#[test]
+fn whoever_reads_a_journal_reads_an_export() {
+    let (world, out) = exported();
+    let journal = world.journal("s1");
+    for command in ["replay", "verify", "log", "show"] {
+        let (of_journal, of_export) =
+            (about(&world, command, &journal), about(&world, command, &out));
+        assert_eq!((of_export.code, &of_export.stderr), (Some(0), &String::new()), "{command}");
+        let still = |run: &Run| run.stdout.lines().filter(|line| !line.contains("ago")).count();
+        assert_eq!(still(&of_export), still(&of_journal), "{command}");
+    }
+    let proven = about(&world, "replay", &out);
+    assert!(proven.stdout.contains("proven, 8 verdicts came out the same"), "{proven:?}");
+    let log = world.jackline(&["log", "--json", out.to_str().unwrap()]);
+    assert_eq!(log.stdout, fs::read_to_string(&journal).unwrap());
+    fs::write(world.root().join("new.yaml"), "version: 1\nname: a/b\nlimits: {steps: 1}\n")
+        .unwrap();
+    let backtest = |path: &Path| {
+        world.jackline(&["backtest", "--json", "-d", "../new.yaml", path.to_str().unwrap()])
+    };
+    let of_export = backtest(&out);
+    assert_eq!((of_export.code, &of_export.stdout), (Some(0), &backtest(&journal).stdout));
+    assert!(of_export.stdout.contains(r#""id":"s1""#), "{of_export:?}");
+}
+
+#[test]
+fn an_export_that_was_edited_is_found_out() {
+    for (from, to, says) in [
+        (r#""state":"testing""#, r#""state":"planning""#, "step 3 of the trajectory does not fit"),
+        (r#","decision":"deny""#, "", "step 2 of the trajectory does not fit"),
+        (r#""model_version": "m1""#, r#""model_version": "m2""#, "`model_version` of the export"),
+        (r#""prompt_hash": "sha256:aa""#, r#""prompt_hash": null"#, "`prompt_hash` of the export"),
+        (r#""session_id": "s1""#, r#""session_id": "s2""#, "`session_id` of the export"),
+        (r"cargo test\", r"cargo nest\", "tampered: its bytes do not fit its hash"),
+    ] {
+        let (world, out) = exported();
+        edited(&out, from, to);
+        let run = about(&world, "verify", &out);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.stdout.contains(says), "{run:?}");
+    }
+}
+
+#[test]
+fn what_is_no_export_says_so_before_anything_is_done_with_it() {
+    let (world, out) = exported();
+    let text = fs::read_to_string(&out).unwrap();
+    let cut = &text[..text.len() / 2];
+    let mut empty: Value = serde_json::from_str(&text).unwrap();
+    empty["journal"] = Value::Array(Vec::new());
+    for (held, says) in [
+        (empty.to_string(), "there is no record in it"),
+        (cut.to_owned(), "it is cut off"),
+        (text.replacen(r#""version": 1"#, r#""version": 7"#, 1), "it has version 7"),
+        (text.replacen(r#""trajectory""#, r#""way""#, 1), "unknown field `way`"),
+    ] {
+        fs::write(&out, held).unwrap();
+        for command in ["replay", "verify", "log", "show", "backtest"] {
+            let run = about(&world, command, &out);
+            assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{command}: {run:?}");
+            assert!(run.stderr.contains(says), "{command}: {run:?}");
+        }
+    }
+}
+
+#[test]
+fn a_journal_that_was_tampered_with_is_not_exported() {
+    let (world, out) = exported();
+    fs::remove_file(&out).unwrap();
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    fs::write(world.journal("s1"), journal.replacen("README", "readme", 1)).unwrap();
+    let run = world.jackline(&["export", "s1", "--out", out.to_str().unwrap()]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("the journal is not what was written: record 2"), "{run:?}");
+    assert!(!out.exists());
+    assert_eq!(world.jackline(&["export", "nobody"]).code, Some(2));
+}
