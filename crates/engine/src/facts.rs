@@ -3,6 +3,7 @@
 mod decoded;
 mod markers;
 mod output;
+mod pins;
 mod reload;
 
 use alloc::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::verdict::{Observed, Severity};
 pub use decoded::DecodedFact;
 pub use markers::Markers;
 pub use output::OutputFact;
+pub use pins::PinsFact;
 pub use reload::{DefinitionFile, NewDefinition, ReloadFact};
 
 /// How many rounds of questions one decision may take.
@@ -467,29 +469,6 @@ pub struct GitFact {
     /// The branch that is checked out; empty where there is none.
     #[serde(default)]
     pub branch: String,
-}
-
-/// The agents that a person has approved for a definition.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PinsFact {
-    /// Whether any is approved for it, in whatever workflow; if none is, none is demanded.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub demanded: bool,
-    /// The checksums of those that may work here.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub checksums: Vec<Digest>,
-    /// Why nobody can tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken: Option<String>,
-}
-
-impl PinsFact {
-    /// That nothing was approved is nothing to write down.
-    #[expect(clippy::ref_option, reason = "serde calls it with this")]
-    fn says_nothing(fact: &Option<Self>) -> bool {
-        fact.as_ref().is_none_or(|fact| *fact == Self::default())
-    }
 }
 
 /// How a verification by command stands.

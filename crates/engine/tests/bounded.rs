@@ -165,7 +165,10 @@ fn the_largest_state_fits() {
     let session = Session::new(Arc::new(definition()), Arc::new(place()));
     let mut play = Play { session, largest: 0 };
     let model = "\u{10ffff}".repeat(400);
-    play.send(json!({"event":"session_started","client":"stdio","model":model}));
+    play.send(json!({
+        "event":"session_started","client":"stdio","model":model,"prompt_hash":model,
+        "tools_hash":model,"parameters_hash":model,"role":model,
+    }));
     for n in 0..PREREQUISITES {
         play.call(n, &name('p', n), true);
     }

@@ -425,7 +425,7 @@ mod tests {
         world.send(r#"{"event":"control","action":"pause"}"#);
         world.propose(20);
         let actions = world.summary().last_actions;
-        assert_eq!(actions.len(), 12);
+        assert_eq!(actions.len(), 8);
         let last: Vec<&str> = actions.iter().rev().take(2).map(|it| it.ended).collect();
         assert_eq!(last, ["pause", "ok"]);
         assert_eq!(actions[0].does, "ls");

@@ -14,7 +14,7 @@ use crate::guards::Fold;
 use crate::verdict::Decision;
 
 /// How many actions are remembered.
-const ACTIONS_MAX: usize = 12;
+const ACTIONS_MAX: usize = 8;
 
 /// How much of a goal is kept.
 const GOAL_CHARS_MAX: usize = 500;
