@@ -126,6 +126,25 @@ fn an_attempt_within_another_is_undone_alone_or_with_it() {
 }
 
 #[test]
+fn more_than_are_put_back_at_once_are_all_put_back() {
+    let place = Place::new();
+    for number in 0..300 {
+        fs::create_dir_all(place.root().join(format!("many/{}", number % 7))).unwrap();
+        let content = format!("{number}\n").repeat(number * 20);
+        fs::write(place.root().join(format!("many/{}/{number}", number % 7)), content).unwrap();
+    }
+    let before = tree(&place.root());
+    let workspace = place.workspace();
+    workspace.begin(&place.log()).unwrap();
+    for number in 0..300 {
+        write(&workspace, &format!("many/{}/{number}", number % 7), "changed");
+        write(&workspace, &format!("many/{}/new/{number}", number % 5), "new");
+    }
+    workspace.roll_back().unwrap();
+    assert_eq!(tree(&place.root()), before);
+}
+
+#[test]
 fn what_is_committed_stays_and_can_still_be_undone() {
     let place = Place::new();
     let before = tree(&place.root());
@@ -196,10 +215,18 @@ fn a_log_of_another_kind_is_refused_and_a_torn_line_was_never_done() {
     write(&workspace, "a.txt", "changed");
     drop(workspace);
     let path = place.log().join("log");
-    let mut text = fs::read_to_string(&path).unwrap();
-    text.push_str("{\"becomes\":{\"path\":\"src/b.tx");
-    fs::write(&path, &text).unwrap();
-    assert_eq!(undo::roll_back(&place.log()).unwrap().restored, ["a.txt"]);
+    let text = fs::read_to_string(&path).unwrap();
+    let whole = text.trim_end_matches('\0');
+    assert!(whole.len() < text.len() && whole.ends_with('\n'), "room for the next line");
+    // Cut off; and of two blocks, only the second has reached the disk.
+    for torn in ["{\"becomes\":{\"path\":\"src/b.tx", "\0\0\0\0\0src/b.txt\"}}\n\0\0", "\0\0"] {
+        fs::write(&path, format!("{whole}{torn}")).unwrap();
+        write(&place.workspace(), "a.txt", "changed");
+        assert_eq!(undo::roll_back(&place.log()).unwrap().restored, ["a.txt"]);
+        assert_eq!(undo::left(&place.log()).unwrap(), Left::RolledBack);
+        let ended = fs::read_to_string(&path).unwrap();
+        assert_eq!(ended, format!("{whole}\"rolled_back\"\n"), "nothing is left behind it");
+    }
     fs::write(&path, "{\"undo\":2,\"root\":\"/\"}\n").unwrap();
     assert!(matches!(undo::roll_back(&place.log()), Err(UndoError::Unknown { .. })));
 }
