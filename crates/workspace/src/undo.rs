@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::OpenError;
 use crate::jail::Jail;
+use crate::shell::clear_left;
 use back::{Back, Restored, Unsynced};
 pub use image::Image;
 use log::{Entry, Log};
@@ -103,6 +104,11 @@ impl Undo {
         let jail = Jail::open(root)?;
         let log = Log::create(directory, jail.real())?;
         Ok(Self { jail, directory: directory.to_owned(), log, touched: BTreeSet::new() })
+    }
+
+    /// Where it is kept.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Keeps what is at a path, and writes down what will be there, and the name of a
@@ -188,6 +194,7 @@ pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
     for (path, name) in &points.temporaries {
         image::remove_beside(&jail, path, name);
     }
+    points.order.iter().for_each(|point| back::open_up(&jail, point));
     // What was made last is taken away first, so directories are empty when they go.
     let points: Vec<&Point<'_>> = points.order.iter().rev().collect();
     let mut undone = Undone::default();
@@ -215,6 +222,7 @@ pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
     }
     image::sync_parents(&jail, points.iter().map(|point| point.path))?;
     log.append(&Entry::RolledBack)?;
+    clear_left(directory);
     Ok(undone)
 }
 

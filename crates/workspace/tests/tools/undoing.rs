@@ -14,9 +14,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 /// Everything about a tree: what is where, in which mode, written when.
-type Tree = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
+pub(crate) type Tree = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
 
-fn tree(root: &Path) -> Tree {
+pub(crate) fn tree(root: &Path) -> Tree {
     let mut tree = Tree::new();
     let mut todo = vec![root.to_owned()];
     while let Some(directory) = todo.pop() {
@@ -43,12 +43,12 @@ fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     tree(root).into_iter().map(|(path, (.., content))| (path, content)).collect()
 }
 
-struct Place {
-    home: TempDir,
+pub(crate) struct Place {
+    pub(crate) home: TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = TempDir::new().unwrap();
         let root = home.path().join("work");
         fs::create_dir_all(root.join("src/deep")).unwrap();
@@ -63,11 +63,11 @@ impl Place {
         Self { home }
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.home.path().join("work")
     }
 
-    fn log(&self) -> PathBuf {
+    pub(crate) fn log(&self) -> PathBuf {
         self.home.path().join("state/undo/1")
     }
 
@@ -287,7 +287,7 @@ fn attempt_to_be_killed() {
 }
 
 /// What the environment says under a name.
-fn told(name: &str) -> Option<String> {
+pub(crate) fn told(name: &str) -> Option<String> {
     std::env::vars().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
