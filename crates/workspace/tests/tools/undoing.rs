@@ -28,7 +28,7 @@ pub(crate) fn tree(root: &Path) -> Tree {
                 todo.push(path.clone());
             } else if look.is_symlink() {
                 content = fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
-            } else {
+            } else if look.is_file() {
                 (time, content) = ((look.mtime(), look.mtime_nsec()), fs::read(&path).unwrap());
             }
             let name = path.strip_prefix(root).unwrap().to_owned();
