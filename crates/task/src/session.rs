@@ -38,7 +38,7 @@ pub struct Opening {
     pub definition: Option<PathBuf>,
     /// Where the worker is.
     pub sandbox: Sandbox,
-    /// The program that runs verifications and sends notices.
+    /// The program that runs verifications, sends notices and stands above commands.
     pub program: Option<PathBuf>,
     /// Set from outside when the task is to end.
     pub cancelled: Arc<AtomicBool>,
@@ -122,7 +122,8 @@ pub fn run(
     let definitions = Definitions::new(definition.clone(), Some(&store));
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| TaskError::Definition(error.to_string()))?;
-    let limits = jackline_workspace::Limits::of(resolved.definition.io);
+    let mut limits = jackline_workspace::Limits::of(resolved.definition.io);
+    limits.shell.supervisor.clone_from(&program);
     let opened = Workspace::open(&root, limits);
     let workspace = opened.map_err(|source| TaskError::Workspace { path: root.clone(), source })?;
     let Some(shown) = root.to_str() else { return Err(TaskError::NotUtf8(root)) };

@@ -39,7 +39,7 @@ pub(crate) struct Shared<'r> {
     pub(crate) calls: Cell<u32>,
     /// Uses of forged tools that are not written down yet, with what came of them.
     pub(crate) uses: RefCell<Vec<(String, Digest, Option<String>)>>,
-    /// Commands that ran in attempts which are open, and can't be undone.
+    /// What commands did in attempts which are open, and can't be undone.
     pub(crate) commands: RefCell<Vec<String>>,
     /// Which file is in which state, where an attempt could not be undone.
     pub(crate) stuck: RefCell<Option<String>>,

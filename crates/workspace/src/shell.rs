@@ -6,11 +6,13 @@
 //! Safe Rust can't prepare a process between fork and exec, so the supervisor is
 //! this program again, started with [`CHILD`] as its only word.
 
+mod apply;
 mod cancel;
 mod child;
 mod confine;
 mod descendants;
 mod environment;
+mod layers;
 mod output;
 mod relative;
 mod supervised;
@@ -23,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cancel::Cancel;
 pub use self::child::child;
+pub(crate) use self::layers::{LAYER, Layers, clear_left};
 pub use self::output::{Kept, Text};
 pub use self::relative::Roots;
 use self::supervised::Supervised;
@@ -210,6 +213,9 @@ pub enum ShellError {
         /// What the kernel lacks.
         reason: String,
     },
+    /// This kernel lays nothing over the workspace. Nothing was run.
+    #[error("nothing can be laid over the workspace")]
+    NotLayered,
     /// The shell could not be started.
     #[error("can't start the shell: {reason}")]
     Start {
@@ -240,6 +246,7 @@ impl ShellError {
             Self::Root(_) => "workspace_missing",
             Self::ShellMissing { .. } => "shell_missing",
             Self::NotConfined { .. } => "not_confined",
+            Self::NotLayered => "not_layered",
             Self::Start { .. } => "shell_not_started",
             Self::Supervisor(_) | Self::Stranger { .. } => "supervisor_broken",
             Self::Lost => "supervisor_lost",
@@ -257,7 +264,9 @@ impl ShellError {
             Self::NotConfined { .. } => {
                 "this kernel can't confine commands as demanded: use the other tools"
             }
-            Self::Start { .. } | Self::Supervisor(_) => "try once more, then tell a person",
+            Self::NotLayered | Self::Start { .. } | Self::Supervisor(_) => {
+                "try once more, then tell a person"
+            }
             Self::Stranger { .. } => "the installation is broken: tell a person",
             Self::Lost => "what the command did is unknown: look before you run it again",
         }
@@ -267,6 +276,16 @@ impl ShellError {
 /// Runs a command line in the workspace and waits for its end. When it returns,
 /// nothing that the command started is at work any more, or the output counts it.
 pub fn run(root: &Path, limits: &ShellLimits, command: &str) -> Result<ShellOutput, ShellError> {
+    run_over(root, limits, command, None)
+}
+
+/// The same, where what the command writes into the workspace goes into a layer over it.
+fn run_over(
+    root: &Path,
+    limits: &ShellLimits,
+    command: &str,
+    layers: Option<&Layers>,
+) -> Result<ShellOutput, ShellError> {
     if command.trim().is_empty() {
         return Err(ShellError::Empty);
     }
@@ -281,7 +300,8 @@ pub fn run(root: &Path, limits: &ShellLimits, command: &str) -> Result<ShellOutp
     }
     let roots = Roots::new(root).map_err(ShellError::Root)?;
     let mut kept = Kept::new(limits.output_bytes_max);
-    let heard = Supervised::start(roots.canonical(), limits, command)?.listen(limits, &mut kept)?;
+    let supervised = Supervised::start(roots.canonical(), limits, command, layers)?;
+    let heard = supervised.listen(limits, &mut kept)?;
     let bytes_total = kept.bytes_total();
     let text = kept.finish();
     Ok(ShellOutput {

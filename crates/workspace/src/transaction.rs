@@ -2,15 +2,17 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
 use crate::error::{Code, ToolError};
 use crate::jail::{Inside, Place};
+use crate::shell::LAYER;
 use crate::tools::Workspace;
 use crate::undo::{Image, Undo, UndoError, Undone};
+use crate::write::temporary_name;
 
 /// The attempts that are under way, the innermost last. Each log tells of everything that
 /// was done since it began, so that an outer attempt is undone with all that inner ones did.
@@ -80,20 +82,35 @@ impl Workspace {
         becomes: &Image,
         temporary: Option<&str>,
     ) -> Result<(), ToolError> {
-        let mut attempts = self.attempt.lock();
-        if attempts.is_empty() {
+        if self.attempt.lock().is_empty() {
             return Ok(());
         }
         let real = self.jail.really(parent, &path.split().0).join(name);
-        let refused = |why: String| {
-            let message = format!("`{}` is not written: {why}", path.as_str());
-            ToolError::new(Code::NotUndoable, message).at(path.as_str())
-        };
-        let real = real.to_str().ok_or_else(|| refused("its path is not UTF-8".to_owned()))?;
-        for undo in attempts.iter_mut() {
+        let real = real.to_str().ok_or_else(|| refused(path.as_str(), "its path is not UTF-8"))?;
+        self.note(real, becomes, temporary)
+    }
+
+    /// The same for a path that is the real one already.
+    pub(crate) fn note(
+        &self,
+        real: &str,
+        becomes: &Image,
+        temporary: Option<&str>,
+    ) -> Result<(), ToolError> {
+        for undo in self.attempt.lock().iter_mut() {
             undo.before(real, becomes.clone(), temporary)
-                .map_err(|error| refused(error.to_string()))?;
+                .map_err(|error| refused(real, &error.to_string()))?;
         }
         Ok(())
     }
+
+    /// Where a layer for a command may lie: with the log of the innermost attempt.
+    pub(crate) fn layer(&self) -> Option<PathBuf> {
+        let attempts = self.attempt.lock();
+        attempts.last().map(|undo| undo.directory().join(format!("{LAYER}{}", temporary_name())))
+    }
+}
+
+fn refused(path: &str, why: &str) -> ToolError {
+    ToolError::new(Code::NotUndoable, format!("`{path}` is not written: {why}")).at(path)
 }

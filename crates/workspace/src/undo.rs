@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::OpenError;
 use crate::jail::Jail;
+use crate::shell::clear_left;
 use back::{Back, Restored, Unsynced};
 pub use image::Image;
 use log::{Entry, Log};
@@ -29,6 +30,12 @@ use points::{Point, Points};
 
 /// How large a file may be to be kept; what is larger is not touched.
 const KEPT_BYTES_MAX: u64 = 1 << 30;
+
+/// How many files are put back at once. To have them on the disk takes about as long for one
+/// as for many. But if all of them were made before the first takes its place, none
+/// would get the number of a file that goes with that, and ext4 looks long for a number that
+/// was not in use a minute ago, while it takes one that has just become free.
+const AT_ONCE: usize = 128;
 
 /// Why something can't be undone, or not be kept so that it can.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +106,11 @@ impl Undo {
         Ok(Self { jail, directory: directory.to_owned(), log, touched: BTreeSet::new() })
     }
 
+    /// Where it is kept.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Keeps what is at a path, and writes down what will be there, and the name of a
     /// file beside it that holds that first. Whoever changes the path does so
     /// afterwards. The path is the real one, relative to the workspace.
@@ -138,7 +150,9 @@ impl Undo {
     /// What the attempt did stays. It can still be undone by whoever wants to.
     pub fn commit(mut self) -> Result<(), UndoError> {
         image::sync_parents(&self.jail, self.touched.iter().map(String::as_str))?;
-        self.log.append(&Entry::Committed)
+        self.log.append(&Entry::Committed)?;
+        self.log.end();
+        Ok(())
     }
 
     /// Undoes everything.
@@ -175,36 +189,40 @@ pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
     let told = Log::read(directory)?;
     let jail = Jail::open(&told.root)?;
     // What can't be written down in the end is not begun.
-    let mut log = Log::open(directory)?;
+    let mut log = Log::go_on(directory, &told)?;
     let points = Points::of(&told.entries);
     for (path, name) in &points.temporaries {
         image::remove_beside(&jail, path, name);
     }
+    points.order.iter().for_each(|point| back::open_up(&jail, point));
     // What was made last is taken away first, so directories are empty when they go.
-    let points = points.order.iter().rev();
-    let mut backs: Vec<Back<'_>> =
-        points.clone().map(|point| Back::new(&jail, directory, point)).collect();
-    let mut unsynced = Unsynced::default();
-    backs.iter_mut().for_each(|back| back.prepare(&mut unsynced));
-    unsynced.sync().map_err(|errno| kept("syncing", &told.root)(errno.into()))?;
+    let points: Vec<&Point<'_>> = points.order.iter().rev().collect();
     let mut undone = Undone::default();
-    for (point, back) in points.clone().zip(backs) {
-        let path = point.path;
-        match back.restore() {
-            Ok(Restored::Already) => {}
-            Ok(Restored::Now) => undone.restored.push(path.to_owned()),
-            Ok(Restored::Not) => {
-                keep_copy(directory, point)?;
-                undone.kept.push(path.to_owned());
+    for points in points.chunks(AT_ONCE) {
+        let mut backs: Vec<Back<'_>> =
+            points.iter().map(|point| Back::new(&jail, directory, point)).collect();
+        let mut unsynced = Unsynced::default();
+        backs.iter_mut().for_each(|back| back.prepare(&mut unsynced));
+        unsynced.sync().map_err(|errno| kept("syncing", &told.root)(errno.into()))?;
+        for (point, back) in points.iter().zip(backs) {
+            let path = point.path;
+            match back.restore() {
+                Ok(Restored::Already) => {}
+                Ok(Restored::Now) => undone.restored.push(path.to_owned()),
+                Ok(Restored::Not) => {
+                    keep_copy(directory, point)?;
+                    undone.kept.push(path.to_owned());
+                }
+                Err(error) => undone.failed.push((path.to_owned(), error.to_string())),
             }
-            Err(error) => undone.failed.push((path.to_owned(), error.to_string())),
         }
     }
     if !undone.failed.is_empty() {
         return Err(UndoError::Unfinished(Box::new(undone)));
     }
-    image::sync_parents(&jail, points.map(|point| point.path))?;
+    image::sync_parents(&jail, points.iter().map(|point| point.path))?;
     log.append(&Entry::RolledBack)?;
+    clear_left(directory);
     Ok(undone)
 }
 

@@ -127,6 +127,11 @@ struct Temporary<'p> {
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
+/// A name that no other file of ours has.
+pub(crate) fn temporary_name() -> String {
+    format!(".jackline-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
 impl<'p> Temporary<'p> {
     /// Makes it, after `touch` was told its name.
     fn new(
@@ -138,8 +143,7 @@ impl<'p> Temporary<'p> {
         // What replaces a file is nobody's to read until it has that file's mode.
         let mode = Mode::from_raw_mode(if place.look.is_some() { 0o600 } else { 0o666 });
         loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".jackline-{}-{number}", std::process::id());
+            let name = temporary_name();
             touch(&name)?;
             let name = OsString::from(name);
             match openat(&place.parent, &name, flags, mode) {

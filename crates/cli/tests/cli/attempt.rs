@@ -212,14 +212,18 @@ fn a_model_that_says_nothing_or_the_same_for_ever_ends_in_public_words() {
 fn what_a_kill_leaves_is_undone_at_the_next_start() {
     let world = World::new("");
     fs::write(world.work().join("a.txt"), "as it was").unwrap();
-    let program = "answers:\n  - |\n    tool('write_file')(path='a.txt', content='half')\n    \
-                   tool('write_file')(path='b/c.txt', content='new')\n    \
-                   tool('shell')(command='touch started; sleep 60')\n    ok(1)\n";
-    let directory = task(&world, "write_file, shell", program);
+    // Beside the workspace, where it is seen at once.
+    let started = world.work().with_file_name("started");
+    let program = format!(
+        "answers:\n  - |\n    tool('write_file')(path='a.txt', content='half')\n    \
+         tool('write_file')(path='b/c.txt', content='new')\n    \
+         tool('shell')(command='touch {}; sleep 60')\n    ok(1)\n",
+        started.display()
+    );
+    let directory = task(&world, "write_file, shell", &program);
     let mut command = world.command(JACKLINE);
     command.args(["attempt", "--sandbox", sandbox()]).arg(&directory);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let started = world.work().join("started");
     let is_there = (0..3000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         started.exists()
@@ -233,8 +237,7 @@ fn what_a_kill_leaves_is_undone_at_the_next_start() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.stderr.contains("was cut off, and is undone now: b/c.txt, b, a.txt"), "{run:?}");
     assert_eq!(fs::read_to_string(world.work().join("a.txt")).unwrap(), "as it was");
-    // What the command did is not.
-    assert_eq!(names(&world.work()), ["a.txt", "jackline.yaml", "started"]);
+    assert_eq!(names(&world.work()), ["a.txt", "jackline.yaml"]);
 }
 
 #[test]
@@ -244,6 +247,9 @@ fn what_a_command_did_is_named_where_it_cannot_be_undone() {
     let run = attempt(&world, &task(&world, "shell", script), &[]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.stdout.contains("✗ not undone: what the command `touch made` did"), "{run:?}");
+    // All of it, or what is not in the workspace: that is undone where the kernel helps.
+    let outside = run.stdout.contains("did outside of the workspace");
+    assert_eq!(world.work().join("made").exists(), !outside, "{run:?}");
 }
 
 /// What a server answers.

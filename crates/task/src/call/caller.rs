@@ -10,7 +10,7 @@ use jackline_attempt::{
 use jackline_engine::Status;
 use jackline_program::{CallError, Forged, Host, Known, Named, Program, programs};
 use jackline_registry::{RegistryError, Tool};
-use jackline_workspace::Shows;
+use jackline_workspace::{Code, Shows};
 use serde_json::{Map, Value, json};
 
 use crate::call::Calling;
@@ -71,12 +71,20 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
     /// Calls a tool of the workspace, within the attempt.
     fn own(&self, name: &str, arguments: &Value) -> (Result<Value, CallError>, CameBack) {
         let shared = self.calling.shared;
+        let called = shared.workspace.call(name, arguments);
         if name == "shell" {
             let line = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-            let line = line.chars().take(COMMAND_CHARS_MAX).collect();
-            shared.commands.borrow_mut().push(line);
+            let line: String = line.chars().take(COMMAND_CHARS_MAX).collect();
+            let is_undoable = match &called {
+                Ok(output) => output.structured.get("undoable") == Some(&Value::Bool(true)),
+                // It ran, and the workspace is as it was.
+                Err(error) => error.code == Code::NotUndoable,
+            };
+            let besides = if is_undoable { " outside of the workspace" } else { "" };
+            let did = format!("what the command `{line}` did{besides}");
+            shared.commands.borrow_mut().push(did);
         }
-        match shared.workspace.call(name, arguments) {
+        match called {
             Ok(output) => {
                 let timed_out = output.structured.get("timed_out") == Some(&Value::Bool(true));
                 let back = CameBack {

@@ -61,7 +61,7 @@ impl Transaction for Undoing<'_, '_, '_> {
         let Some(open) = self.open.take() else { return Ok(Restored::default()) };
         shared.contexts.replace(open.contexts);
         shared.overlay.replace(open.overlay);
-        let commands = shared.commands.borrow_mut().split_off(open.commands);
+        let not_undoable = shared.commands.borrow_mut().split_off(open.commands);
         let undone = if open.is_closed {
             undo::roll_back(&shared.undo(open.number))
         } else {
@@ -71,8 +71,6 @@ impl Transaction for Undoing<'_, '_, '_> {
             shared.write_uses();
         }
         let undone = undone.map_err(|error| self.stuck(open.number, &error))?;
-        let not_undoable: Vec<String> =
-            commands.iter().map(|line| format!("what the command `{line}` did")).collect();
         self.calling.tell(What::RolledBack {
             restored: undone.restored,
             kept: undone.kept.clone(),

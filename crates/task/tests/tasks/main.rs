@@ -10,6 +10,7 @@
 
 mod boundary;
 mod budgets;
+mod commands;
 mod crashes;
 mod held;
 mod leaks;

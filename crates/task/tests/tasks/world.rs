@@ -20,22 +20,31 @@ use tempfile::TempDir;
 /// The worker: built with everything else, or now.
 pub(crate) fn sandbox() -> Sandbox {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let build = || {
-        let test = std::env::current_exe().unwrap();
-        let profile = test.parent().and_then(Path::parent).unwrap();
-        let path = profile.join("jackline-sandbox");
-        if !path.is_file() {
-            let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["build", "--locked", "-p", "jackline-sandbox", "--target-dir"]);
-            cargo.arg(profile.parent().unwrap());
-            if profile.ends_with("release") {
-                cargo.arg("--release");
-            }
-            assert!(cargo.status().unwrap().success());
-        }
-        path
-    };
+    let build = || built("jackline-sandbox", "jackline-sandbox");
     Sandbox { path: Some(BUILT.get_or_init(build).clone()) }
+}
+
+/// Who stands above commands.
+pub(crate) fn supervisor() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("jackline-workspace", "jackline-shell-child")).clone()
+}
+
+/// A program of another crate, as it is beside the tests.
+fn built(package: &str, program: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().and_then(Path::parent).unwrap();
+    let path = profile.join(program);
+    if !path.is_file() {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--locked", "-p", package, "--bin", program, "--target-dir"]);
+        cargo.arg(profile.parent().unwrap());
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success());
+    }
+    path
 }
 
 pub(crate) struct World {

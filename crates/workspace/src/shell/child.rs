@@ -13,7 +13,7 @@ use rustix::process::{
 };
 
 use super::wire::{Ended, Failure, LINE_BYTES_MAX, PROGRAM, Report, Request};
-use super::{Confinement, boot_ms, confine, descendants, environment};
+use super::{Confinement, boot_ms, confine, descendants, environment, layers};
 
 /// How often is looked for children that ended and belong to nobody else.
 const TICK_MS: u64 = 50;
@@ -49,6 +49,10 @@ fn report(report: &Report) -> io::Result<()> {
 
 fn supervise(request: Request) -> Result<Ended, Failure> {
     let (timeout_ms, grace_ms) = (request.timeout_ms, request.grace_ms);
+    // As long as there is only one thread.
+    if let Some(layers) = &request.layers {
+        layers::enter(layers).map_err(|_| Failure::NotLayered)?;
+    }
     set_child_subreaper(Some(getpid())).map_err(|error| failed(&error.into()))?;
     // Without a terminal nobody can be asked, and no key ends us but not the command.
     let _ = setsid();

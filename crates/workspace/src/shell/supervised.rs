@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
+use super::layers::Layers;
 use super::output::Kept;
 use super::wire::{Ended, Failure, LINE_BYTES_MAX, PROGRAM, Report, Request};
 use super::{CHILD, ShellError, ShellLimits, boot_ms, descendants};
@@ -56,6 +57,7 @@ impl Supervised {
         root: &Path,
         limits: &ShellLimits,
         command: &str,
+        layers: Option<&Layers>,
     ) -> Result<Self, ShellError> {
         let mut line = serde_json::to_vec(&Request {
             command: command.to_owned(),
@@ -65,6 +67,7 @@ impl Supervised {
             writable: limits.writable.clone(),
             environment: limits.environment.clone(),
             confine: limits.confine,
+            layers: layers.cloned(),
         })
         .map_err(|error| ShellError::Supervisor(error.into()))?;
         line.push(b'\n');
@@ -178,6 +181,7 @@ impl Supervised {
             Ok(Report::Failed(failure)) => Err(match failure {
                 Failure::ShellMissing => ShellError::ShellMissing { shell: limits.shell.clone() },
                 Failure::NotConfined(reason) => ShellError::NotConfined { reason },
+                Failure::NotLayered => ShellError::NotLayered,
                 Failure::Start(reason) => ShellError::Start { reason },
             }),
             Ok(Report::Hello(_)) | Err(_) => Err(ShellError::Lost),

@@ -4,7 +4,9 @@ use std::error::Error as _;
 
 use serde_json::{Value, json};
 
-use super::{ShellError, run};
+use super::apply::apply;
+use super::layers::Laid;
+use super::{ShellError, ShellOutput, run, run_over};
 use crate::arguments::Arguments;
 use crate::error::{Code, ToolError};
 use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
@@ -24,9 +26,46 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
     let mut args = Arguments::new(args)?;
     let command = args.text("command")?;
     args.finish()?;
+    let laid = workspace.layer().and_then(|directory| Laid::new(directory).ok());
+    if let Some(laid) = &laid
+        && let Some(output) = layered(workspace, laid, command)?
+    {
+        return Ok(output);
+    }
     let output = run(workspace.jail.real(), &workspace.limits.shell, command)
         .map_err(|error| failed(&error))?;
-    Ok(ToolOutput { text: output.render_text(), structured: json!(output) })
+    Ok(answer(&output))
+}
+
+fn answer(output: &ShellOutput) -> ToolOutput {
+    ToolOutput { text: output.render_text(), structured: json!(output) }
+}
+
+/// Runs it in a layer, and does what it did there to the workspace, so that it can be undone;
+/// nothing where there is no such layer, and then nothing was run.
+fn layered(
+    workspace: &Workspace,
+    laid: &Laid,
+    command: &str,
+) -> Result<Option<ToolOutput>, ToolError> {
+    let (root, limits) = (workspace.jail.real(), &workspace.limits.shell);
+    let output = match run_over(root, limits, command, Some(&laid.layers)) {
+        Err(ShellError::NotLayered) => return Ok(None),
+        output => output.map_err(|error| failed(&error))?,
+    };
+    let left_out = apply(workspace, &laid.layers.upper)?;
+    let mut answer = answer(&output);
+    for (path, why) in &left_out {
+        answer.note(&format!("`{path}` {why}: that is left out"));
+    }
+    if let Some(fields) = answer.structured.as_object_mut() {
+        fields.insert("undoable".to_owned(), true.into());
+        if !left_out.is_empty() {
+            let paths: Vec<&String> = left_out.keys().collect();
+            fields.insert("left_out".to_owned(), json!(paths));
+        }
+    }
+    Ok(Some(answer))
 }
 
 fn failed(error: &ShellError) -> ToolError {

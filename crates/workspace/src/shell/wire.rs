@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::layers::Layers;
 use super::{Confine, Confinement};
 
 /// What the first report says, so that no other program is taken for a supervisor.
@@ -26,6 +27,8 @@ pub(super) struct Request {
     pub(super) writable: Vec<PathBuf>,
     pub(super) environment: Vec<String>,
     pub(super) confine: Confine,
+    /// Where what it writes goes instead of the workspace.
+    pub(super) layers: Option<Layers>,
 }
 
 /// What a supervisor says: who it is, and how it ended.
@@ -54,5 +57,6 @@ pub(super) struct Ended {
 pub(super) enum Failure {
     ShellMissing,
     NotConfined(String),
+    NotLayered,
     Start(String),
 }

@@ -130,6 +130,12 @@ impl<'a> Back<'a> {
         }
         let parent = opened.map_err(failed)?;
         let before = self.point.before;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if let (Image::Directory { .. }, Image::Directory { mode: Some(mode) }) = (&now, before) {
+            let opened = openat(&parent, name, flags, Mode::empty()).map_err(failed)?;
+            fchmod(&opened, Mode::from_raw_mode(*mode)).map_err(failed)?;
+            return Ok(Restored::Now);
+        }
         let removed = match (&now, before) {
             // What is put over it replaces it at once.
             (Image::Missing, _) | (Image::File { .. } | Image::Link { .. }, Image::File { .. }) => {
@@ -151,7 +157,6 @@ impl<'a> Back<'a> {
             Image::Directory { mode } => {
                 let mode = Mode::from_raw_mode(mode.unwrap_or(0o755));
                 mkdirat(&parent, name, mode).map_err(failed)?;
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let opened = openat(&parent, name, flags, Mode::empty()).map_err(failed)?;
                 // What was made may have less than was asked for.
                 fchmod(&opened, mode).map_err(failed)?;
@@ -195,5 +200,19 @@ impl<'a> Back<'a> {
             futimens(&to, &Timestamps { last_access: time, last_modification: time })?;
         }
         Ok(to)
+    }
+}
+
+/// Makes a directory of the attempt one that can be written to, so that what is in it can go.
+pub(super) fn open_up(jail: &Jail, point: &Point<'_>) {
+    let is_made = |image: &&Image| matches!(image, Image::Directory { mode: None });
+    if *point.before != Image::Missing || !point.becomes.iter().any(is_made) {
+        return;
+    }
+    if let Ok(opened) = jail.open_walked(Path::new(point.path))
+        && let Ok(look) = fstat(&opened)
+        && look.st_mode & 0o300 != 0o300
+    {
+        let _ = fchmod(&opened, Mode::from_raw_mode(look.st_mode & 0o7777 | 0o700));
     }
 }

@@ -143,10 +143,11 @@ fn image(
             if kind(&look) != FileType::RegularFile {
                 return Err(not_keepable(path, "is no file any more"));
             }
-            if copy.is_some() && u64::try_from(look.st_size).unwrap_or(0) > KEPT_BYTES_MAX {
+            let bytes = u64::try_from(look.st_size).unwrap_or(0);
+            if copy.is_some() && bytes > KEPT_BYTES_MAX {
                 return Err(not_keepable(path, "is too large to be kept"));
             }
-            let digest = read(File::from(opened), copy)
+            let digest = read(File::from(opened), bytes, copy)
                 .map_err(kept("keeping", copy.unwrap_or(Path::new(path))))?;
             Ok(Image::File { digest, mode, modified: Some(modified(&look)) })
         }
@@ -163,8 +164,8 @@ fn modified(look: &Stat) -> (i64, i64) {
     (look.st_mtime, i64::try_from(look.st_mtime_nsec).unwrap_or(0))
 }
 
-/// Reads a file to its end, and copies it durably where that is wanted.
-fn read(mut from: File, copy: Option<&Path>) -> io::Result<Digest> {
+/// Reads a file of about so many bytes to its end, and copies it durably where that is wanted.
+fn read(mut from: File, bytes: u64, copy: Option<&Path>) -> io::Result<Digest> {
     let mut to = match copy {
         Some(copy) => Some(
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(copy)?,
@@ -172,7 +173,7 @@ fn read(mut from: File, copy: Option<&Path>) -> io::Result<Digest> {
         None => None,
     };
     let mut hasher = Digest::hasher();
-    let mut buffer = vec![0; 128 << 10];
+    let mut buffer = vec![0; usize::try_from(bytes + 1).unwrap_or(0).clamp(512, 128 << 10)];
     loop {
         let bytes = match from.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

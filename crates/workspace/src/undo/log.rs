@@ -69,6 +69,8 @@ pub(super) struct Told {
     pub(super) unreadable: usize,
     /// Whether nothing more was written into it.
     pub(super) is_full: bool,
+    /// Where it ends, unless several processes write into it.
+    ends: Option<u64>,
 }
 
 /// How often another number is tried for a file.
@@ -81,6 +83,31 @@ pub(super) const SHARED_BYTES_MAX: u64 = 8 << 20;
 pub(super) struct Log {
     file: File,
     path: PathBuf,
+    /// Where the next line goes, in a log with one writer.
+    room: Option<Room>,
+}
+
+/// Zeros ahead of the next line. To write over what the file has already is on the disk in half
+/// the time that it takes to make the file longer.
+#[derive(Debug, Default)]
+struct Room {
+    next: u64,
+    end: u64,
+}
+
+/// How much room is made at least, and at most.
+const ROOM_BYTES: (u64, u64) = (16 << 10, 1 << 20);
+
+impl Room {
+    fn write(&mut self, file: &File, mut text: Vec<u8>) -> io::Result<()> {
+        let at = self.next;
+        self.next += text.len() as u64;
+        if self.next > self.end {
+            self.end = self.next + self.next.clamp(ROOM_BYTES.0, ROOM_BYTES.1);
+            text.resize(usize::try_from(self.end - at).map_err(io::Error::other)?, 0);
+        }
+        file.write_all_at(&text, at)
+    }
 }
 
 impl Log {
@@ -88,9 +115,9 @@ impl Log {
     pub(super) fn create(directory: &Path, root: &Path) -> Result<Self, UndoError> {
         make(directory)?;
         let path = directory.join("log");
-        let opened = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = opened.map_err(kept("making", &path))?;
-        let mut log = Self { file, path };
+        let mut log = Self { file, path, room: Some(Room::default()) };
         log.lines(&[Head { undo: VERSION, root: root.to_owned(), shared: false }])?;
         sync_to_be_found(directory)?;
         Ok(log)
@@ -106,7 +133,8 @@ impl Log {
         // It is there with its first line, or not at all.
         let draft = directory.join(format!("log.{}", reserve(directory, "log.", 0)?));
         let opened = OpenOptions::new().append(true).open(&draft);
-        let mut log = Self { file: opened.map_err(kept("making", &draft))?, path: draft };
+        let file = opened.map_err(kept("making", &draft))?;
+        let mut log = Self { file, path: draft, room: None };
         log.lines(&[Head { undo: VERSION, root: root.to_owned(), shared: true }])?;
         match fs::hard_link(&log.path, &path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -124,7 +152,16 @@ impl Log {
         let path = directory.join("log");
         let file = OpenOptions::new().read(true).append(true).open(&path);
         let file = file.map_err(kept("opening", &path))?;
-        Ok(Self { file, path })
+        Ok(Self { file, path, room: None })
+    }
+
+    /// Opens a log that was read, to go on behind its last line.
+    pub(super) fn go_on(directory: &Path, told: &Told) -> Result<Self, UndoError> {
+        let log = Self::open(directory)?;
+        if let Some(ends) = told.ends {
+            log.file.set_len(ends).map_err(kept("writing", &log.path))?;
+        }
+        Ok(log)
     }
 
     pub(super) fn append(&mut self, entry: &Entry) -> Result<(), UndoError> {
@@ -140,7 +177,11 @@ impl Log {
         }
         let bytes = look.len();
         let mut last = [b'\n'];
-        if bytes > 0 && self.file.read_exact_at(&mut last, bytes - 1).is_ok() && last != *b"\n" {
+        if self.room.is_none()
+            && bytes > 0
+            && self.file.read_exact_at(&mut last, bytes - 1).is_ok()
+            && last != *b"\n"
+        {
             text.push(b'\n');
         }
         for value in values {
@@ -148,8 +189,18 @@ impl Log {
                 .map_err(|error| kept("writing", &self.path)(io::Error::other(error)))?;
             text.push(b'\n');
         }
-        let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
-        written.map_err(kept("writing", &self.path))
+        let written = match &mut self.room {
+            Some(room) => room.write(&self.file, text),
+            None => self.file.write_all(&text),
+        };
+        written.and_then(|()| self.file.sync_data()).map_err(kept("writing", &self.path))
+    }
+
+    /// Nothing is written behind the last line any more.
+    pub(super) fn end(self) {
+        if let Some(room) = self.room {
+            let _ = self.file.set_len(room.next);
+        }
     }
 
     /// All that is in it, as text.
@@ -157,14 +208,20 @@ impl Log {
         fs::read(&self.path).map_err(kept("reading", &self.path))
     }
 
-    /// Reads a log. A last line that was cut off tells of a step that was not made.
+    /// Reads a log. A last line that was cut off tells of a step that was not made; so does
+    /// one of which only some blocks have reached the disk, and others are still zeros.
     pub(super) fn read(directory: &Path) -> Result<Told, UndoError> {
         let path = directory.join("log");
         let text = fs::read(&path).map_err(kept("reading", &path))?;
         let unknown = || UndoError::Unknown { path: path.display().to_string() };
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let whole = text.get(..whole).unwrap_or_default();
-        let mut lines = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let mut lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+        if lines.last().is_some_and(|line| line.contains(&0)) {
+            lines.pop();
+        }
+        let ends = lines.iter().map(|line| line.len() as u64).sum();
+        let mut lines = lines.into_iter().filter(|line| *line != b"\n");
         let head = lines.next().ok_or_else(unknown)?;
         let head: Head = serde_json::from_slice(head).map_err(|_| unknown())?;
         if head.undo != VERSION {
@@ -180,7 +237,8 @@ impl Log {
                 Err(_) => return Err(unknown()),
             }
         }
-        Ok(Told { root: head.root, entries, unreadable, is_full })
+        let ends = (!head.shared).then_some(ends);
+        Ok(Told { root: head.root, entries, unreadable, is_full, ends })
     }
 }
 

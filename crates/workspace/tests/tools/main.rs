@@ -12,6 +12,7 @@ mod calling;
 mod finding;
 mod guiding;
 mod hostile;
+mod layers;
 mod pages;
 mod races;
 mod reading;

@@ -14,9 +14,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 /// Everything about a tree: what is where, in which mode, written when.
-type Tree = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
+pub(crate) type Tree = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
 
-fn tree(root: &Path) -> Tree {
+pub(crate) fn tree(root: &Path) -> Tree {
     let mut tree = Tree::new();
     let mut todo = vec![root.to_owned()];
     while let Some(directory) = todo.pop() {
@@ -28,7 +28,7 @@ fn tree(root: &Path) -> Tree {
                 todo.push(path.clone());
             } else if look.is_symlink() {
                 content = fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
-            } else {
+            } else if look.is_file() {
                 (time, content) = ((look.mtime(), look.mtime_nsec()), fs::read(&path).unwrap());
             }
             let name = path.strip_prefix(root).unwrap().to_owned();
@@ -43,12 +43,12 @@ fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     tree(root).into_iter().map(|(path, (.., content))| (path, content)).collect()
 }
 
-struct Place {
-    home: TempDir,
+pub(crate) struct Place {
+    pub(crate) home: TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = TempDir::new().unwrap();
         let root = home.path().join("work");
         fs::create_dir_all(root.join("src/deep")).unwrap();
@@ -63,11 +63,11 @@ impl Place {
         Self { home }
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.home.path().join("work")
     }
 
-    fn log(&self) -> PathBuf {
+    pub(crate) fn log(&self) -> PathBuf {
         self.home.path().join("state/undo/1")
     }
 
@@ -122,6 +122,25 @@ fn an_attempt_within_another_is_undone_alone_or_with_it() {
     write(&workspace, "new/c.txt", "outer again");
     let undone = workspace.roll_back().unwrap();
     assert!(undone.kept.is_empty(), "{undone:?}");
+    assert_eq!(tree(&place.root()), before);
+}
+
+#[test]
+fn more_than_are_put_back_at_once_are_all_put_back() {
+    let place = Place::new();
+    for number in 0..300 {
+        fs::create_dir_all(place.root().join(format!("many/{}", number % 7))).unwrap();
+        let content = format!("{number}\n").repeat(number * 20);
+        fs::write(place.root().join(format!("many/{}/{number}", number % 7)), content).unwrap();
+    }
+    let before = tree(&place.root());
+    let workspace = place.workspace();
+    workspace.begin(&place.log()).unwrap();
+    for number in 0..300 {
+        write(&workspace, &format!("many/{}/{number}", number % 7), "changed");
+        write(&workspace, &format!("many/{}/new/{number}", number % 5), "new");
+    }
+    workspace.roll_back().unwrap();
     assert_eq!(tree(&place.root()), before);
 }
 
@@ -196,10 +215,18 @@ fn a_log_of_another_kind_is_refused_and_a_torn_line_was_never_done() {
     write(&workspace, "a.txt", "changed");
     drop(workspace);
     let path = place.log().join("log");
-    let mut text = fs::read_to_string(&path).unwrap();
-    text.push_str("{\"becomes\":{\"path\":\"src/b.tx");
-    fs::write(&path, &text).unwrap();
-    assert_eq!(undo::roll_back(&place.log()).unwrap().restored, ["a.txt"]);
+    let text = fs::read_to_string(&path).unwrap();
+    let whole = text.trim_end_matches('\0');
+    assert!(whole.len() < text.len() && whole.ends_with('\n'), "room for the next line");
+    // Cut off; and of two blocks, only the second has reached the disk.
+    for torn in ["{\"becomes\":{\"path\":\"src/b.tx", "\0\0\0\0\0src/b.txt\"}}\n\0\0", "\0\0"] {
+        fs::write(&path, format!("{whole}{torn}")).unwrap();
+        write(&place.workspace(), "a.txt", "changed");
+        assert_eq!(undo::roll_back(&place.log()).unwrap().restored, ["a.txt"]);
+        assert_eq!(undo::left(&place.log()).unwrap(), Left::RolledBack);
+        let ended = fs::read_to_string(&path).unwrap();
+        assert_eq!(ended, format!("{whole}\"rolled_back\"\n"), "nothing is left behind it");
+    }
     fs::write(&path, "{\"undo\":2,\"root\":\"/\"}\n").unwrap();
     assert!(matches!(undo::roll_back(&place.log()), Err(UndoError::Unknown { .. })));
 }
@@ -260,7 +287,7 @@ fn attempt_to_be_killed() {
 }
 
 /// What the environment says under a name.
-fn told(name: &str) -> Option<String> {
+pub(crate) fn told(name: &str) -> Option<String> {
     std::env::vars().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
