@@ -20,7 +20,8 @@ const KEY_BEGINS: &str = "-----BEGIN ";
 /// secret is longer, or all the rest once a private key has begun.
 pub(super) fn next_part(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = text.as_bytes().get(from..)?;
-    let (before, behind) = rest.split_at_checked(rest.array_windows().position(is_trace)?)?;
+    let (before, behind) =
+        rest.split_at_checked(rest.array_windows().position(|letters| is_trace(*letters))?)?;
     let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let end = behind.iter().position(|byte| *byte == b'\n').unwrap_or(behind.len());
     let (start, end) = (from + start, from + before.len() + end);
@@ -28,7 +29,7 @@ pub(super) fn next_part(text: &str, from: usize) -> Option<Range<usize>> {
     Some(start..if begins { text.len() } else { end })
 }
 
-fn is_trace(&[one, two, three]: &[u8; 3]) -> bool {
+fn is_trace([one, two, three]: [u8; 3]) -> bool {
     let [first, second, third] = &LETTERS;
     let of = |letters: &[u64; 256], byte: u8| letters.get(usize::from(byte)).copied().unwrap_or(0);
     of(first, one) & of(second, two) & of(third, three) != 0

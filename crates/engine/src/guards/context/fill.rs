@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn the_record_of_before_a_compaction_is_not_the_latest() {
         let settings = Context::default();
-        let request = RequestId::parse("r1".to_string()).unwrap();
+        let request = RequestId::parse("r1").unwrap();
         let of_r1 = |known| Seen::Usage {
             request: Some(&request),
             known,
