@@ -213,7 +213,6 @@ fn lines(result: &Payload) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     fn usage(used: u64) -> Seen<'static> {
         Seen::Usage { request: None, known: false, used, window: Some(100_000) }
