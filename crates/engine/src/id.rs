@@ -1,13 +1,15 @@
 //! Names that adapters give to things: opaque, bounded, printable.
 //!
-//! Every id is its own type, so a call can't be mistaken for an actor. An id
+//! Every id is its own type, so a call can't be mistaken for an actor. Ids go from
+//! events into records, verdicts and states, so a copy is only counted. An id
 //! is at most [`ID_BYTES_MAX`] bytes without control characters: ids are kept
 //! in bounded state and shown on terminals.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The longest id that is accepted.
 pub const ID_BYTES_MAX: usize = 128;
@@ -44,15 +46,15 @@ fn check(text: &str) -> Result<(), IdError> {
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
         #[serde(try_from = "String")]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Checks a text and makes it an id.
-            pub fn parse(text: impl Into<String>) -> Result<Self, IdError> {
-                let text = text.into();
-                check(&text).map(|()| Self(text))
+            pub fn parse(text: impl AsRef<str>) -> Result<Self, IdError> {
+                let text = text.as_ref();
+                check(text).map(|()| Self(Arc::from(text)))
             }
 
             /// The text of the id.
@@ -66,6 +68,12 @@ macro_rules! ids {
 
             fn try_from(text: String) -> Result<Self, IdError> {
                 Self::parse(text)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 
@@ -95,31 +103,31 @@ ids! {
 impl ActorId {
     /// The agent itself, as opposed to its sub-agents.
     pub fn main() -> Self {
-        Self(String::from("main"))
+        Self(Arc::from("main"))
     }
 
     /// Whether this is the agent itself.
     pub fn is_main(&self) -> bool {
-        self.0 == "main"
+        &*self.0 == "main"
     }
 }
 
 /// One agent run. Unlike other ids any non-empty text will do, since stores
 /// hash what can't be a file name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
-pub struct SessionId(String);
+pub struct SessionId(Arc<str>);
 
 impl SessionId {
     /// Checks a text and makes it a session id.
-    pub fn parse(text: impl Into<String>) -> Result<Self, IdError> {
-        let text = text.into();
+    pub fn parse(text: impl AsRef<str>) -> Result<Self, IdError> {
+        let text = text.as_ref();
         if text.is_empty() {
             Err(IdError::Empty)
         } else if text.len() > SESSION_BYTES_MAX {
             Err(IdError::TooLong(text.len(), SESSION_BYTES_MAX))
         } else {
-            Ok(Self(text))
+            Ok(Self(Arc::from(text)))
         }
     }
 
@@ -134,6 +142,12 @@ impl TryFrom<String> for SessionId {
 
     fn try_from(text: String) -> Result<Self, IdError> {
         Self::parse(text)
+    }
+}
+
+impl Serialize for SessionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

@@ -80,13 +80,18 @@ fn write_canonical(value: &Value, out: &mut Hasher) {
         }
         Value::Object(map) => {
             let _ = write!(out, "o{}:", map.len());
-            // Sorted here, because a feature of `serde_json` that any crate may
-            // switch on decides whether its maps are.
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            for (key, item) in entries {
+            let mut entry = |(key, item): (&String, &Value)| {
                 let _ = write!(out, "{}:{key}", key.len());
                 write_canonical(item, out);
+            };
+            // A feature of `serde_json` that any crate may switch on decides whether
+            // its maps are sorted.
+            if map.keys().is_sorted() {
+                map.iter().for_each(entry);
+            } else {
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_unstable_by_key(|(key, _)| *key);
+                entries.into_iter().for_each(&mut entry);
             }
             Ok(())
         }

@@ -67,7 +67,7 @@ pub use id::{
 pub use nearest::nearest;
 pub use observe::{
     BLOB_OVER_BYTES, Blob, BuildOutcome, ErrorClass, Observation, ObservedResult, Runner,
-    Summaries, TestSummary, TestVerdict, elide, observe, observe_known, observe_result, summaries,
+    Summaries, TestSummary, TestVerdict, elide, observe, observe_known, observe_text, summaries,
 };
 pub use path::{PathError, canonical};
 pub use place::Place;

@@ -132,14 +132,22 @@ fn payload_digest(payload: &Payload) -> (u64, Digest128) {
 }
 
 /// What a result says, whatever became of its call.
-pub fn observe_result(result: &Payload) -> ObservedResult {
-    let (bytes, digest) = payload_digest(result);
-    let (scrubbed, Summaries { tests, build }) = match result {
-        Payload::Inline(text) => (scrub::scrub(text), summaries(text)),
-        // Its two ends are too short to tell.
-        Payload::Elided { .. } => (None, Summaries::default()),
-    };
-    ObservedResult { bytes, digest, scrubbed, error: None, tests, build }
+fn observe_result(result: &Payload) -> ObservedResult {
+    match result {
+        Payload::Inline(text) => observe_text(text),
+        Payload::Elided { .. } => {
+            let (bytes, digest) = payload_digest(result);
+            // Its two ends are too short to tell more.
+            ObservedResult { bytes, digest, scrubbed: None, error: None, tests: None, build: None }
+        }
+    }
+}
+
+/// The same for a result that is all there.
+pub fn observe_text(text: &str) -> ObservedResult {
+    let (bytes, digest) = (text.len() as u64, Digest128::of(text.as_bytes()));
+    let Summaries { tests, build } = summaries(text);
+    ObservedResult { bytes, digest, scrubbed: scrub::scrub(text), error: None, tests, build }
 }
 
 /// How long a value may be that stays although the rest of the arguments goes.

@@ -3,6 +3,7 @@
 //! This is the lexical half: relative to the root, dot segments and slashes
 //! collapsed, escapes rejected. Where symbolic links lead is a fact.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -45,10 +46,10 @@ pub fn canonical(path: &str, root: Option<&str>) -> Result<String, PathError> {
 /// it, absolute outside. Only where no root is known can the result climb.
 ///
 /// Both `base` and the result are in this form.
-pub(crate) fn resolve(path: &str, base: &str, root: Option<&str>) -> String {
+pub(crate) fn resolve<'p>(path: &'p str, base: &str, root: Option<&str>) -> Cow<'p, str> {
     // A plain name, which most are.
     if base == "." && !path.contains('/') && !matches!(path, "" | "." | "..") {
-        return String::from(path);
+        return Cow::Borrowed(path);
     }
     let mut kept: Vec<&str> = Vec::new();
     let mut climbed = 0;
@@ -71,7 +72,7 @@ pub(crate) fn resolve(path: &str, base: &str, root: Option<&str>) -> String {
         // Nobody knows what lies above.
         let above = core::iter::repeat_n("..", climbed);
         let path = above.chain(kept).collect::<Vec<_>>().join("/");
-        return if path.is_empty() { String::from(".") } else { path };
+        return if path.is_empty() { Cow::Borrowed(".") } else { Cow::Owned(path) };
     }
     let mut inside = kept.iter();
     let within = root.is_some_and(|root| {
@@ -80,11 +81,11 @@ pub(crate) fn resolve(path: &str, base: &str, root: Option<&str>) -> String {
     });
     if within {
         let inside = inside.copied().collect::<Vec<_>>().join("/");
-        return if inside.is_empty() { String::from(".") } else { inside };
+        return if inside.is_empty() { Cow::Borrowed(".") } else { Cow::Owned(inside) };
     }
     let mut absolute = String::from("/");
     absolute.push_str(&kept.join("/"));
-    absolute
+    Cow::Owned(absolute)
 }
 
 /// Whether `path` is `directory` or lies below it; both canonical.

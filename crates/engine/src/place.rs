@@ -1,5 +1,6 @@
 //! Where a session works: what the paths of its calls mean.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -55,13 +56,19 @@ impl Target {
 impl Place {
     /// Where a path leads from a directory.
     pub(crate) fn locate(&self, path: &str, base: &str) -> String {
+        self.located(path, base).into_owned()
+    }
+
+    /// The same, without a copy of a plain name.
+    pub(crate) fn located<'p>(&self, path: &'p str, base: &str) -> Cow<'p, str> {
         if let Some(home) = &self.home
             && let Some(below) = path.strip_prefix('~')
             && (below.is_empty() || below.starts_with('/'))
         {
             let mut absolute = home.clone();
             absolute.push_str(below);
-            return resolve(&absolute, base, self.workspace.as_deref());
+            let path = resolve(&absolute, base, self.workspace.as_deref());
+            return Cow::Owned(path.into_owned());
         }
         resolve(path, base, self.workspace.as_deref())
     }
@@ -102,7 +109,7 @@ impl Place {
             }
             (Known::Literal, base) if text.starts_with('~') => base.map_or_else(
                 || Target::Unknown(String::from(text)),
-                |base| Target::At(resolve(text, base, self.workspace.as_deref())),
+                |base| Target::At(resolve(text, base, self.workspace.as_deref()).into_owned()),
             ),
             (Known::Unknown, base) => {
                 self.expanded(text, base).unwrap_or_else(|| Target::Unknown(String::from(text)))

@@ -2,7 +2,7 @@
 //! programs it runs, and what it does to which files.
 
 use alloc::borrow::Cow;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::checks;
 use crate::definition::{Definition, Resolved, Tool};
 use crate::event::{Arguments, Event, EventKind, Payload};
-use crate::guards::shortened;
+use crate::guards::{shortened, shortened_json};
 use crate::json::{at, parse_strict};
 use crate::place::{Place, Target};
 use crate::tool::Kind;
@@ -183,8 +183,8 @@ impl<'a> Proposal<'a> {
             Run::Line(line) => shortened(line.text),
             Run::Nothing | Run::Unseen => {
                 let path = self.touches.iter().find_map(|touch| touch.target.path());
-                let args = || self.args.map(ToString::to_string).unwrap_or_default();
-                path.map_or_else(|| shortened(&args()), shortened)
+                let args = || self.args.map(shortened_json).unwrap_or_default();
+                path.map_or_else(args, shortened)
             }
         })
     }

@@ -293,7 +293,7 @@ impl Session {
     }
 
     /// The tool whose result an event tells, by its declared name.
-    pub fn tool_of<'a>(&'a self, event: &'a Event) -> Option<&'a str> {
+    pub fn tool_of(&self, event: &Event) -> Option<&str> {
         let call = self.state.in_flight.find(key(&self.definition, event))?;
         Some(call.tool.as_str())
     }

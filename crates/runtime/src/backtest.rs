@@ -41,7 +41,7 @@ use outcome::loops_in;
 #[derive(Debug, Clone)]
 pub struct Backtest {
     definition: Arc<Definition>,
-    place: Place,
+    place: Arc<Place>,
 }
 
 /// One run at work: give it the events in their order.
@@ -50,7 +50,7 @@ pub struct BacktestRun {
     /// None until the first event says where it worked.
     session: Option<Session>,
     definition: Arc<Definition>,
-    place: Place,
+    place: Arc<Place>,
     now: Timestamp,
     outcome: BacktestOutcome,
     decoder: Decoder,
@@ -59,8 +59,10 @@ pub struct BacktestRun {
 /// What would have been said about one event.
 #[derive(Debug, Clone)]
 pub struct BacktestStep {
-    /// The event as it was decided on: without secrets.
-    pub event: Event,
+    /// When it happened, where that was recorded.
+    pub at: Option<Timestamp>,
+    /// Whether this is a call that is proposed, and no result or anything else.
+    pub is_proposed: bool,
     /// The call, where it is about one.
     pub call: Option<Call>,
     /// The strongest enforced answer that is sure.
@@ -73,13 +75,6 @@ pub struct BacktestStep {
     pub undecidable: Vec<Undecidable>,
 }
 
-impl BacktestStep {
-    /// Whether this is a call that is proposed, and no result or anything else.
-    pub fn is_proposed(&self) -> bool {
-        matches!(self.event.kind, EventKind::ToolProposed { .. })
-    }
-}
-
 impl Backtest {
     /// Runs are decided as if the definition, all its rules and the loop guard
     /// were enforced, on trial or not. The workspace of `place` is for runs that
@@ -90,7 +85,7 @@ impl Backtest {
         let rules = Rules::new(rules.collect());
         let loops = Loops { mode, ..definition.loops.clone() };
         let definition = Definition { mode, rules, loops, ..definition.clone() };
-        Self { definition: Arc::new(definition), place }
+        Self { definition: Arc::new(definition), place: Arc::new(place) }
     }
 
     /// Begins with a run.
@@ -98,7 +93,7 @@ impl Backtest {
         BacktestRun {
             session: None,
             definition: Arc::clone(&self.definition),
-            place: self.place.clone(),
+            place: Arc::clone(&self.place),
             now: Timestamp::from_ms(0),
             outcome: BacktestOutcome::default(),
             decoder: Decoder::default(),
@@ -107,9 +102,9 @@ impl Backtest {
 }
 
 impl BacktestRun {
-    /// Says what would have been decided on an event, and goes on as it went. The memo
-    /// may be that of other runs.
-    pub fn event(&mut self, event: Event, memo: &mut Memo) -> Result<BacktestStep, Fault> {
+    /// Says what would have been decided on an event, and goes on as it went. The event
+    /// loses its secrets. The memo may be that of other runs.
+    pub fn event(&mut self, event: &mut Event, memo: &mut Memo) -> Result<BacktestStep, Fault> {
         catch_unwind(AssertUnwindSafe(|| self.decided(event, memo)))
             .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
     }
@@ -119,34 +114,33 @@ impl BacktestRun {
         self.outcome
     }
 
-    fn decided(&mut self, mut event: Event, memo: &mut Memo) -> BacktestStep {
-        let says = memo.redact(&mut event, &self.definition);
-        let of = self.session.as_ref().and_then(|session| session.tool_of(&event));
-        let of = of.map(ToOwned::to_owned);
-        let decoded = self.decoder.decode(&mut event, &self.definition, of.as_deref());
+    fn decided(&mut self, event: &mut Event, memo: &mut Memo) -> BacktestStep {
+        let says = memo.redact(event, &self.definition);
+        let of = self.session.as_ref().and_then(|session| session.tool_of(event));
+        let decoded = self.decoder.decode(event, &self.definition, of);
         let observed = match says {
-            Some(says) => observe_known(&event, says),
-            None => observe(&event),
+            Some(says) => observe_known(event, says),
+            None => observe(event),
         };
-        elide(&mut event, &self.definition);
+        elide(event, &self.definition);
         self.now = event.at.unwrap_or(self.now);
         let mut facts = Facts::at(Now::wall(self.now));
         facts.observed = observed;
         facts.decoded = decoded;
         let (definition, place) = (&self.definition, &self.place);
-        let session = self.session.get_or_insert_with(|| begin(definition, place, &event));
-        let judged = session.ground().understand(&event, |understood| {
-            let judged = judge(session, &event, understood, &facts);
+        let session = self.session.get_or_insert_with(|| begin(definition, place, event));
+        let judged = session.ground().understand(event, |understood| {
+            let judged = judge(session, event, understood, &facts);
             let seq = session.seq() + 1;
-            let verdict = went_on(&event, seq);
-            let record = Record { seq, event: &event, facts: &facts, verdict: &verdict };
+            let verdict = went_on(event, seq);
+            let record = Record { seq, event, facts: &facts, verdict: &verdict };
             session.apply_on(understood, &record);
             judged
         });
         self.note(event, judged)
     }
 
-    fn note(&mut self, event: Event, judged: Judged) -> BacktestStep {
+    fn note(&mut self, event: &Event, judged: Judged) -> BacktestStep {
         let Judged { objections, undecidable, stop, safety } = judged;
         // The first of the strongest.
         let enforced = objections.iter().rev().filter(|objection| objection.enforced);
@@ -154,16 +148,17 @@ impl BacktestRun {
         let decision = strongest.map_or(Decision::Allow, |objection| objection.decision);
         let loops = loops_in(&safety);
         let outcome = &mut self.outcome;
-        let call = outcome.call(&event);
+        let call = outcome.call(event);
+        let is_proposed = matches!(event.kind, EventKind::ToolProposed { .. });
         if let Some(Call { index, .. }) = call {
             outcome.loops(index, &loops);
-            if matches!(event.kind, EventKind::ToolProposed { .. }) {
+            if is_proposed {
                 outcome.proposed(index, decision, strongest);
             }
         }
         outcome.stop = outcome.stop.take().or(stop);
         outcome.undecidable.extend(undecidable.iter().map(|one| one.guard.clone()));
-        BacktestStep { event, call, decision, objections, loops, undecidable }
+        BacktestStep { at: event.at, is_proposed, call, decision, objections, loops, undecidable }
     }
 }
 
@@ -172,12 +167,14 @@ pub fn name_of(objection: &Violation) -> String {
     if objection.guard == "rules" { objection.subtype.clone() } else { objection.guard.clone() }
 }
 
-fn begin(definition: &Arc<Definition>, place: &Place, event: &Event) -> Session {
-    let mut place = place.clone();
-    if let EventKind::SessionStarted { workspace: Some(workspace), .. } = &event.kind {
-        place.workspace = Some(workspace.clone());
-    }
-    Session::new(Arc::clone(definition), Arc::new(place))
+fn begin(definition: &Arc<Definition>, place: &Arc<Place>, event: &Event) -> Session {
+    let place = match &event.kind {
+        EventKind::SessionStarted { workspace: workspace @ Some(_), .. } => {
+            Arc::new(Place { workspace: workspace.clone(), ..(**place).clone() })
+        }
+        _ => Arc::clone(place),
+    };
+    Session::new(Arc::clone(definition), place)
 }
 
 /// The verdict that is applied: it happened.

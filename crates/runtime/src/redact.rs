@@ -7,6 +7,9 @@
 //! text: whatever looks ahead looks a bounded way.
 
 mod patterns;
+mod traces;
+
+use std::ops::Range;
 
 use jackline_engine::{Arguments, Definition, Event, EventKind, PATH_KEYS, Payload, Payloads};
 use serde_json::{Map, Value};
@@ -141,32 +144,56 @@ fn blank(value: &mut Value) {
 
 /// The text without its secrets, or nothing if there are none.
 pub fn redact_text(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut kept = String::new();
-    let mut done = 0;
-    let mut at = 0;
-    let mut before = b' ';
-    while let Some(byte) = bytes.get(at).copied() {
-        let word = word_length(bytes.get(at..).unwrap_or_default());
-        let starts_word = word > 0 || (byte == b'-' && !is_word(before));
-        let found = if starts_word { find_secret(text, at, word) } else { None };
-        if let Some(secret) = found {
-            kept.push_str(text.get(done..secret.from).unwrap_or(""));
-            kept.push_str("REDACTED-");
-            kept.push_str(secret.name);
-            (done, at) = (secret.to, secret.to);
-            before = b' ';
-        } else {
-            // No secret begins within a word.
-            before = byte;
-            at += word.max(1);
+    let mut kept = Kept { text, left: String::new(), done: 0 };
+    let mut from = 0;
+    while let Some(part) = traces::next_part(text, from) {
+        from = part.end;
+        kept.look_through(part);
+    }
+    kept.finish()
+}
+
+/// What is kept of a text.
+struct Kept<'t> {
+    text: &'t str,
+    left: String,
+    /// How much of the text stands in what is left.
+    done: usize,
+}
+
+impl Kept<'_> {
+    /// Leaves out the secrets that a part of the text holds, word by word.
+    fn look_through(&mut self, part: Range<usize>) {
+        let (text, bytes) = (self.text, self.text.as_bytes());
+        let mut at = part.start;
+        let mut before = b' ';
+        while at < part.end
+            && let Some(byte) = bytes.get(at).copied()
+        {
+            let word = word_length(bytes.get(at..).unwrap_or_default());
+            let starts_word = word > 0 || (byte == b'-' && !is_word(before));
+            let found = if starts_word { find_secret(text, at, word) } else { None };
+            if let Some(secret) = found {
+                self.left.push_str(text.get(self.done..secret.from).unwrap_or(""));
+                self.left.push_str("REDACTED-");
+                self.left.push_str(secret.name);
+                (self.done, at) = (secret.to, secret.to);
+                before = b' ';
+            } else {
+                // No secret begins within a word.
+                before = byte;
+                at += word.max(1);
+            }
         }
     }
-    if done == 0 {
-        return None;
+
+    fn finish(mut self) -> Option<String> {
+        if self.done == 0 {
+            return None;
+        }
+        self.left.push_str(self.text.get(self.done..).unwrap_or(""));
+        Some(self.left)
     }
-    kept.push_str(text.get(done..).unwrap_or(""));
-    Some(kept)
 }
 
 /// How long the word is that a text begins with.

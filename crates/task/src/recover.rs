@@ -79,5 +79,5 @@ fn finish(log: &Path, root: &Path) -> Result<Option<Undone>, UndoError> {
 
 /// The session that a directory is of.
 pub(crate) fn session_of(recovered: &Recovered) -> Option<SessionId> {
-    SessionId::parse(recovered.session.clone()).ok()
+    SessionId::parse(&recovered.session).ok()
 }

@@ -129,7 +129,7 @@ pub fn run(
     let Some(shown) = root.to_str() else { return Err(TaskError::NotUtf8(root)) };
 
     let id = new_id();
-    let session = SessionId::parse(id.clone())?;
+    let session = SessionId::parse(&id)?;
     let directory = store.directory(&session);
     let mut runtime = Runtime::new(Box::new(store.clone()), definitions, root.clone());
     if let Some(program) = program {

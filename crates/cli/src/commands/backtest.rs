@@ -10,8 +10,8 @@ mod report;
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
@@ -61,6 +61,7 @@ fn backtest(args: &BacktestArgs) -> Result<Exit, Exit> {
         as_json: args.json,
         read: Arc::default(),
         calls: AtomicU64::new(0),
+        spare: Mutex::default(),
     };
     let mut report = Report::default();
     let mut complaints = Complaints::default();

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Exit {
 fn explain(args: &ExplainArgs) -> Result<Exit, Exit> {
     // What a person typed is looked at before anything else is.
     let proposed = proposed(args)?;
-    let actor = ActorId::parse(args.actor.clone())
+    let actor = ActorId::parse(&args.actor)
         .map_err(|error| fail(Exit::Usage, format!("--actor {error}")))?;
     let explainer = match &args.session {
         Some(name) => of_session(name)?,

@@ -361,7 +361,7 @@ fn actor(line: &Line<'_>) -> ActorId {
 
 fn report(usage: &Usage) -> EventKind {
     EventKind::UsageReported {
-        request: usage.request.as_ref().and_then(|id| RequestId::parse(id.clone()).ok()),
+        request: usage.request.as_ref().and_then(|id| RequestId::parse(id).ok()),
         model: usage.short_model(),
         input: usage.input,
         cache_read: usage.cache_read,

@@ -35,6 +35,7 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
 
 use jackline_shell::{Command, Line};
 use serde_json::Value;
@@ -245,6 +246,41 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
+/// The JSON of a value, short enough for a message. No more of it is written than
+/// is shown.
+pub(crate) fn shortened_json(value: &Value) -> String {
+    let mut start = Start(String::with_capacity(EXCERPT_CHARS_MAX + 8));
+    let whole = write!(start, "{value}").is_ok();
+    if !whole {
+        start.0.push('…');
+    }
+    start.0
+}
+
+/// The beginning of a text, as far as a message shows it.
+struct Start(String);
+
+impl fmt::Write for Start {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        // No text has more characters than bytes, and most are short.
+        if self.0.len() + more.len() <= EXCERPT_CHARS_MAX {
+            self.0.push_str(more);
+            return Ok(());
+        }
+        let room = EXCERPT_CHARS_MAX.saturating_sub(self.0.chars().count());
+        match more.char_indices().nth(room) {
+            Some((end, _)) => {
+                self.0.push_str(more.get(..end).unwrap_or_default());
+                Err(fmt::Error)
+            }
+            None => {
+                self.0.push_str(more);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// A simple command as it is written.
 pub(crate) fn excerpt(line: &Line<'_>, command: &Command<'_>) -> Option<String> {
     let text = line.text.get(command.span.start as usize..command.span.end as usize)?;
@@ -258,5 +294,23 @@ pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         None => String::new(),
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn short_json_is_what_is_shown_of_all_of_it(
+            texts in prop::collection::vec("[a\"\\\\é… \n]{0,90}", 0..4), number in any::<i64>()
+        ) {
+            for value in [Value::from(texts.clone()), serde_json::json!({ "a": texts, "b": number })] {
+                prop_assert_eq!(shortened_json(&value), shortened(&value.to_string()));
+            }
+        }
     }
 }

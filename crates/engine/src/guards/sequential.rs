@@ -77,14 +77,11 @@ pub(crate) struct Sequential;
 impl Guard for Sequential {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         let Some(proposal) = look.proposal else { return };
-        let mut judged: Vec<&str> = Vec::new();
-        for tool in proposal.tools() {
+        for (at, tool) in proposal.tools().enumerate() {
             // A line may call the same tool twice.
-            if judged.contains(&tool.name) {
-                continue;
+            if proposal.tools().take(at).all(|before| before.name != tool.name) {
+                check(look, tool, answers);
             }
-            judged.push(tool.name);
-            check(look, tool, answers);
         }
     }
 
@@ -101,22 +98,22 @@ impl Guard for Sequential {
             return;
         };
         // The call is still open here: it is closed after the guards have seen it.
-        let Some(call) = state.in_flight.find(record.key(definition)).cloned() else { return };
+        let State { in_flight, policies, epoch, .. } = state;
+        let Some(call) = in_flight.find(record.key(definition)) else { return };
         // A tool that changes files, such as a formatter, is about the files as
         // it leaves them, unless somebody else changed them meanwhile.
-        let own_change = |own: bool| u64::from(own && call.mutates() && call.epoch == state.epoch);
+        let own_change = |own: bool| u64::from(own && call.mutates() && call.epoch == *epoch);
         let itself = (definition.resolve(&call.tool), own_change(true));
         let proven = call.proves.iter().filter_map(|proof| {
             let tool = definition.tools.get(usize::from(proof.tool))?;
             Some((Resolved::declared(tool), own_change(proof.after)))
         });
-        let earned: Vec<_> = core::iter::once(itself).chain(proven).collect();
-        for (tool, own_change) in earned {
+        for (tool, own_change) in core::iter::once(itself).chain(proven) {
             let earned_in = call.epoch + own_change;
             for (number, rule) in definition.governing(tool) {
                 if let PolicyRule::SequentialDependency(rule) = rule
                     && let Some(position) = rule.position(tool.name)
-                    && let Some(PolicyState::Sequential(earned)) = state.policies.get_mut(number)
+                    && let Some(PolicyState::Sequential(earned)) = policies.get_mut(number)
                     && let Some(entry) = earned.0.get_mut(position)
                 {
                     // Two runs may come back in either order; the later epoch stands.

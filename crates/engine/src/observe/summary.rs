@@ -22,6 +22,7 @@ mod mocha;
 mod phpunit;
 mod python;
 mod rspec;
+mod runners;
 mod tap;
 mod text;
 mod vitest;
@@ -29,6 +30,7 @@ mod xml;
 
 use serde::{Deserialize, Serialize};
 
+use self::runners::Runners;
 use self::text::Line;
 
 /// What a result says of the tests and builds that were run.
@@ -174,6 +176,13 @@ pub enum BuildOutcome {
 
 /// One runner's words, heard line by line.
 trait Family: Default {
+    /// How lines begin that tell it something, blanks aside. Most lines tell nobody
+    /// anything, and every line of every result is looked at.
+    const FIRST: &'static [u8];
+    /// Whether the next line may tell it something, however it begins.
+    fn awaits(&self) -> bool {
+        false
+    }
     /// Hears a line.
     fn line(&mut self, line: &Line<'_>);
     /// What they came to; `None` if they were not the runner's words.
@@ -182,19 +191,7 @@ trait Family: Default {
 
 #[derive(Default)]
 struct Families {
-    pytest: python::Pytest,
-    unittest: python::Unittest,
-    cargo: cargo::Cargo,
-    go: gotest::GoTest,
-    jest: jest::Jest,
-    vitest: vitest::Vitest,
-    mocha: mocha::Mocha,
-    tap: tap::Tap,
-    junit: junit::Junit,
-    gradle: junit::Gradle,
-    rspec: rspec::Rspec,
-    phpunit: phpunit::Phpunit,
-    ctest: ctest::Ctest,
+    runners: Runners,
     xml: xml::Xml,
     build: build::Build,
     /// A program of the run died.
@@ -205,52 +202,25 @@ struct Families {
 
 impl Families {
     fn line(&mut self, line: &Line<'_>) {
-        self.mocha.line(line);
-        if line.trimmed.is_empty() {
-            return;
-        }
+        let Some(first) = line.trimmed.as_bytes().first() else {
+            return self.runners.mocha.blank();
+        };
         self.crashed |= text::is_crash(line);
-        self.pytest.line(line);
-        self.unittest.line(line);
-        self.cargo.line(line);
-        self.go.line(line);
-        self.jest.line(line);
-        self.vitest.line(line);
-        self.tap.line(line);
-        self.junit.line(line);
-        self.gradle.line(line);
-        self.rspec.line(line);
-        self.phpunit.line(line);
-        self.ctest.line(line);
+        self.runners.line(line, *first);
         self.xml.line(line);
-        self.build.line(line, self.errors);
+        self.build.line(line, *first, self.errors);
     }
 
     /// Lines are left out here, or before all that is heard.
     fn cut(&mut self) {
-        self.mocha.cut();
-        self.go.cut();
-        self.junit.cut();
+        self.runners.mocha.cut();
+        self.runners.go.cut();
+        self.runners.junit.cut();
     }
 
     fn finish(self, cut: bool) -> Summaries {
         let build = self.build.finish();
-        let heard = [
-            self.pytest.finish(),
-            self.unittest.finish(),
-            self.cargo.finish(),
-            self.go.finish(),
-            self.jest.finish(),
-            self.vitest.finish(),
-            self.mocha.finish(),
-            self.tap.finish(),
-            self.junit.finish(),
-            self.gradle.finish(),
-            self.rspec.finish(),
-            self.phpunit.finish(),
-            self.ctest.finish(),
-        ];
-        let mut tests = heard.into_iter().flatten().reduce(TestSummary::and);
+        let mut tests = self.runners.finish().reduce(TestSummary::and);
         // A report is the same run told twice, where its runner was heard too.
         tests = tests.or_else(|| self.xml.finish());
         if let Some(tests) = &mut tests {
@@ -283,6 +253,6 @@ pub fn summaries(text: &str) -> Summaries {
         cut = mark || cut && line.trimmed.is_empty();
         families.line(line);
     });
-    families.mocha.end(!parts.tail.ends_with(['\n', '\r']));
+    families.runners.mocha.end(!parts.tail.ends_with(['\n', '\r']));
     families.finish(cut)
 }

@@ -78,6 +78,12 @@ impl Trail {
     }
 }
 
+/// As many characters as a text may be shown with.
+fn first_chars(text: &str, chars_max: usize) -> &str {
+    let end = text.char_indices().nth(chars_max);
+    end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
 impl State {
     /// Remembers what an event says about the goal and the actions.
     pub(crate) fn keep_trail(&mut self, fold: Fold<'_>) {
@@ -105,7 +111,7 @@ impl State {
                 trail.actions.push(Entry {
                     seq: record.seq,
                     key,
-                    tool: proposal.tool.name.chars().take(TOOL_CHARS_MAX).collect(),
+                    tool: first_chars(proposal.tool.name, TOOL_CHARS_MAX).to_string(),
                     does: proposal.does().to_string(),
                     ended,
                 });

@@ -88,7 +88,7 @@ impl Open {
             })
         }));
         Some(match judged {
-            Ok(judged) => Ok(run.note(record.event, judged)),
+            Ok(judged) => Ok(run.note(&record.event, judged)),
             Err(panic) => Err(Fault::Panic(panic_text(panic.as_ref()))),
         })
     }

@@ -2,7 +2,7 @@
 //! two runs of one task most of it is the same.
 
 use jackline_engine::definition::Redact;
-use jackline_engine::{Definition, Event, EventKind, ObservedResult, Payload, observe_result};
+use jackline_engine::{Definition, Event, EventKind, ObservedResult, Payload, observe_text};
 
 use crate::redact::{redact, redact_text};
 
@@ -36,8 +36,8 @@ struct Said {
 impl Said {
     fn of(text: &str, redacts: bool) -> Self {
         let redacted = if redacts { redact_text(text) } else { None };
-        let payload = Payload::Inline(redacted.clone().unwrap_or_else(|| text.to_owned()));
-        Self { redacted, seen: observe_result(&payload) }
+        let seen = observe_text(redacted.as_deref().unwrap_or(text));
+        Self { redacted, seen }
     }
 }
 

@@ -9,6 +9,7 @@
 //! here is passed over. Steps of one `turn` that follow each other were called
 //! together; `user_breaks` are the steps before which a person spoke.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jackline_engine::{
@@ -51,7 +52,8 @@ struct Step<'a> {
     /// Only compared.
     #[serde(borrow, default)]
     turn: Option<&'a RawValue>,
-    tool: String,
+    #[serde(borrow)]
+    tool: Cow<'a, str>,
     #[serde(default)]
     args: Value,
     #[serde(default)]
@@ -63,7 +65,12 @@ struct Step<'a> {
 impl<'a> Trajectory<'a> {
     /// Reads a line; `name` is for a run that has none.
     pub fn parse(line: &'a [u8], name: impl FnOnce() -> String) -> Result<Self, String> {
-        let run: Run<'_> = serde_json::from_slice(line).map_err(|error| {
+        // Whether it is UTF-8 is asked once of all of it, and not of each text in it.
+        let run = match std::str::from_utf8(line) {
+            Ok(text) => serde_json::from_str(text),
+            Err(_) => serde_json::from_slice(line),
+        };
+        let run: Run<'_> = run.map_err(|error| {
             if error.is_data() && line.trim_ascii_start().first() != Some(&b'{') {
                 return "a run is an object with `steps`".to_owned();
             }
@@ -85,11 +92,12 @@ impl<'a> Trajectory<'a> {
     pub fn events(self) -> Result<Vec<Event>, String> {
         let Self { id, run } = self;
         let mut events = Vec::with_capacity(2 * run.steps.len() + 2);
+        let actor = ActorId::main();
         let event = |kind| Event {
             session: id.clone(),
             id: None,
             at: None,
-            actor: ActorId::main(),
+            actor: actor.clone(),
             kind,
             meta: None,
         };

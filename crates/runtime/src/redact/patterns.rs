@@ -282,6 +282,8 @@ fn is_secret_value(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::traces::next_part;
+    use super::super::{Kept, redact_text};
     use super::*;
     use proptest::prelude::*;
 
@@ -333,6 +335,14 @@ mod tests {
                 }
             }
         }
+
+        #[test]
+        fn where_no_trace_is_no_secret_is(one in texts(), two in texts(), three in texts()) {
+            let text = [one, two, three].join("\n");
+            let mut kept = Kept { text: &text, left: String::new(), done: 0 };
+            kept.look_through(0..text.len());
+            prop_assert_eq!(redact_text(&text), kept.finish());
+        }
     }
 
     #[test]
@@ -341,6 +351,7 @@ mod tests {
             let secret = format!("{prefix}{}", "a1".repeat(least));
             assert_eq!(prefixed(&secret), Some((secret.len(), name)));
             assert!(is_telling(prefix.as_bytes()), "{prefix}");
+            assert_eq!(next_part(prefix, 0), Some(0..prefix.len()), "{prefix}");
         }
         assert!(is_telling(b"eyJ") && is_telling(b"Bearer "));
     }
@@ -351,6 +362,8 @@ mod tests {
             for whole in [name.to_owned(), name.to_uppercase(), format!("my-{name}-x")] {
                 assert!(is_secret_name(&whole), "{whole}");
                 assert!(is_secret_name(&whole.replace('_', "-")), "{whole}");
+                assert!(next_part(&whole, 0).is_some(), "{whole}");
+                assert!(next_part(&whole.replace('_', "-"), 0).is_some(), "{whole}");
             }
             for end in ABOUT {
                 assert!(!is_secret_name(&format!("{name}{end}")), "{name}{end}");

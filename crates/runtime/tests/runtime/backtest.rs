@@ -15,8 +15,8 @@ fn play(source: &str, events: &[Value]) -> (Vec<BacktestStep>, BacktestOutcome) 
     let id = SessionId::parse("s").unwrap();
     let started = json!({"event": "session_started", "workspace": "/project"});
     let steps = std::iter::once(&started).chain(events).map(|event| {
-        let event = parse_line(event.to_string().as_bytes(), Some(&id)).unwrap();
-        run.event(event, &mut memo).unwrap()
+        let mut event = parse_line(event.to_string().as_bytes(), Some(&id)).unwrap();
+        run.event(&mut event, &mut memo).unwrap()
     });
     let steps = steps.collect::<Vec<_>>().split_off(1);
     (steps, run.finish())

@@ -76,7 +76,7 @@ impl Rehearsal<'_, '_, '_> {
         };
         let mut supposed = Vec::new();
         for step in &plan.tool_calls {
-            let Ok(tool) = ToolName::parse(step.name.clone()) else {
+            let Ok(tool) = ToolName::parse(&step.name) else {
                 return broken(format!("`{}` is no name of a tool", step.name));
             };
             let proposed = Proposed::Args(Value::Object(step.arguments.clone()));

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jackline_clients::claude::transcript::Transcript;
 use jackline_engine::SessionId;
@@ -24,6 +24,8 @@ pub(super) struct Shop<'a> {
     pub(super) read: Arc<AtomicU64>,
     /// How many calls were decided on.
     pub(super) calls: AtomicU64,
+    /// Where lines were that are decided on: room for the next ones.
+    pub(super) spare: Mutex<Vec<Vec<u8>>>,
 }
 
 /// One thing to do.
@@ -68,6 +70,9 @@ pub(super) struct Part {
 /// How much is decided on at a time.
 const BATCH_BYTES: usize = 64 << 10;
 
+/// How much room that mostly takes: the last line may go on.
+const ROOM_BYTES: usize = BATCH_BYTES + BATCH_BYTES / 2;
+
 impl Batch {
     /// Reads the next lines; none is the end of the file. An error comes after
     /// what could be read.
@@ -75,8 +80,8 @@ impl Batch {
         file: &Arc<File>,
         source: &mut Source,
         number: &mut u64,
+        mut bytes: Vec<u8>,
     ) -> (Option<Self>, io::Result<()>) {
-        let mut bytes = Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 2);
         let mut lines = Vec::new();
         let mut result = Ok(());
         while bytes.len() < BATCH_BYTES && lines.len() < BATCH_BYTES {
@@ -102,10 +107,28 @@ impl Batch {
 impl Shop<'_> {
     pub(super) fn play(&self, job: Job, memo: &mut Memo) -> Part {
         match job {
-            Job::Runs(batch) => self.runs(&batch, memo),
+            Job::Runs(batch) => {
+                let part = self.runs(&batch, memo);
+                self.give_room(batch.bytes);
+                part
+            }
             Job::Session(file, kind) => self.session(&file, kind, memo),
             Job::Said(part) => part,
         }
+    }
+
+    /// Room for lines. What one thread asks the system for and another gives back is
+    /// slow to come by, so it goes round.
+    pub(super) fn room(&self) -> Vec<u8> {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(ROOM_BYTES))
+    }
+
+    fn give_room(&self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        // A line may have been long.
+        bytes.shrink_to(2 * ROOM_BYTES);
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
     }
 
     fn runs(&self, batch: &Batch, memo: &mut Memo) -> Part {
@@ -137,10 +160,10 @@ impl Shop<'_> {
         }
         let trajectory = Trajectory::parse(line, || format!("{}:{number}", file.stem()))?;
         let id = trajectory.id().as_str().to_owned();
-        let events = trajectory.events()?;
+        let mut events = trajectory.events()?;
         let mut run = self.backtest.start();
         let mut seen = Seen::default();
-        for event in events {
+        for event in &mut events {
             let step = run.event(event, memo).map_err(|fault| part.report.fault(&fault))?;
             part.report.step(&id, &step, &mut seen);
         }
@@ -172,7 +195,7 @@ impl Shop<'_> {
         let mut id = None;
         let mut result = Ok(());
         for event in transcript.by_ref() {
-            let event = match event {
+            let mut event = match event {
                 Ok(event) => event,
                 Err(error) => {
                     result = Err(before_that(&error));
@@ -180,7 +203,7 @@ impl Shop<'_> {
                 }
             };
             let session = id.get_or_insert_with(|| event.session.to_string());
-            match run.event(event, memo) {
+            match run.event(&mut event, memo) {
                 Ok(step) => part.report.step(session, &step, &mut seen),
                 Err(fault) => {
                     result = Err(part.report.fault(&fault));

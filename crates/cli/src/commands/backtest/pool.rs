@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -43,7 +43,7 @@ pub(super) fn play(
     thread::scope(|scope| {
         let start = || thread::Builder::new().stack_size(STACK_BYTES);
         // Where no thread can be started, there is nothing to wait for either.
-        let reads = start().spawn_scoped(scope, || read(files, &shop.read, Jobs { jobs, next: 0 }));
+        let reads = start().spawn_scoped(scope, || read(files, shop, Jobs { jobs, next: 0 }));
         let todo = &todo;
         for _ in 0..threads {
             let parts = parts.clone();
@@ -104,7 +104,7 @@ impl Jobs {
     }
 }
 
-fn read(files: Vec<File>, count: &Arc<AtomicU64>, mut jobs: Jobs) {
+fn read(files: Vec<File>, shop: &Shop<'_>, mut jobs: Jobs) {
     for file in files {
         let file = Arc::new(file);
         let found =
@@ -117,12 +117,12 @@ fn read(files: Vec<File>, count: &Arc<AtomicU64>, mut jobs: Jobs) {
             }
         };
         match format {
-            Format::Trajectories => runs(&file, count, &mut jobs),
+            Format::Trajectories => runs(&file, shop, &mut jobs),
             Format::Journal => jobs.send(Job::Session(file, Kind::Journal)),
             Format::Transcript => jobs.send(Job::Session(file, Kind::Transcript)),
             // Others may keep files of theirs there.
             Format::Empty | Format::Unknown if !file.named => {
-                count.fetch_add(file.bytes, Ordering::Relaxed);
+                shop.read.fetch_add(file.bytes, Ordering::Relaxed);
             }
             Format::Empty => jobs.unreadable(&file, "it is empty".to_owned()),
             Format::Unknown => {
@@ -134,14 +134,14 @@ fn read(files: Vec<File>, count: &Arc<AtomicU64>, mut jobs: Jobs) {
     }
 }
 
-fn runs(file: &Arc<File>, count: &Arc<AtomicU64>, jobs: &mut Jobs) {
-    let mut source = match open_lines(&file.path, Arc::clone(count)) {
+fn runs(file: &Arc<File>, shop: &Shop<'_>, jobs: &mut Jobs) {
+    let mut source = match open_lines(&file.path, Arc::clone(&shop.read)) {
         Ok(source) => source,
         Err(error) => return jobs.unreadable(file, error.to_string()),
     };
     let mut number = 0;
     loop {
-        let (batch, result) = Batch::read(file, &mut source, &mut number);
+        let (batch, result) = Batch::read(file, &mut source, &mut number, shop.room());
         let over = batch.is_none();
         if let Some(batch) = batch {
             jobs.send(Job::Runs(batch));

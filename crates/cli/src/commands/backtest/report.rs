@@ -100,7 +100,7 @@ impl Report {
             let said = step.objections.iter().find(|objection| objection.guard == "loops");
             rule.example(|| example(session, step, said.map(|said| said.message.as_str())));
         }
-        if !step.is_proposed() {
+        if !step.is_proposed {
             return;
         }
         let against =
@@ -285,7 +285,7 @@ fn example(session: &str, step: &BacktestStep, part: Option<&str>) -> String {
     let number = || format!("call {}", call.index);
     let part =
         part.map_or_else(number, |part| redact_text(part).unwrap_or_else(|| part.to_owned()));
-    let day: String = step.event.at.map(|at| at.to_string()).unwrap_or_default();
+    let day: String = step.at.map(|at| at.to_string()).unwrap_or_default();
     let day: String = day.chars().take(10).collect();
     let session = redact_text(session).unwrap_or_else(|| session.to_owned());
     let short: String = session.chars().take(if day.is_empty() { 40 } else { 8 }).collect();

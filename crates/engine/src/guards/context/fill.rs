@@ -213,7 +213,6 @@ fn lines(result: &Payload) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     fn usage(used: u64) -> Seen<'static> {
         Seen::Usage { request: None, known: false, used, window: Some(100_000) }
@@ -284,7 +283,7 @@ mod tests {
     #[test]
     fn the_record_of_before_a_compaction_is_not_the_latest() {
         let settings = Context::default();
-        let request = RequestId::parse("r1".to_string()).unwrap();
+        let request = RequestId::parse("r1").unwrap();
         let of_r1 = |known| Seen::Usage {
             request: Some(&request),
             known,

@@ -252,10 +252,10 @@ impl Guard for DirtyGuard {
                 if call.changes == Changes::Perhaps && call.changed {
                     (call.bits.code, call.bits.docs) = paths::seen(fold);
                 }
-                let call = call.clone();
                 if let Some(end) = End::of(*status, *exit_code)
                     && !background
                 {
+                    let call = Came::of(call);
                     finished(state, &call, end, record.facts.observed.result.as_ref());
                 }
             }
@@ -267,13 +267,28 @@ impl Guard for DirtyGuard {
     }
 }
 
+/// What counts here of a call that came back.
+struct Came {
+    bits: Bits,
+    epoch: u64,
+    mutates: bool,
+    changes_code: bool,
+}
+
+impl Came {
+    fn of(call: &Call) -> Self {
+        let (mutates, changes_code) = (call.mutates(), call.changes_code());
+        Self { bits: call.bits.clone(), epoch: call.epoch, mutates, changes_code }
+    }
+}
+
 /// What the end of a call says of its checks.
-fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedResult>) {
+fn finished(state: &mut State, call: &Came, end: End, result: Option<&ObservedResult>) {
     // What the call itself changed before it tested, the tests have seen, unless
     // somebody else changed something meanwhile.
     let moved = |changes: bool| call.bits.after && changes && call.bits.moment == state.moment();
-    let moment = call.bits.moment + u64::from(moved(call.mutates() || call.bits.hides_code()));
-    let epoch = call.epoch + u64::from(moved(call.mutates()));
+    let moment = call.bits.moment + u64::from(moved(call.mutates || call.bits.hides_code()));
+    let epoch = call.epoch + u64::from(moved(call.mutates));
     let summary = result.and_then(|result| result.tests.as_ref());
     let of = |what: What| call.bits.checks.iter().filter(move |check| check.what == what);
     let known = |check: &&Check| ran(**check, end, summary.is_some());
@@ -303,7 +318,7 @@ fn finished(state: &mut State, call: &Call, end: End, result: Option<&ObservedRe
     // Of several, the worst counts. Whether it goes on is told by what was said;
     // whether it may stop, by what is proven.
     if let Some((passing, said)) = tests.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) {
-        let code = if call.changes_code() { Some(state.moment() + 1) } else { state.dirty.code };
+        let code = if call.changes_code { Some(state.moment() + 1) } else { state.dirty.code };
         state.dirty.saw_tests(moment, passing, code);
         // Part of a run is not compared with a whole one.
         let failing = summary.filter(|summary| summary.complete).map(|summary| summary.failed);

@@ -37,7 +37,7 @@ use crate::event::{Action, Event, EventKind, PromptSource, Status};
 use crate::facts::Facts;
 use crate::id::ActorId;
 use crate::proposal::Proposal;
-use crate::state::{Call, Cause, Clock, Paused, State, short};
+use crate::state::{Actors, Call, Cause, Clock, Paused, State, short};
 use crate::tool::Kind;
 use crate::verdict::{Decision, SafetyKind, Verdict, Violation};
 
@@ -298,10 +298,11 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
 /// Folds a call that came back.
 fn finished(state: &mut State, fold: Fold<'_>) {
     let (record, definition) = (fold.record, fold.definition);
-    let Some(call) = state.in_flight.find(record.key(definition)).cloned() else { return };
-    let step = step_of(&call, record.event, record.facts, &state.clock);
-    let Some(found) = note(state, fold, &call, &step) else { return };
+    let Some(call) = state.in_flight.find(record.key(definition)) else { return };
+    let step = step_of(call, record.event, record.facts, &state.clock);
+    let Some(found) = note(&mut state.actors, fold, call, &step) else { return };
     let Some((level, _)) = said(record.verdict) else { return };
+    let call = call.clone();
     let found = Found { level, ..found };
     // The call that came back may have changed the workspace itself.
     let epoch = state.epoch.saturating_add(call.mutates().into());
@@ -321,11 +322,11 @@ fn lost(state: &mut State, fold: Fold<'_>, is_lost: impl Fn(&Call) -> bool) {
 /// Folds a call that nobody expects back any more: the next proposal is told.
 pub(crate) fn unresolved(state: &mut State, fold: Fold<'_>, call: &Call) {
     let step = step_of(call, fold.record.event, fold.record.facts, &state.clock);
-    note(state, fold, call, &step);
+    note(&mut state.actors, fold, call, &step);
 }
 
-fn note(state: &mut State, fold: Fold<'_>, call: &Call, step: &Step) -> Option<Found> {
-    let actor = state.actors.touch(&call.actor, fold.record.seq)?;
+fn note(actors: &mut Actors, fold: Fold<'_>, call: &Call, step: &Step) -> Option<Found> {
+    let actor = actors.touch(&call.actor, fold.record.seq)?;
     actor.looping.answered = true;
     actor.looping.blocked.ran(&step.call);
     take(&mut actor.looping, step, call, &fold.definition.loops)

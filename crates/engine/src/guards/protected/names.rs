@@ -176,8 +176,8 @@ pub(super) fn named_argument(
 ) -> Option<String> {
     let at = |text: &str| {
         let path = text.strip_prefix("file://").unwrap_or(text);
-        let path = may_be_path(path).then(|| guarded.place.locate(path, &proposal.cwd))?;
-        guarded.contains(&path).then_some(path)
+        let path = may_be_path(path).then(|| guarded.place.located(path, &proposal.cwd))?;
+        guarded.contains(&path).then(|| path.into_owned())
     };
     match value {
         Value::String(text) => at(text),

@@ -166,7 +166,7 @@ impl Guarded<'_> {
         if !entry.starts_with('/') || path.starts_with('/') {
             return true;
         }
-        let root = self.place.workspace.as_deref().unwrap_or("/");
+        let Some(root) = self.place.workspace.as_deref() else { return false };
         let plain = root != "/" && !entry.contains("/.") && !entry.contains("//");
         !plain || lies_within(entry, root)
     }

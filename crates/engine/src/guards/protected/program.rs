@@ -96,9 +96,11 @@ fn later_word(proposal: &Proposal<'_>) -> Option<String> {
 /// Whether a text is a code alone, perhaps with what to do with it.
 fn is_word(text: &str) -> bool {
     let mut words = text.split_whitespace();
-    let last = words.next_back().unwrap_or_default().to_ascii_lowercase();
-    let is_code = last.strip_prefix(CODE).is_some_and(|letters| {
-        letters.len() == CODE_LETTERS && letters.chars().all(|c| c.is_ascii_alphanumeric())
+    let last = words.next_back().unwrap_or_default();
+    let is_code = last.split_at_checked(CODE.len()).is_some_and(|(code, letters)| {
+        code.eq_ignore_ascii_case(CODE)
+            && letters.len() == CODE_LETTERS
+            && letters.chars().all(|c| c.is_ascii_alphanumeric())
     });
     is_code && words.all(|word| matches!(word, "jackline" | "allow" | "refuse"))
 }

@@ -145,7 +145,7 @@ impl<'p> Found<'_, 'p> {
                 };
                 at = fact.real.clone().unwrap_or(at);
             }
-            at = resolve(segment, &at, root);
+            at = resolve(segment, &at, root).into_owned();
         }
         self.lead(touch, Target::At(at));
     }

@@ -14,28 +14,27 @@ pub(super) struct Build {
 }
 
 impl Build {
-    /// Hears a line of a text that speaks of errors somewhere, or nowhere.
-    pub(super) fn line(&mut self, line: &Line<'_>, errors: bool) {
+    /// Hears a line of a text that speaks of errors somewhere, or nowhere; `first` is
+    /// the byte it begins with, blanks aside.
+    pub(super) fn line(&mut self, line: &Line<'_>, first: u8, errors: bool) {
         let text = line.trimmed;
         let package = core::mem::take(&mut self.package);
-        self.failed |= match text.as_bytes().first() {
-            Some(b'e') => {
-                text.starts_with("error: could not compile `") || text == "error during build:"
-            }
-            Some(b'n') => {
+        self.failed |= match first {
+            b'e' => text.starts_with("error: could not compile `") || text == "error during build:",
+            b'n' => {
                 text.starts_with("npm ERR! ")
                     || text.starts_with("npm error ")
                     || text.starts_with("ninja: build stopped: ")
             }
             // In any language: `make: *** [Makefile:2: all] Fehler 1`.
-            Some(b'm' | b'g') => text.split_once(": *** ").is_some_and(|(make, _)| {
+            b'm' | b'g' => text.split_once(": *** ").is_some_and(|(make, _)| {
                 let make = make.strip_prefix('g').unwrap_or(make);
                 make == "make" || make.starts_with("make[")
             }),
-            Some(b'c') => text.starts_with("collect2: error: "),
-            Some(b'B' | b'[') => self.banner(text),
-            Some(b'w') => self.webpack(text),
-            Some(b'F') => {
+            b'c' => text.starts_with("collect2: error: "),
+            b'B' | b'[' => self.banner(text),
+            b'w' => self.webpack(text),
+            b'F' => {
                 let built = text.strip_prefix("Finished `");
                 self.ok |= built.is_some_and(|rest| rest.contains(" profile ["));
                 false

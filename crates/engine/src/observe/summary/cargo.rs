@@ -24,6 +24,8 @@ pub(super) struct Cargo {
 }
 
 impl Family for Cargo {
+    const FIRST: &'static [u8] = b"SRDrte";
+
     fn line(&mut self, line: &Line<'_>) {
         let text = line.trimmed;
         match text.as_bytes().first() {

@@ -13,6 +13,8 @@ pub(super) struct Ctest {
 }
 
 impl Family for Ctest {
+    const FIRST: &'static [u8] = b"0123456789TE";
+
     fn line(&mut self, line: &Line<'_>) {
         let text = line.trimmed;
         match text.as_bytes().first() {

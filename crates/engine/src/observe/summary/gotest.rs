@@ -44,6 +44,12 @@ struct Run {
 }
 
 impl Family for GoTest {
+    const FIRST: &'static [u8] = b"-=oF?{D#";
+
+    fn awaits(&self) -> bool {
+        self.named
+    }
+
     fn line(&mut self, line: &Line<'_>) {
         let named = core::mem::take(&mut self.named);
         let text = line.trimmed;

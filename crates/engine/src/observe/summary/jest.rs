@@ -15,6 +15,8 @@ pub(super) struct Jest {
 }
 
 impl Family for Jest {
+    const FIRST: &'static [u8] = b"T";
+
     fn line(&mut self, line: &Line<'_>) {
         if !line.at_margin() || !matches!(line.text.as_bytes().first(), Some(b'T')) {
             return;

@@ -24,6 +24,8 @@ pub(super) struct Junit {
 }
 
 impl Family for Junit {
+    const FIRST: &'static [u8] = b"[TOBF";
+
     fn line(&mut self, line: &Line<'_>) {
         let Some(first @ (b'[' | b'T' | b'O' | b'B' | b'F')) = line.trimmed.as_bytes().first()
         else {
@@ -146,6 +148,8 @@ pub(super) struct Gradle {
 }
 
 impl Family for Gradle {
+    const FIRST: &'static [u8] = b">:EB0123456789";
+
     fn line(&mut self, line: &Line<'_>) {
         if !line.at_margin() {
             return;

@@ -16,12 +16,10 @@ pub(super) struct Mocha {
 }
 
 impl Family for Mocha {
+    const FIRST: &'static [u8] = b"0123456789.,!";
+
     fn line(&mut self, line: &Line<'_>) {
         let text = line.trimmed;
-        if text.is_empty() {
-            self.ended |= self.run.is_some();
-            return;
-        }
         if line.at_margin() {
             return;
         }
@@ -72,6 +70,11 @@ impl Mocha {
         } else if word.starts_with(") ") && self.run.is_none() {
             self.listed = true;
         }
+    }
+
+    /// Hears a line with nothing on it.
+    pub(super) fn blank(&mut self) {
+        self.ended |= self.run.is_some();
     }
 
     /// Says that lines are left out here: the next of the sums may be among them.

@@ -13,6 +13,8 @@ pub(super) struct Phpunit {
 }
 
 impl Family for Phpunit {
+    const FIRST: &'static [u8] = b"WOT";
+
     fn line(&mut self, line: &Line<'_>) {
         let text = line.text;
         match text.as_bytes().first() {

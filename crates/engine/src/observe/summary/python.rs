@@ -17,6 +17,9 @@ pub(super) struct Pytest {
 }
 
 impl Family for Pytest {
+    // Behind other blanks than those of ASCII a count is heard, too.
+    const FIRST: &'static [u8] = b"=FE!In0123456789\x0b\xc2\xe1\xe2\xe3";
+
     fn line(&mut self, line: &Line<'_>) {
         match line.text.as_bytes().first() {
             Some(b'=') if line.text.starts_with("===") => {
@@ -109,6 +112,8 @@ pub(super) struct Unittest {
 }
 
 impl Family for Unittest {
+    const FIRST: &'static [u8] = b"RONF";
+
     fn line(&mut self, line: &Line<'_>) {
         let tells = matches!(line.text.as_bytes().first(), Some(b'R' | b'O' | b'N' | b'F'));
         if !tells || !line.at_margin() {

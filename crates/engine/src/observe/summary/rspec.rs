@@ -9,6 +9,8 @@ use super::{Family, Runner, TestSummary, add};
 pub(super) struct Rspec(Option<TestSummary>);
 
 impl Family for Rspec {
+    const FIRST: &'static [u8] = b"0123456789";
+
     fn line(&mut self, line: &Line<'_>) {
         if !line.text.starts_with(|c: char| c.is_ascii_digit()) || !line.text.contains(" example") {
             return;

@@ -29,6 +29,8 @@ struct Sums {
 }
 
 impl Family for Tap {
+    const FIRST: &'static [u8] = b"on1B#<\xe2";
+
     fn line(&mut self, line: &Line<'_>) {
         let text = line.trimmed;
         match text.as_bytes().first() {

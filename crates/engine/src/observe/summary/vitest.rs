@@ -15,6 +15,8 @@ pub(super) struct Vitest {
 }
 
 impl Family for Vitest {
+    const FIRST: &'static [u8] = b"TED";
+
     fn line(&mut self, line: &Line<'_>) {
         if line.at_margin() {
             return;

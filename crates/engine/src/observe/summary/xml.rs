@@ -2,7 +2,7 @@
 
 use super::count::number;
 use super::text::Line;
-use super::{Family, Runner, TestSummary, add};
+use super::{Runner, TestSummary, add};
 
 /// `<testsuites tests="8" failures="2" errors="0" skipped="1">`, or the same of
 /// every `<testsuite>`.
@@ -21,8 +21,9 @@ pub(super) struct Xml {
     ended: bool,
 }
 
-impl Family for Xml {
-    fn line(&mut self, line: &Line<'_>) {
+impl Xml {
+    /// Hears a line.
+    pub(super) fn line(&mut self, line: &Line<'_>) {
         // What a failed test said may stand before a tag.
         if !line.trimmed.starts_with('<') && !line.trimmed.ends_with('>') {
             return;
@@ -32,7 +33,8 @@ impl Family for Xml {
         }
     }
 
-    fn finish(self) -> Option<TestSummary> {
+    /// What it came to; `None` if it was no report.
+    pub(super) fn finish(self) -> Option<TestSummary> {
         // Of suites those in the middle, or outside of them, would be missing.
         let suites = self.suites.filter(|_| !self.gap && !self.loose);
         let mut run = match (self.all, suites) {
@@ -46,9 +48,7 @@ impl Family for Xml {
         run.complete = self.ended;
         Some(run)
     }
-}
 
-impl Xml {
     /// From here on lines follow that do not follow each other.
     pub(super) fn gap(&mut self) {
         self.gap = true;
