@@ -29,7 +29,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &[&str]); 20] = [
+const LAYERS: [(&str, &[&str]); 21] = [
     ("engine", &["shell"]),
     ("shell", &[]),
     ("definition", &["decode", "engine"]),
