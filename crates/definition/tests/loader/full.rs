@@ -377,6 +377,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "bfb5a59396289b10cbd295e5f15534035d10cffca3e0c091f656a1a0bfb244b2"
+        "778f68ed4bccd28ddcc80975deb0a7830e1f66042cd3f983758a2cf580841dcf"
     );
 }

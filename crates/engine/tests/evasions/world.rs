@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Definition, DefinitionFact, Digest, Facts, FileFact, FileKind, GitFact, Now, Place, Query,
-    ROUNDS_MAX, Record, Session, SessionId, Timestamp, Tracked, Verdict, WatchedFact, observe,
+    Definition, DefinitionFact, Digest, Facts, FileFact, FileKind, GitFact, Now, PinsFact, Place,
+    Query, ROUNDS_MAX, Record, Session, SessionId, Timestamp, Tracked, Verdict, WatchedFact,
+    observe,
 };
 use serde_json::{Value, json};
 
@@ -132,6 +133,8 @@ impl World {
                 facts.ignored.insert(path.clone(), false);
             }
             Query::Definition => facts.definition = Some(DefinitionFact::Same),
+            // Nobody was approved, so nobody has to be.
+            Query::Pins { .. } => facts.pins = Some(PinsFact::default()),
             other => panic!("this world can't answer {other:?}"),
         }
     }
