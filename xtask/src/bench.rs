@@ -10,7 +10,7 @@ const BUILD_SECONDS_MAX: u64 = 180;
 
 pub(crate) fn run(parts: &[String]) -> Result<(), String> {
     // These take words of their own, and are not run unasked.
-    let alone = ["corpus", "loops", "io", "attempt"];
+    let alone = ["corpus", "loops", "io", "attempt", "run"];
     if let Some(part) = parts.first().filter(|part| alone.contains(&part.as_str())) {
         if part == "attempt" {
             shell::run(&mut cargo(&["build", "--release", "--locked", "-p", "jackline-sandbox"]))?;
@@ -25,7 +25,7 @@ pub(crate) fn run(parts: &[String]) -> Result<(), String> {
         parts.iter().find(|part| !["engine", "process", "replay", "build"].contains(&part.as_str()))
     {
         return Err(format!(
-            "no part `{unknown}`; there are engine, process, replay, build, and by itself corpus, loops, io or attempt"
+            "no part `{unknown}`; there are engine, process, replay, build, and by itself corpus, loops, io, attempt or run"
         ));
     }
     if parts.iter().any(|part| part == "build") {

@@ -10,6 +10,7 @@
     reason = "a benchmark reads clocks, divides and prints"
 )]
 
+mod appends;
 mod attempt;
 mod cedar;
 mod corpus;
@@ -21,6 +22,7 @@ mod mix;
 mod process;
 mod replay;
 mod report;
+mod run;
 mod transcript;
 
 use std::path::PathBuf;
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
     let Some(jackline) = first.map(PathBuf::from) else {
         println!(
             "usage: jackline-bench PATH-OF-JACKLINE [engine|process|replay|transcript]… | corpus FILE… | \
-             loops [DIR] | io [DIR] [--bytes N] [--seconds N] [--only PART]… | attempt"
+             loops [DIR] | io [DIR] [--bytes N] [--seconds N] [--only PART]… | attempt | run"
         );
         return ExitCode::from(2);
     };
@@ -78,9 +80,14 @@ fn main() -> ExitCode {
         let measured = attempt::run(&jackline, &mut report);
         return end(measured, &report);
     }
+    if wanted == ["run"] {
+        let mut report = Report::default();
+        let measured = run::run(&jackline, &mut report);
+        return end(measured, &report);
+    }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let mut report = Report::default();
-    let run = || -> Result<(), Failure> {
+    let chosen = || -> Result<(), Failure> {
         if is_wanted("engine") {
             engine::run(&mut report)?;
         }
@@ -96,7 +103,7 @@ fn main() -> ExitCode {
         }
         Ok(())
     };
-    let ran = { run }();
+    let ran = { chosen }();
     end(ran, &report)
 }
 

@@ -1,15 +1,12 @@
 //! What the proxy costs beside what it can't do without: the server itself, and two
 //! durable records.
 
-use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use jackline_engine::SessionId;
-use jackline_journal::{Body, FileStore, Log, Store as _};
-
 use super::peer::Peer;
 use crate::Failure;
+use crate::appends::Appends;
 use crate::report::{Report, median};
 
 const CALLS: usize = 1500;
@@ -58,39 +55,3 @@ fn micros(run: impl FnOnce() -> Result<(), Failure>) -> Result<f64, Failure> {
     run()?;
     Ok(start.elapsed().as_secs_f64() * 1e6)
 }
-
-/// A session that only appends, as the runtime does it before it answers: under the lock,
-/// and without the state, which it saves behind the answer.
-struct Appends {
-    log: Box<dyn Log>,
-    record_bytes: usize,
-    seq: u64,
-}
-
-impl Appends {
-    /// With records as large as those of the session that is there.
-    fn like(place: &Path) -> Result<Self, Failure> {
-        let home = place.join("home");
-        let entry = fs::read_dir(home.join("sessions"))?.next().ok_or("no session")??;
-        let journal = fs::read(entry.path().join("journal.jsonl"))?;
-        // The first record holds the definition.
-        let lines: Vec<&[u8]> = journal.split(|byte| *byte == b'\n').skip(2).collect();
-        let record_bytes = lines.iter().map(|line| line.len()).sum::<usize>() / lines.len().max(1);
-        let store = FileStore::new(place.join("appends"), jackline_runtime::boot_number());
-        let log = store.open(&SessionId::parse("appends")?)?;
-        Ok(Self { log, record_bytes, seq: 0 })
-    }
-
-    fn append(&mut self) -> Result<(), Failure> {
-        let text = "x".repeat(self.record_bytes.saturating_sub(SEAL_BYTES));
-        let json = format!(r#"{{"v":1,"seq":{},"text":"{text}""#, self.seq).into_bytes();
-        self.log.lock()?;
-        self.log.append(&[Body { json, seq: self.seq, id: None }])?;
-        self.log.unlock();
-        self.seq += 1;
-        Ok(())
-    }
-}
-
-/// About as many bytes as a record has beside what it says.
-const SEAL_BYTES: usize = 180;

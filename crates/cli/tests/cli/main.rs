@@ -49,6 +49,7 @@ mod parallel_work;
 mod protected_files;
 mod reload;
 mod run;
+mod soak;
 mod support;
 mod tools;
 mod undo;

@@ -1,0 +1,367 @@
+//! Many runs in which much goes wrong: models that fail in every way, tools that crash, and
+//! a supervisor that is killed at any moment and goes on.
+//!
+//! `RUN_ITERATIONS` says how many iterations there are in all.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use jackline_engine::{Decision, EventKind, Stop};
+use jackline_journal::EventRecord;
+use serde_json::{Value, json};
+
+use crate::support::{JACKLINE, World, Xorshift};
+
+/// How many runs there are at once; most of the time is spent waiting for the disk.
+const AT_ONCE: usize = 4;
+
+/// How often one run is killed at most.
+const KILLS_MAX: u64 = 5;
+
+/// A process that is left is waited for so long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What one run came to.
+#[derive(Default)]
+struct Came {
+    iterations: u64,
+    kills: u64,
+    /// The stop code, or that a person had to end it.
+    how: String,
+}
+
+#[test]
+fn whatever_goes_wrong_a_run_ends_with_one_stop_code_and_loses_nothing() {
+    let wanted = told("RUN_ITERATIONS").unwrap_or(60);
+    let first = told("RUN_SEED").unwrap_or(1);
+    let (seeds, done) = (AtomicU64::new(first), AtomicU64::new(0));
+    let mut came = Vec::new();
+    std::thread::scope(|scope| {
+        let work = || {
+            let mut mine = Vec::new();
+            while done.load(Ordering::SeqCst) < wanted {
+                let seed = seeds.fetch_add(1, Ordering::SeqCst);
+                let came = one_run(seed);
+                done.fetch_add(came.iterations, Ordering::SeqCst);
+                mine.push(came);
+            }
+            mine
+        };
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            came.extend(worker.join().unwrap());
+        }
+    });
+    let kills: u64 = came.iter().map(|it| it.kills).sum();
+    let mut hows: Vec<&str> = came.iter().map(|it| it.how.as_str()).collect();
+    hows.sort_unstable();
+    let counted: Vec<String> = hows
+        .chunk_by(|one, other| one == other)
+        .map(|same| format!("{} {}", same.len(), same[0]))
+        .collect();
+    let iterations = done.into_inner();
+    println!("{iterations} iterations in {} runs, {kills} kills: {counted:?}", came.len());
+    assert!(kills > 0 && hows.contains(&"OBJECTIVE_ACHIEVED"), "{counted:?}");
+}
+
+fn told(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+/// A run from its beginning to its one stop code, over as many processes as it takes.
+fn one_run(seed: u64) -> Came {
+    let world = World::new("");
+    let mut dice = Xorshift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    write_task(&world, &mut dice, seed);
+    let mut came = Came::default();
+    let mut answered: Vec<String> = Vec::new();
+    let mut kills_left = dice.below(KILLS_MAX + 1);
+    let mut session: Option<String> = None;
+    loop {
+        let kill_after = (kills_left > 0).then(|| Duration::from_millis(dice.below(500)));
+        let ran = run_process(&world, session.as_deref(), kill_after);
+        answered.extend(ran.calls());
+        until(seed, "the end of its processes", || !is_anybody_in(&world.root()));
+        // Killed before its first line, it may have a session all the same.
+        session = session.or_else(|| only_session(&world));
+        if ran.killed {
+            came.kills += 1;
+            kills_left -= 1;
+            continue;
+        }
+        let last = ran.lines.last().unwrap_or_else(|| panic!("seed {seed}: {ran:?}"));
+        assert_eq!(last["event"], "ended", "seed {seed}: {ran:?}");
+        let id = session.unwrap_or_else(|| panic!("seed {seed}: no session"));
+        if last["stop"].is_null() {
+            let left = last["left"].as_str().unwrap_or_default();
+            assert!(left.starts_with("it waits for a person"), "seed {seed}: {last}");
+            let stopped = world.jackline(&["stop", &id]);
+            assert_eq!(stopped.code, Some(0), "seed {seed}: {stopped:?}");
+            came.how = "by a person".to_owned();
+        } else {
+            came.how = last["stop"]["code"].as_str().unwrap().to_owned();
+        }
+        came.iterations = check(&world, seed, &id, &answered, &came.how);
+        return came;
+    }
+}
+
+/// What has to hold of a session that is over; how many iterations it had.
+fn check(world: &World, seed: u64, id: &str, answered: &[String], how: &str) -> u64 {
+    world.prove(id);
+    let records = world.records(id);
+    let stops = records.iter().filter(|it| ends(it)).filter_map(|it| it.verdict.stop.as_ref());
+    let mut stops: Vec<&Stop> = stops.collect();
+    stops.dedup();
+    assert_eq!(stops.len(), 1, "seed {seed}: {stops:?}");
+    if how != "by a person" {
+        assert_eq!(json!(stops[0].code), how, "seed {seed}");
+    }
+    let (mut names, mut finished, mut iterations) = (Vec::new(), Vec::new(), 1);
+    for record in &records {
+        match &record.event.kind {
+            EventKind::ToolProposed { call, tool, .. } => names.push((call, tool.to_string())),
+            EventKind::ToolFinished { call, status, .. } => {
+                let name = names.iter().rev().find(|(id, _)| *id == call).unwrap();
+                finished.push(format!("{} {}", name.1, status.word()));
+            }
+            EventKind::IterationEnded { .. } => iterations += 1,
+            _ => {}
+        }
+    }
+    // What was told is in the journal, in the same order; the journal may know more.
+    let mut journal = finished.iter();
+    for told in answered {
+        assert!(journal.any(|it| it == told), "seed {seed}: {told} is not in {finished:?}");
+    }
+    iterations
+}
+
+/// Whether a record ends a session. Guards that only watch say how they would have ended it.
+fn ends(record: &EventRecord) -> bool {
+    let kind = &record.event.kind;
+    let leaves = matches!(kind, EventKind::SessionEnded { .. } | EventKind::Control { .. });
+    leaves || record.verdict.is_enforced(Decision::Stop)
+}
+
+fn only_session(world: &World) -> Option<String> {
+    let mut all = fs::read_dir(world.home().join("sessions")).ok()?.flatten();
+    let found = all.find(|entry| entry.path().join("journal.jsonl").exists())?;
+    Some(found.file_name().to_str().unwrap().to_owned())
+}
+
+/// What one process of a run has said.
+#[derive(Debug)]
+struct Ran {
+    lines: Vec<Value>,
+    stderr: String,
+    killed: bool,
+    memory_kib: u64,
+}
+
+impl Ran {
+    /// Calls that came back.
+    fn calls(&self) -> impl Iterator<Item = String> {
+        let called = self.lines.iter().filter(|it| it["event"] == "called");
+        called.filter_map(|it| {
+            let (tool, status) = (it["tool"].as_str()?, it["status"].as_str()?);
+            Some(format!("{tool} {status}"))
+        })
+    }
+}
+
+/// Begins a run or goes on with it, until it ends by itself or is killed.
+fn run_process(world: &World, session: Option<&str>, kill_after: Option<Duration>) -> Ran {
+    let mut command = world.command(JACKLINE);
+    command.args(["run", "--json", "--no-wait"]);
+    match session {
+        Some(id) => command.args(["--resume", id]),
+        None => command.arg(world.root().join("task")),
+    };
+    let mut child = start(&mut command);
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let stderr = child.stderr.take().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    std::thread::scope(|scope| {
+        let reads = scope.spawn(move || {
+            let (mut lines, mut memory_kib) = (Vec::new(), 0);
+            for line in stdout.lines() {
+                // Only the last line can be cut off, by the kill.
+                let Ok(line) = serde_json::from_str::<Value>(&line.unwrap()) else { break };
+                if line["event"] == "iteration" {
+                    memory_kib = peak_kib(&status).unwrap_or(memory_kib);
+                }
+                lines.push(line);
+            }
+            (lines, memory_kib)
+        });
+        let complains = scope.spawn(move || std::io::read_to_string(stderr).unwrap());
+        let killed = match kill_after {
+            Some(after) => is_killed(&mut child, after),
+            None => {
+                child.wait().unwrap();
+                false
+            }
+        };
+        let (lines, memory_kib) = reads.join().unwrap();
+        Ran { lines, stderr: complains.join().unwrap(), killed, memory_kib }
+    })
+}
+
+fn start(command: &mut Command) -> Child {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Kills a process after a while, unless it has ended before.
+fn is_killed(child: &mut Child, after: Duration) -> bool {
+    std::thread::sleep(after);
+    if child.try_wait().unwrap().is_some() {
+        return false;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap().code().is_none()
+}
+
+fn peak_kib(status: &str) -> Option<u64> {
+    let status = fs::read_to_string(status).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// Whether any process works below a directory.
+fn is_anybody_in(root: &Path) -> bool {
+    let mut all = fs::read_dir("/proc").unwrap().flatten();
+    all.any(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(root)))
+}
+
+fn until(seed: u64, what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "seed {seed}: {what} does not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A task with three models, each of which fails now and then.
+fn write_task(world: &World, dice: &mut Xorshift, seed: u64) {
+    let directory = world.root().join("task");
+    fs::create_dir_all(&directory).unwrap();
+    let names = ["first", "second", "third"];
+    for name in names {
+        let script = json!({ "steps": steps(dice) });
+        fs::write(directory.join(format!("{name}.yaml")), script.to_string()).unwrap();
+    }
+    let scripts = names.map(|name| format!("{name}: {name}.yaml")).join(", ");
+    let task =
+        format!("prompt: write report.md\ndefinition: jackline.yaml\nscripts: {{ {scripts} }}\n");
+    fs::write(directory.join("task.yaml"), task).unwrap();
+    let model = |name| format!("{{ provider: scripted, model: {name}, window: 100000 }}");
+    let models = names.map(model).join(", ");
+    // Some are watched for loops and for progress, so that a person has to end them.
+    let more = ["", "", "", "loops: {}\n", "progress: {}\n", "context: {}\n"];
+    let more = more[usize::try_from(dice.below(more.len() as u64)).unwrap()];
+    let definition = format!(
+        "version: 1\nname: t/soak{seed}\nmodels: [{models}]\ncompletion: {{ files: [report.md] }}\n\
+         completion_cap: {{ blocks: 500, same: 9 }}\n{more}"
+    );
+    fs::write(directory.join("jackline.yaml"), definition).unwrap();
+}
+
+fn steps(dice: &mut Xorshift) -> Vec<Value> {
+    let mut steps = Vec::new();
+    for number in 0..5 + dice.below(40) {
+        for _ in 0..=dice.below(2) {
+            if dice.below(20) == 0 {
+                steps.push(fault(dice));
+            }
+            let calls: Vec<Value> = (0..=dice.below(2)).map(|_| call(dice, number)).collect();
+            steps.push(json!({ "calls": calls }));
+        }
+        steps.push(json!({ "text": format!("Done {number}.") }));
+    }
+    steps.push(json!({ "calls": [write("report.md", "done")] }));
+    steps.push(json!({ "text": "It is written." }));
+    steps
+}
+
+/// A question that is not answered as it should be.
+fn fault(dice: &mut Xorshift) -> Value {
+    match dice.below(10) {
+        0..=2 => json!({ "status": 529 }),
+        3 | 4 => json!({ "status": 503 }),
+        5 => json!({ "status": 401 }),
+        6 => json!({ "text": "half of it", "broken": "half" }),
+        7 => json!({ "broken": "html" }),
+        8 => json!({ "broken": "nothing" }),
+        _ => json!({ "calls": [write("huge", "x")], "broken": "huge" }),
+    }
+}
+
+fn write(path: &str, content: &str) -> Value {
+    json!({ "tool": "write_file", "args": { "path": path, "content": content } })
+}
+
+/// A call that works, fails, crashes, or is none.
+fn call(dice: &mut Xorshift, number: u64) -> Value {
+    let shell = |line: &str| json!({ "tool": "shell", "args": { "command": line } });
+    match dice.below(16) {
+        0..=4 => write(&format!("n{number}"), &"line\n".repeat(1 + dice.below(50) as usize)),
+        5 | 6 => json!({ "tool": "list_dir", "args": {} }),
+        7 => json!({ "tool": "read_file", "args": { "path": "missing" } }),
+        8 => shell("exit 3"),
+        9 => shell("kill -9 $$"),
+        10 => shell("setsid sleep 400 & sleep 0.1; kill -SEGV $$"),
+        11 => shell(&format!("echo {number} >> log; sleep 0.05; cat log")),
+        12 => json!({ "tool": "nobody", "args": {} }),
+        13 => json!({ "tool": "no name!", "args": {} }),
+        14 => json!({ "tool": "write_file", "args_text": "{\"path\": \"cut" }),
+        _ => json!({ "tool": "read_file", "args": { "path": 5 } }),
+    }
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_iterations() {
+    let many = told("RUN_LONG").unwrap_or(60);
+    let few = (many / 20).max(20);
+    let (short, long) = (peak_of(few), peak_of(many));
+    println!("{few} iterations {short} KiB, {many} iterations {long} KiB");
+    assert!(long <= short + short / 4, "{few}: {short} KiB, {many}: {long} KiB");
+}
+
+/// The peak of a run of so many iterations, the same few again and again.
+fn peak_of(iterations: u64) -> u64 {
+    let world = World::new("");
+    let directory = world.root().join("task");
+    fs::create_dir_all(&directory).unwrap();
+    let mut steps = Vec::new();
+    for number in 0..10 {
+        // The last one of these has filled the context.
+        let input = if number == 9 { 90_000 } else { 1000 };
+        let text = "line\n".repeat(200);
+        let usage = json!({ "input": input, "output": 10 });
+        steps.push(json!({ "calls": [write(&format!("n{number}"), &text)], "usage": usage }));
+        steps.push(json!({ "text": format!("Done {number}.") }));
+    }
+    let script = json!({ "steps": steps, "repeat": true }).to_string();
+    fs::write(directory.join("main.yaml"), script).unwrap();
+    let task = "prompt: go on\ndefinition: jackline.yaml\nscripts: { main: main.yaml }\n";
+    fs::write(directory.join("task.yaml"), task).unwrap();
+    let definition = format!(
+        "version: 1\nname: t/long\nmodels: [{{ provider: scripted, model: main, window: 100000 }}]\n\
+         completion: {{ files: [report.md] }}\ncompletion_cap: {{ blocks: 100000, same: 100000 }}\n\
+         context: {{}}\nlimits: {{ iterations: {iterations} }}\n"
+    );
+    fs::write(directory.join("jackline.yaml"), definition).unwrap();
+    let ran = run_process(&world, None, None);
+    let last = ran.lines.last().unwrap_or_else(|| panic!("{}", ran.stderr));
+    let left = last["left"].as_str().unwrap_or_default();
+    assert!(left.starts_with("it waits for a person"), "{last}");
+    let ended = ran.lines.iter().filter(|it| it["event"] == "iteration_ended").count();
+    assert!(ended as u64 >= iterations * 9 / 10, "{ended} of {iterations}");
+    ran.memory_kib
+}
