@@ -119,6 +119,31 @@ impl Form {
         &[]
     }
 
+    /// A list of names that are known, each of them once.
+    pub fn names<'k, K: Iterator<Item = &'k str>>(
+        &mut self,
+        node: &Node,
+        (what, one): (&str, &str),
+        known: impl Fn() -> K,
+    ) -> Vec<String> {
+        let mut names = Vec::new();
+        for item in self.list(node, what) {
+            let Some(name) = self.text(item, &format!("a {one}")) else { continue };
+            if names.contains(&name) {
+                self.complain(item.at, format!("`{name}` is given twice"), None);
+            } else if known().any(|known| known == name) {
+                names.push(name);
+            } else {
+                let hint = match nearest(&name, known()) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("there are {}", quoted(known())),
+                };
+                self.complain(item.at, format!("there is no {one} `{name}`"), Some(hint));
+            }
+        }
+        names
+    }
+
     /// Whole seconds from 1 to a day.
     pub fn seconds(&mut self, node: &Node, what: &str, usual: u64) -> u64 {
         if let NodeValue::Integer(number @ 1..=SECONDS_MAX) = node.value {

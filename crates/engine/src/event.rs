@@ -321,6 +321,11 @@ impl EventKind {
         )
     }
 
+    /// Whether this ends a session by itself, whatever the guards answer.
+    pub(crate) fn can_end(&self) -> bool {
+        matches!(self, Self::SessionEnded { .. } | Self::Control { .. } | Self::AttemptEnded { .. })
+    }
+
     /// Whether this is part of a turn, so that a finished turn goes on.
     pub(crate) fn is_of_turn(&self) -> bool {
         self.is_work()

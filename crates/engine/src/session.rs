@@ -361,6 +361,8 @@ impl Session {
             }
             _ => None,
         };
+        // A code that somebody would only have ended with does not stand beside another answer.
+        let ends = decision == Decision::Stop || event.kind.can_end();
         let mut verdict = Verdict {
             session: Some(event.session.clone()),
             seq: Some(seq),
@@ -378,7 +380,7 @@ impl Session {
             invalid_result: answers.invalid_result,
             completion: answers.completion,
             context_gate: answers.context_gate,
-            stop: answers.stop,
+            stop: answers.stop.filter(|_| ends),
             safety: answers.safety,
             ..Verdict::allow()
         };

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jackline_definition::Diagnostics;
-use jackline_definition::form::{Form, quoted, read_file};
+use jackline_definition::form::{Form, read_file};
 use jackline_definition::yaml::{Node, NodeValue};
-use jackline_engine::nearest;
 use jackline_model::Provider;
 use jackline_model::scripted::Script;
 
@@ -120,20 +119,7 @@ impl Reader {
 
     fn tools(&mut self, node: &Node) -> Vec<String> {
         let known = || jackline_workspace::tools().iter().map(|spec| spec.name);
-        let mut tools = Vec::new();
-        for item in self.form.list(node, "`tools`") {
-            let Some(name) = self.form.text(item, "a tool") else { continue };
-            if known().any(|known| known == name) {
-                tools.push(name);
-                continue;
-            }
-            let hint = match nearest(&name, known()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("there are {}", quoted(known())),
-            };
-            self.form.complain(item.at, format!("there is no tool `{name}`"), Some(hint));
-        }
-        tools
+        self.form.names(node, ("`tools`", "tool"), known)
     }
 
     fn scripts(&mut self, node: &Node) -> BTreeMap<String, Script> {

@@ -123,22 +123,7 @@ impl Reader {
 
     fn tools(&mut self, node: &Node) -> Vec<String> {
         let known = || jackline_workspace::tools().iter().map(|spec| spec.name);
-        let mut tools = Vec::new();
-        for item in self.form.list(node, "`tools`") {
-            let Some(name) = self.form.text(item, "a tool") else { continue };
-            if tools.contains(&name) {
-                self.form.complain(item.at, format!("`{name}` is given twice"), None);
-            } else if known().any(|known| known == name) {
-                tools.push(name);
-            } else {
-                let hint = match nearest(&name, known()) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("there are {}", quoted(known())),
-                };
-                self.form.complain(item.at, format!("there is no tool `{name}`"), Some(hint));
-            }
-        }
-        tools
+        self.form.names(node, ("`tools`", "tool"), known)
     }
 
     fn context(&mut self, node: &Node) -> Map<String, Value> {
