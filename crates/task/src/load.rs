@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jackline_definition::Diagnostics;
-use jackline_definition::form::{Form, quoted, read_file};
+use jackline_definition::form::{Form, read_file};
 use jackline_definition::yaml::{Node, NodeValue};
-use jackline_engine::nearest;
 use jackline_model::check_url;
 use serde_json::{Map, Value};
 
