@@ -25,7 +25,7 @@ usage: cargo xtask COMMAND
   tidy             check the house rules that no compiler checks
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema
-  record           run the quickstart and draw what it prints: docs/quickstart.svg
+  record [PROGRAM] run the quickstart and draw what it prints: docs/quickstart.svg
   bench [PART…]    measure ratios side by side: engine, process, replay, build
                    (all but build unless told)
   bench corpus F…  decide recorded runs (.jsonl.gz) again, and count what would
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "tidy" => tidy::run(),
         "generate" => generate::all(),
-        "record" => record::quickstart(),
+        "record" => record::quickstart(rest.first()),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
         "help" | "--help" | "-h" => {

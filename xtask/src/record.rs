@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::process::Command;
 
 use crate::shell::{cargo, output, root};
 
@@ -20,19 +21,18 @@ const LETTER: usize = 72;
 /// How high a line is.
 const LINE: usize = 17;
 
-/// Runs the quickstart and draws what it prints.
-pub(crate) fn quickstart() -> Result<(), String> {
+/// Runs the quickstart and draws what it prints; by a program that is built, where one is named.
+pub(crate) fn quickstart(built: Option<&String>) -> Result<(), String> {
     let home = std::env::temp_dir().join(format!("jackline-record-{}", std::process::id()));
-    let mut command = cargo(&[
-        "run",
-        "--quiet",
-        "--release",
-        "--locked",
-        "--",
-        "run",
-        "examples/quickstart",
-        "--scripted",
-    ]);
+    let mut command = match built {
+        Some(program) => {
+            let mut command = Command::new(program);
+            command.current_dir(root());
+            command
+        }
+        None => cargo(&["run", "--quiet", "--release", "--locked", "--"]),
+    };
+    command.args(["run", "examples/quickstart", "--scripted"]);
     command.env("JACKLINE_HOME", &home).env("CLICOLOR_FORCE", "1").env_remove("NO_COLOR");
     let printed = output(&mut command);
     let _ = fs::remove_dir_all(&home);

@@ -298,9 +298,7 @@ impl EventKind {
             Self::SessionEnded { .. } => "session_ended",
         }
     }
-}
 
-impl EventKind {
     /// Whether the agent wants to do something that a limit or a pause can hold.
     pub(crate) fn is_work(&self) -> bool {
         matches!(

@@ -1,6 +1,6 @@
 //! Which agents a person has approved.
 //!
-//! `pins` in the state home has one approval a line: a checksum, for a definition by its name,
+//! `approvals` in the state home has one approval a line: a checksum, for a definition by its name,
 //! for all workflows or for one. A line that nobody can read may have been an approval, so then
 //! nobody can tell, and the gate is shut.
 
@@ -38,7 +38,7 @@ pub struct Pins {
 impl Pins {
     /// The approvals in the state home of a store.
     pub fn of(store: &FileStore) -> Self {
-        Self { lines: KeptLines { file: store.home().join("pins") } }
+        Self { lines: KeptLines { file: store.home().join("approvals") } }
     }
 
     /// Every approval that can be read, in the order in which they were given.
@@ -88,7 +88,7 @@ impl Pins {
 }
 
 fn broken(error: &dyn std::fmt::Display) -> PinsFact {
-    let reason = format!("`pins` in the state home can't be read: {error}");
+    let reason = format!("`approvals` in the state home can't be read: {error}");
     PinsFact { broken: Some(reason), ..PinsFact::default() }
 }
 
@@ -136,11 +136,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let pins = Pins::of(&FileStore::new(home.path(), 0));
         pins.approve(pin("a/b", None, "x")).unwrap();
-        let text = std::fs::read_to_string(home.path().join("pins")).unwrap();
-        std::fs::write(home.path().join("pins"), format!("{text}{{\n")).unwrap();
+        let text = std::fs::read_to_string(home.path().join("approvals")).unwrap();
+        std::fs::write(home.path().join("approvals"), format!("{text}{{\n")).unwrap();
         assert!(pins.fact("a/b", None).broken.unwrap().contains("can't be read"));
-        std::fs::remove_file(home.path().join("pins")).unwrap();
-        std::fs::create_dir(home.path().join("pins")).unwrap();
+        std::fs::remove_file(home.path().join("approvals")).unwrap();
+        std::fs::create_dir(home.path().join("approvals")).unwrap();
         assert!(pins.fact("a/b", None).broken.is_some());
     }
 }

@@ -115,7 +115,7 @@ fn an_approval_is_bound_to_its_workflow() {
 fn approvals_that_nobody_can_read_shut_the_gate() {
     let world = World::new(DEFINITION);
     session(&world, "one", "m1");
-    fs::write(world.home().join("pins"), "{\n").unwrap();
+    fs::write(world.home().join("approvals"), "{\n").unwrap();
     assert_eq!(session(&world, "two", "m1"), "deny");
     let run = world.jackline(&["identity", "show", "two"]);
     assert!(run.stdout.contains("can't be read"), "{run:?}");
