@@ -89,7 +89,7 @@ struct Beside {
 
 impl Beside {
     fn new(place: &Path) -> Result<Self, Failure> {
-        let workspace = Workspace::open(&place.join("work"), Limits::default())?;
+        let workspace = Workspace::open(place.join("work"), Limits::default())?;
         let store = Appends::like(place)?;
         let (whole, tools, appends) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { workspace, store, began: None, whole, tools, appends })
@@ -121,5 +121,5 @@ fn millis(began: Instant) -> f64 {
 fn records(place: &Path) -> Result<usize, Failure> {
     let entry = fs::read_dir(place.join("home/sessions"))?.next().ok_or("no session")??;
     let journal = fs::read(entry.path().join("journal.jsonl"))?;
-    Ok(journal.iter().filter(|byte| **byte == b'\n').count())
+    Ok(journal.split(|byte| *byte == b'\n').count() - 1)
 }

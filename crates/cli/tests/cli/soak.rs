@@ -8,10 +8,11 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jackline_engine::{Decision, EventKind, Stop};
 use jackline_journal::EventRecord;
+use jackline_runtime::{named_variable, now};
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, World, Xorshift};
@@ -69,7 +70,7 @@ fn whatever_goes_wrong_a_run_ends_with_one_stop_code_and_loses_nothing() {
 }
 
 fn told(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
+    named_variable(name).and_then(|text| text.parse().ok())
 }
 
 /// A run from its beginning to its one stop code, over as many processes as it takes.
@@ -101,9 +102,9 @@ fn one_run(seed: u64) -> Came {
             assert!(left.starts_with("it waits for a person"), "seed {seed}: {last}");
             let stopped = world.jackline(&["stop", &id]);
             assert_eq!(stopped.code, Some(0), "seed {seed}: {stopped:?}");
-            came.how = "by a person".to_owned();
+            "by a person".clone_into(&mut came.how);
         } else {
-            came.how = last["stop"]["code"].as_str().unwrap().to_owned();
+            last["stop"]["code"].as_str().unwrap().clone_into(&mut came.how);
         }
         came.iterations = check(&world, seed, &id, &answered, &came.how);
         return came;
@@ -240,9 +241,10 @@ fn is_anybody_in(root: &Path) -> bool {
 }
 
 fn until(seed: u64, what: &str, holds: impl Fn() -> bool) {
-    let began = Instant::now();
+    let began = now().boot_ms;
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "seed {seed}: {what} does not come");
+        let waited = Duration::from_millis(now().boot_ms - began);
+        assert!(waited < PATIENCE, "seed {seed}: {what} does not come");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -310,7 +312,10 @@ fn write(path: &str, content: &str) -> Value {
 fn call(dice: &mut Xorshift, number: u64) -> Value {
     let shell = |line: &str| json!({ "tool": "shell", "args": { "command": line } });
     match dice.below(16) {
-        0..=4 => write(&format!("n{number}"), &"line\n".repeat(1 + dice.below(50) as usize)),
+        0..=4 => write(
+            &format!("n{number}"),
+            &"line\n".repeat(1 + usize::try_from(dice.below(50)).unwrap()),
+        ),
         5 | 6 => json!({ "tool": "list_dir", "args": {} }),
         7 => json!({ "tool": "read_file", "args": { "path": "missing" } }),
         8 => shell("exit 3"),
