@@ -153,6 +153,87 @@ fn a_full_conversation_of_the_client_begins_anew_with_a_briefing() {
     worker.world.prove();
 }
 
+/// A model beside the worker that plays a script, by our own loop.
+fn beside(worker: &Worker, name: &str, script: &str) {
+    worker.world.scratch.write(&format!("{name}.yaml"), script).unwrap();
+    let text = format!(
+        "prompt: write report.md\nmodel: {{ worker: claude }}\nscripts: {{ {name}: {name}.yaml }}\n"
+    );
+    worker.world.scratch.write("task.yaml", &text).unwrap();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn an_advisor_gets_the_client_out_of_a_loop() {
+    let definition = format!(
+        "{REPORT}loops: {{}}\nadvisor: {{ models: [{{ provider: scripted, model: advisor }}] }}\n"
+    );
+    let worker = Worker::new(&definition, Script::default());
+    beside(&worker, "advisor", "steps: [{ text: Write the report instead. }]\n");
+    let report = worker.world.scratch.work().join("report.md");
+    let mut steps = vec![bash("echo the same"); 5];
+    steps.extend([writes(&report), Step::say("Written.")]);
+    let model = ScriptedModel::start(Script::new(steps), LIFETIME).unwrap();
+    let worker = Worker { model, ..worker };
+    let ran = worker.play();
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    assert_eq!(ran.of("advised").len(), 1, "{}", ran.text);
+    let told =
+        |request: &jackline_model::scripted::Request| request.shows("Write the report instead.");
+    assert!(worker.model.requests().iter().any(told), "{}", ran.text);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn where_the_client_finds_its_model_overloaded_the_next_one_takes_over() {
+    let definition = format!("{REPORT}models: [{{ provider: scripted, model: second }}]\n");
+    let script = Script::new(vec![Step::fail(529); 40]);
+    let worker = Worker::new(&definition, script);
+    let call = "{ tool: write_file, args: { path: report.md, content: done } }";
+    beside(&worker, "second", &format!("steps:\n  - calls: [{call}]\n  - text: Written.\n"));
+    let ran = worker.play();
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    let changed = ran.of("changed");
+    assert_eq!((changed.len(), &changed.first().unwrap()["to"]), (1, &json!("scripted/second")));
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn iterations_of_the_client_that_bring_nothing_wait_for_a_person() {
+    let definition = format!("{REPORT}progress: {{}}\ncompletion_cap: {{ blocks: 9, same: 9 }}\n");
+    let worker = Worker::new(&definition, Script::new(vec![Step::say("I am done."); 3]));
+    let ran = worker.play();
+    assert!(ran.stop().contains("3 iterations in a row failed"), "{}", ran.text);
+    assert_eq!(ran.of("iteration").len(), 3);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn the_iteration_cap_holds_the_client_until_it_is_acknowledged() {
+    let definition =
+        format!("{REPORT}limits: {{ iterations: 2 }}\ncompletion_cap: {{ blocks: 9, same: 9 }}\n");
+    let worker = Worker::new(&definition, Script::default());
+    let report = worker.world.scratch.work().join("report.md");
+    let script = Script::new([
+        Step::say("Done one."),
+        Step::say("Done two."),
+        writes(&report),
+        Step::say("Written."),
+    ]);
+    let worker = Worker { model: ScriptedModel::start(script, LIFETIME).unwrap(), ..worker };
+    let ran = worker.play();
+    assert!(ran.stop().starts_with("left: it waits for a person"), "{}", ran.text);
+    assert!(worker.has(".jackline/CHECKPOINT.md"), "{}", ran.text);
+    let session = ran.ended()["session"].as_str().unwrap().to_owned();
+    worker.world.person(&["ack", &session]);
+    let ran = worker.run(&["--resume", &session]);
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    worker.world.prove();
+}
+
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
 fn a_stop_file_ends_the_client_and_everything_below_it() {

@@ -10,6 +10,9 @@ use jackline_supervisor::Hooked;
 /// The file with the hooks, in the directory of the session.
 const SETTINGS: &str = "claude-settings.json";
 
+/// The client's own tries take minutes; who is next is the supervisor's matter.
+const RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES=2";
+
 /// Tools that the client lets run without asking; the guards decide on each call.
 const TOOLS: &str = "Bash,Read,Write,Edit,MultiEdit,NotebookEdit,Glob,Grep,LS,TodoWrite,Task,Agent";
 
@@ -35,6 +38,7 @@ fn words(
     let mut words = vec![
         "env".to_owned(),
         format!("{RUN}={session}"),
+        RETRIES.to_owned(),
         text(&client.program),
         "--print".to_owned(),
         "--settings".to_owned(),
