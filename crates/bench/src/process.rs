@@ -65,8 +65,12 @@ impl Bench {
         fs::create_dir(&workspace)?;
         fs::write(&definition, source)?;
         fs::create_dir(place.join("inputs"))?;
+        // A copy, as an installation leaves it: the pages of a file that comes straight from
+        // the linker lie one by one in the memory of the kernel, and are mapped one by one.
+        let installed = place.join("jackline");
+        fs::copy(jackline, &installed)?;
         Ok(Self {
-            jackline: jackline.canonicalize()?,
+            jackline: installed,
             home: place.join("home"),
             workspace,
             definition,

@@ -159,6 +159,12 @@ impl Guard {
     /// Does what may wait until an answer is out; gives what people are to be told.
     pub(crate) fn tidy(&mut self) -> Vec<String> {
         self.reporter.runtime().tidy();
+        self.aside()
+    }
+
+    /// What people are to be told, while a call is on its way.
+    pub(crate) fn aside(&mut self) -> Vec<String> {
+        self.reporter.runtime().send_notices();
         let mut aside = std::mem::take(&mut self.aside);
         aside.extend(self.reporter.runtime().take_warnings());
         aside

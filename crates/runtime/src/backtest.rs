@@ -104,7 +104,7 @@ impl Backtest {
 impl BacktestRun {
     /// Says what would have been decided on an event, and goes on as it went. The event
     /// loses its secrets. The memo may be that of other runs.
-    pub fn event(&mut self, event: &mut Event, memo: &mut Memo) -> Result<BacktestStep, Fault> {
+    pub fn event(&mut self, event: &mut Event, memo: &Memo) -> Result<BacktestStep, Fault> {
         catch_unwind(AssertUnwindSafe(|| self.decided(event, memo)))
             .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
     }
@@ -114,7 +114,7 @@ impl BacktestRun {
         self.outcome
     }
 
-    fn decided(&mut self, event: &mut Event, memo: &mut Memo) -> BacktestStep {
+    fn decided(&mut self, event: &mut Event, memo: &Memo) -> BacktestStep {
         let says = memo.redact(event, &self.definition);
         let of = self.session.as_ref().and_then(|session| session.tool_of(event));
         let decoded = self.decoder.decode(event, &self.definition, of);

@@ -209,12 +209,17 @@ impl Runtime {
         let unsaved = self.live.iter_mut().filter(|(_, live)| live.unsaved);
         let saved: Vec<_> = unsaved.map(|(_, live)| live.save_late()).collect();
         saved.into_iter().for_each(|saved| self.note_failed(saved));
-        if let Err(reason) = self.notices.send(self.definitions.given_home()) {
-            self.note(Note::Fault { kind: "notify".to_owned(), reason });
-        }
+        self.send_notices();
         if let Some(keep) = self.untidy.take() {
             let pruned = self.store.prune(&keep, clock::now().wall);
             self.note_failed(pruned.map(drop));
+        }
+    }
+
+    /// Has notices sent: of all that [`Self::tidy`] does, what people wait for.
+    pub fn send_notices(&mut self) {
+        if let Err(reason) = self.notices.send(self.definitions.given_home()) {
+            self.note(Note::Fault { kind: "notify".to_owned(), reason });
         }
     }
 

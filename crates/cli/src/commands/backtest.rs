@@ -10,21 +10,21 @@ mod report;
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 
 use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
 use jackline_journal::FileStore;
 use jackline_runtime::{
-    Backtest, DefinitionError, Definitions, boot_number, claude_home, home, now, state_home,
+    Backtest, DefinitionError, Definitions, Memo, boot_number, claude_home, home, now, state_home,
 };
 
 use crate::args::BacktestArgs;
 use crate::exit::Exit;
 use crate::terminal::{complain, fail, here, plain, warn};
 use files::{File, Places, Unreadable, find};
-use play::{Part, Shop};
+use play::{Intake, Part, Shop};
 use progress::Progress;
 use report::Report;
 
@@ -48,20 +48,25 @@ fn backtest(args: &BacktestArgs) -> Result<Exit, Exit> {
     let began = now().boot_ms;
     let since = args.since.as_deref().map(since).transpose()?;
     let places = places(args)?;
-    let (definition, source) = definition(args)?;
     let mut found = find(&places, since);
-    let shown = |path: PathBuf| path.display().to_string();
-    let place = Place {
-        home: home().map(shown),
-        state_home: state_home().ok().map(shown),
-        ..Place::default()
-    };
-    let shop = Shop {
-        backtest: &Backtest::new(&definition, place),
-        as_json: args.json,
-        read: Arc::default(),
-        calls: AtomicU64::new(0),
-        spare: Mutex::default(),
+    let intake = Intake::default();
+    let mut source = String::new();
+    let open = || {
+        let (definition, from) = definition(args)?;
+        source = from;
+        let shown = |path: PathBuf| path.display().to_string();
+        let place = Place {
+            home: home().map(shown),
+            state_home: state_home().ok().map(shown),
+            ..Place::default()
+        };
+        Ok(Shop {
+            intake: &intake,
+            backtest: Backtest::new(&definition, place),
+            memo: Memo::default(),
+            as_json: args.json,
+            calls: AtomicU64::new(0),
+        })
     };
     let mut report = Report::default();
     let mut complaints = Complaints::default();
@@ -79,7 +84,7 @@ fn backtest(args: &BacktestArgs) -> Result<Exit, Exit> {
             complaints.unreadable(&Unreadable { path, error, named });
         }
     };
-    pool::play(&shop, files, each, || progress.show(&shop));
+    pool::play(&intake, files, open, each, |shop| progress.show(shop))?;
     progress.clear();
     complaints.say();
     if report.faults > 0 {

@@ -108,6 +108,13 @@ impl Shared {
         aside.iter().for_each(|text| self.say(text));
     }
 
+    /// Tells people what can't wait until a call comes back. The rest can: a server that is
+    /// quick would find the desk taken.
+    pub(super) fn tell(&self) {
+        let aside = lock(&self.desk).guard.aside();
+        aside.iter().for_each(|text| self.say(text));
+    }
+
     /// Gives something to the thread that watches the time.
     pub(super) fn send(&self, job: Job) {
         // Without it the process is at its end.

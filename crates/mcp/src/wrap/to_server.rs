@@ -60,17 +60,20 @@ impl ToServer<'_> {
         let count = steps.len();
         let calls = steps.iter().any(|step| matches!(step, Step::Call(..)));
         let (sent, answers) = self.carry_out(steps);
+        let waits = !sent.is_empty();
         if sent.len() == count {
             self.shared.forward(line);
-        } else if !sent.is_empty() {
+        } else if waits {
             self.shared.forward(joined(&sent, batch));
         }
         if !answers.is_empty() {
             let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
             self.shared.emit(joined(&answers, batch));
         }
-        if calls {
-            self.shared.tidy();
+        match calls {
+            true if waits => self.shared.tell(),
+            true => self.shared.tidy(),
+            false => {}
         }
     }
 

@@ -1,22 +1,31 @@
 //! What results say, remembered: agents hear the same things again and again, and of
 //! two runs of one task most of it is the same.
 
+use std::sync::{Mutex, PoisonError};
+
 use jackline_engine::definition::Redact;
 use jackline_engine::{Definition, Event, EventKind, ObservedResult, Payload, observe_text};
 
 use crate::redact::{redact, redact_text};
 
 /// How many results are remembered.
-const PLACES: usize = 2048;
+const PLACES: usize = 4096;
 
 /// A longer result is not remembered: it is rarely heard twice.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// What results say. It changes no answer, only how soon it is there.
-#[derive(Debug, Default)]
+/// What results say, for all who decide at the same time. It changes no answer, only how
+/// soon it is there.
+#[derive(Debug)]
 pub struct Memo {
     /// Each by a place of its own; the last one that came to it stays.
-    places: Vec<Option<Entry>>,
+    places: Vec<Mutex<Option<Entry>>>,
+}
+
+impl Default for Memo {
+    fn default() -> Self {
+        Self { places: std::iter::repeat_with(Mutex::default).take(PLACES).collect() }
+    }
 }
 
 #[derive(Debug)]
@@ -44,7 +53,7 @@ impl Said {
 impl Memo {
     /// Takes the secrets out of an event; says what is to be seen of a result.
     pub(super) fn redact(
-        &mut self,
+        &self,
         event: &mut Event,
         definition: &Definition,
     ) -> Option<ObservedResult> {
@@ -68,24 +77,19 @@ impl Memo {
         Some(seen)
     }
 
-    fn said(&mut self, text: &str, redacts: bool) -> Said {
-        if text.len() > TEXT_BYTES_MAX {
-            return Said::of(text, redacts);
-        }
-        if self.places.is_empty() {
-            self.places.resize_with(PLACES, || None);
-        }
-        let Some(place) = self.places.get_mut(place_of(text) % PLACES) else {
+    fn said(&self, text: &str, redacts: bool) -> Said {
+        let place = self.places.get(place_of(text) % PLACES);
+        let Some(place) = place.filter(|_| text.len() <= TEXT_BYTES_MAX) else {
             return Said::of(text, redacts);
         };
-        if let Some(known) = place
-            && known.text == text
-            && known.redacts == redacts
-        {
+        let known = |entry: &&Entry| entry.redacts == redacts && entry.text == text;
+        let entry = || place.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = entry().as_ref().filter(known) {
             return known.said.clone();
         }
+        // Others may look meanwhile.
         let said = Said::of(text, redacts);
-        *place = Some(Entry { text: text.to_owned(), redacts, said: said.clone() });
+        *entry() = Some(Entry { text: text.to_owned(), redacts, said: said.clone() });
         said
     }
 }
@@ -127,7 +131,7 @@ mod tests {
             let key = format!("ghp_{}", "a1".repeat(18));
             let texts = ["", "a", "2 failed, 40 passed in 0.12s", "at 12:30:01 all was well",
                 &format!("push with {key}"), &"x".repeat(TEXT_BYTES_MAX + 1)];
-            let mut memo = Memo::default();
+            let memo = Memo::default();
             for (pick, redacts) in picks {
                 let (mut event, mut plain) = (finished(texts[pick]), finished(texts[pick]));
                 let redact = if redacts { Redact::BuiltIn } else { Redact::Off };

@@ -88,10 +88,10 @@ impl<'a> Trajectory<'a> {
     }
 
     /// What happened, in its order: the calls of one turn are proposed together
-    /// before any of them comes back.
-    pub fn events(self) -> Result<Vec<Event>, String> {
+    /// before any of them comes back. They are added to `events`.
+    pub fn events(self, events: &mut Vec<Event>) -> Result<(), String> {
         let Self { id, run } = self;
-        let mut events = Vec::with_capacity(2 * run.steps.len() + 2);
+        events.reserve(2 * run.steps.len() + 2);
         let actor = ActorId::main();
         let event = |kind| Event {
             session: id.clone(),
@@ -124,7 +124,7 @@ impl<'a> Trajectory<'a> {
             open.push(finished);
         }
         events.extend(open.drain(..).map(event));
-        Ok(events)
+        Ok(())
     }
 }
 
@@ -252,7 +252,8 @@ mod tests {
     fn events(run: &Value) -> Vec<Value> {
         let line = run.to_string();
         let run = Trajectory::parse(line.as_bytes(), || "here".to_owned()).unwrap();
-        let events = run.events().unwrap();
+        let mut events = Vec::new();
+        run.events(&mut events).unwrap();
         events.iter().map(|event| serde_json::to_value(event).unwrap()).collect()
     }
 
@@ -358,6 +359,9 @@ mod tests {
         assert!(error("{\"steps\":[").starts_with("EOF"));
         let run =
             Trajectory::parse(b"{\"steps\":[{\"tool\":\"\"}]}", || "here".to_owned()).unwrap();
-        assert_eq!(run.events().unwrap_err(), "step 0: the name of its tool must not be empty");
+        assert_eq!(
+            run.events(&mut Vec::new()).unwrap_err(),
+            "step 0: the name of its tool must not be empty"
+        );
     }
 }

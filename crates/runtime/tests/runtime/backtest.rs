@@ -11,12 +11,12 @@ const CODING: &str = "extends: [coding-agent]";
 fn play(source: &str, events: &[Value]) -> (Vec<BacktestStep>, BacktestOutcome) {
     let definition = jackline_definition::load(source.as_bytes(), "test").unwrap();
     let place = Place { home: Some("/home/dana".to_owned()), ..Place::default() };
-    let (mut run, mut memo) = (Backtest::new(&definition, place).start(), Memo::default());
+    let (mut run, memo) = (Backtest::new(&definition, place).start(), Memo::default());
     let id = SessionId::parse("s").unwrap();
     let started = json!({"event": "session_started", "workspace": "/project"});
     let steps = std::iter::once(&started).chain(events).map(|event| {
         let mut event = parse_line(event.to_string().as_bytes(), Some(&id)).unwrap();
-        run.event(&mut event, &mut memo).unwrap()
+        run.event(&mut event, &memo).unwrap()
     });
     let steps = steps.collect::<Vec<_>>().split_off(1);
     (steps, run.finish())

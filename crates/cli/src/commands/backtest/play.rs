@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jackline_clients::claude::transcript::Transcript;
-use jackline_engine::SessionId;
+use jackline_engine::{Event, SessionId};
 use jackline_runtime::{
     Backtest, BacktestJournal, BacktestOutcome, BacktestRun, Fault, LINE_BYTES_MAX, LineEnd, Memo,
     Source, Trajectory, open_lines, read_line,
@@ -16,17 +16,28 @@ use serde::Serialize;
 use super::files::File;
 use super::report::{Report, Seen};
 
-/// What the threads share.
-pub(super) struct Shop<'a> {
-    pub(super) backtest: &'a Backtest,
-    pub(super) as_json: bool,
+/// What whoever reads shares with those who decide.
+#[derive(Default)]
+pub(super) struct Intake {
     /// How many bytes of files were read.
     pub(super) read: Arc<AtomicU64>,
+    /// Where lines were that are decided on: room for the next ones.
+    spare: Mutex<Vec<Vec<u8>>>,
+}
+
+/// What those who decide share.
+pub(super) struct Shop<'a> {
+    pub(super) intake: &'a Intake,
+    pub(super) backtest: Backtest,
+    /// What results were seen to say.
+    pub(super) memo: Memo,
+    pub(super) as_json: bool,
     /// How many calls were decided on.
     pub(super) calls: AtomicU64,
-    /// Where lines were that are decided on: room for the next ones.
-    pub(super) spare: Mutex<Vec<Vec<u8>>>,
 }
+
+/// Events of one run after the other, in the same room.
+type Events = Vec<Event>;
 
 /// One thing to do.
 pub(super) enum Job {
@@ -104,19 +115,7 @@ impl Batch {
     }
 }
 
-impl Shop<'_> {
-    pub(super) fn play(&self, job: Job, memo: &mut Memo) -> Part {
-        match job {
-            Job::Runs(batch) => {
-                let part = self.runs(&batch, memo);
-                self.give_room(batch.bytes);
-                part
-            }
-            Job::Session(file, kind) => self.session(&file, kind, memo),
-            Job::Said(part) => part,
-        }
-    }
-
+impl Intake {
     /// Room for lines. What one thread asks the system for and another gives back is
     /// slow to come by, so it goes round.
     pub(super) fn room(&self) -> Vec<u8> {
@@ -130,14 +129,28 @@ impl Shop<'_> {
         bytes.shrink_to(2 * ROOM_BYTES);
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
     }
+}
 
-    fn runs(&self, batch: &Batch, memo: &mut Memo) -> Part {
+impl Shop<'_> {
+    pub(super) fn play(&self, job: Job, events: &mut Events) -> Part {
+        match job {
+            Job::Runs(batch) => {
+                let part = self.runs(&batch, events);
+                self.intake.give_room(batch.bytes);
+                part
+            }
+            Job::Session(file, kind) => self.session(&file, kind),
+            Job::Said(part) => part,
+        }
+    }
+
+    fn runs(&self, batch: &Batch, events: &mut Events) -> Part {
         let mut part = Part::default();
         for (number, line) in &batch.lines {
             let played = match line {
                 Some(line) => {
                     let line = batch.bytes.get(line.clone()).unwrap_or_default().trim_ascii();
-                    self.run((&batch.file, *number), line, &mut part, memo)
+                    self.run((&batch.file, *number), line, &mut part, events)
                 }
                 None => Err(format!("it is longer than {} MB", LINE_BYTES_MAX >> 20)),
             };
@@ -153,29 +166,30 @@ impl Shop<'_> {
         (file, number): (&File, u64),
         line: &[u8],
         part: &mut Part,
-        memo: &mut Memo,
+        events: &mut Events,
     ) -> Result<(), String> {
         if line.is_empty() {
             return Ok(());
         }
         let trajectory = Trajectory::parse(line, || format!("{}:{number}", file.stem()))?;
         let id = trajectory.id().as_str().to_owned();
-        let mut events = trajectory.events()?;
+        events.clear();
+        trajectory.events(events)?;
         let mut run = self.backtest.start();
         let mut seen = Seen::default();
-        for event in &mut events {
-            let step = run.event(event, memo).map_err(|fault| part.report.fault(&fault))?;
+        for event in events {
+            let step = run.event(event, &self.memo).map_err(|fault| part.report.fault(&fault))?;
             part.report.step(&id, &step, &mut seen);
         }
         self.end(&id, None, run, part);
         Ok(())
     }
 
-    fn session(&self, file: &Arc<File>, kind: Kind, memo: &mut Memo) -> Part {
+    fn session(&self, file: &Arc<File>, kind: Kind) -> Part {
         let mut part = Part::default();
         let played = match kind {
             Kind::Journal => self.journal(file, &mut part),
-            Kind::Transcript => self.transcript(file, &mut part, memo),
+            Kind::Transcript => self.transcript(file, &mut part),
         };
         if let Err(error) = played {
             part.unreadable = Some((Arc::clone(file), error));
@@ -184,10 +198,10 @@ impl Shop<'_> {
     }
 
     fn open(&self, file: &File) -> Result<Source, String> {
-        open_lines(&file.path, Arc::clone(&self.read)).map_err(|error| error.to_string())
+        open_lines(&file.path, Arc::clone(&self.intake.read)).map_err(|error| error.to_string())
     }
 
-    fn transcript(&self, file: &File, part: &mut Part, memo: &mut Memo) -> Result<(), String> {
+    fn transcript(&self, file: &File, part: &mut Part) -> Result<(), String> {
         let session = SessionId::parse(file.stem()).map_err(|error| error.to_string())?;
         let mut transcript = Transcript::new(self.open(file)?, session);
         let mut run = self.backtest.start();
@@ -203,7 +217,7 @@ impl Shop<'_> {
                 }
             };
             let session = id.get_or_insert_with(|| event.session.to_string());
-            match run.event(&mut event, memo) {
+            match run.event(&mut event, &self.memo) {
                 Ok(step) => part.report.step(session, &step, &mut seen),
                 Err(fault) => {
                     result = Err(part.report.fault(&fault));
@@ -224,7 +238,7 @@ impl Shop<'_> {
 
     fn journal(&self, file: &Arc<File>, part: &mut Part) -> Result<(), String> {
         let mut source = self.open(file)?;
-        let mut journal = BacktestJournal::new(self.backtest);
+        let mut journal = BacktestJournal::new(&self.backtest);
         let mut seen = Seen::default();
         let mut line = Vec::new();
         let mut result = Ok(());

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use jackline_runtime::{Memo, open_lines};
+use jackline_runtime::open_lines;
 
 use super::files::File;
 use super::format::{Format, recognise};
-use super::play::{Batch, Job, Kind, Part, Shop};
+use super::play::{Batch, Intake, Job, Kind, Part, Shop};
 
 /// More threads would only wait for the one that reads.
 const THREADS_MAX: usize = 8;
@@ -28,32 +28,36 @@ const TICK: Duration = Duration::from_millis(100);
 
 type Numbered<T> = (u64, T);
 
-/// Decides on every file. `each` is given what came of it, in order, and `tick`
-/// is called now and then.
-pub(super) fn play(
-    shop: &Shop<'_>,
+/// Decides on every file. Reading begins while `open` still finds out what to decide by;
+/// `each` is given what came of it, in order, and `tick` is called now and then.
+pub(super) fn play<'a, E>(
+    intake: &'a Intake,
     files: Vec<File>,
+    open: impl FnOnce() -> Result<Shop<'a>, E>,
     mut each: impl FnMut(Part),
-    mut tick: impl FnMut(),
-) {
+    mut tick: impl FnMut(&Shop<'_>),
+) -> Result<(), E> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let (jobs, todo) = sync_channel::<Numbered<Job>>(2 * threads);
     let (parts, done) = channel::<Numbered<Part>>();
-    let todo = Mutex::new(todo);
+    let todo = Arc::new(Mutex::new(todo));
+    let opened = OnceLock::new();
     thread::scope(|scope| {
         let start = || thread::Builder::new().stack_size(STACK_BYTES);
         // Where no thread can be started, there is nothing to wait for either.
-        let reads = start().spawn_scoped(scope, || read(files, shop, Jobs { jobs, next: 0 }));
-        let todo = &todo;
+        let reads = start().spawn_scoped(scope, || read(files, intake, Jobs { jobs, next: 0 }));
+        // Without it `todo` is dropped, and whoever reads ends, too.
+        let shop = open()?;
+        let shop = opened.get_or_init(|| shop);
         for _ in 0..threads {
-            let parts = parts.clone();
-            if start().spawn_scoped(scope, move || work(shop, todo, &parts)).is_err() {
+            let (parts, todo) = (parts.clone(), Arc::clone(&todo));
+            if start().spawn_scoped(scope, move || work(shop, &todo, &parts)).is_err() {
                 break;
             }
         }
-        drop(parts);
+        drop((parts, todo));
         if reads.is_err() {
-            return;
+            return Ok(());
         }
         let mut early = BTreeMap::new();
         let mut next = 0;
@@ -67,19 +71,19 @@ pub(super) fn play(
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
-            tick();
+            tick(shop);
         }
-    });
+    })
 }
 
 fn work(shop: &Shop<'_>, todo: &Mutex<Receiver<Numbered<Job>>>, parts: &Sender<Numbered<Part>>) {
-    let mut memo = Memo::default();
+    let mut events = Vec::new();
     loop {
         let job = todo.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, job)) = job else { return };
-        if parts.send((number, shop.play(job, &mut memo))).is_err() {
+        if parts.send((number, shop.play(job, &mut events))).is_err() {
             return;
         }
     }
@@ -92,65 +96,70 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn send(&mut self, job: Job) {
-        // Those who work only leave when there is nothing left.
-        let _ = self.jobs.send((self.next, job));
+    /// Whether somebody is there to do it: nobody is where there is nothing to decide by.
+    fn send(&mut self, job: Job) -> bool {
+        let sent = self.jobs.send((self.next, job)).is_ok();
         self.next += 1;
+        sent
     }
 
-    fn unreadable(&mut self, file: &Arc<File>, error: String) {
+    fn unreadable(&mut self, file: &Arc<File>, error: String) -> bool {
         let unreadable = Some((Arc::clone(file), error));
-        self.send(Job::Said(Part { unreadable, ..Part::default() }));
+        self.send(Job::Said(Part { unreadable, ..Part::default() }))
     }
 }
 
-fn read(files: Vec<File>, shop: &Shop<'_>, mut jobs: Jobs) {
+/// Hands everything on; ends early where nobody takes it.
+fn read(files: Vec<File>, intake: &Intake, mut jobs: Jobs) {
     for file in files {
-        let file = Arc::new(file);
-        let found =
-            open_lines(&file.path, Arc::default()).and_then(|mut source| recognise(&mut source));
-        let format = match found {
-            Ok(format) => format,
-            Err(error) => {
-                jobs.unreadable(&file, error.to_string());
-                continue;
-            }
-        };
-        match format {
-            Format::Trajectories => runs(&file, shop, &mut jobs),
-            Format::Journal => jobs.send(Job::Session(file, Kind::Journal)),
-            Format::Transcript => jobs.send(Job::Session(file, Kind::Transcript)),
-            // Others may keep files of theirs there.
-            Format::Empty | Format::Unknown if !file.named => {
-                shop.read.fetch_add(file.bytes, Ordering::Relaxed);
-            }
-            Format::Empty => jobs.unreadable(&file, "it is empty".to_owned()),
-            Format::Unknown => {
-                let text = "its lines are neither runs (`steps`), records of a journal, nor a \
-                            transcript of Claude Code";
-                jobs.unreadable(&file, text.to_owned());
-            }
+        if !read_one(&Arc::new(file), intake, &mut jobs) {
+            return;
         }
     }
 }
 
-fn runs(file: &Arc<File>, shop: &Shop<'_>, jobs: &mut Jobs) {
-    let mut source = match open_lines(&file.path, Arc::clone(&shop.read)) {
+fn read_one(file: &Arc<File>, intake: &Intake, jobs: &mut Jobs) -> bool {
+    let found =
+        open_lines(&file.path, Arc::default()).and_then(|mut source| recognise(&mut source));
+    let format = match found {
+        Ok(format) => format,
+        Err(error) => return jobs.unreadable(file, error.to_string()),
+    };
+    match format {
+        Format::Trajectories => runs(file, intake, jobs),
+        Format::Journal => jobs.send(Job::Session(Arc::clone(file), Kind::Journal)),
+        Format::Transcript => jobs.send(Job::Session(Arc::clone(file), Kind::Transcript)),
+        // Others may keep files of theirs there.
+        Format::Empty | Format::Unknown if !file.named => {
+            intake.read.fetch_add(file.bytes, Ordering::Relaxed);
+            true
+        }
+        Format::Empty => jobs.unreadable(file, "it is empty".to_owned()),
+        Format::Unknown => {
+            let text = "its lines are neither runs (`steps`), records of a journal, nor a \
+                        transcript of Claude Code";
+            jobs.unreadable(file, text.to_owned())
+        }
+    }
+}
+
+fn runs(file: &Arc<File>, intake: &Intake, jobs: &mut Jobs) -> bool {
+    let mut source = match open_lines(&file.path, Arc::clone(&intake.read)) {
         Ok(source) => source,
         Err(error) => return jobs.unreadable(file, error.to_string()),
     };
     let mut number = 0;
     loop {
-        let (batch, result) = Batch::read(file, &mut source, &mut number, shop.room());
+        let (batch, result) = Batch::read(file, &mut source, &mut number, intake.room());
         let over = batch.is_none();
-        if let Some(batch) = batch {
-            jobs.send(Job::Runs(batch));
+        if batch.is_some_and(|batch| !jobs.send(Job::Runs(batch))) {
+            return false;
         }
         if let Err(error) = result {
             return jobs.unreadable(file, format!("{error}; what comes before was decided"));
         }
         if over {
-            return;
+            return true;
         }
     }
 }

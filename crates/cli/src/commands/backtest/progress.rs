@@ -32,7 +32,7 @@ impl Progress {
         if !self.shown {
             return;
         }
-        let read = shop.read.load(Ordering::Relaxed).min(self.total);
+        let read = shop.intake.read.load(Ordering::Relaxed).min(self.total);
         let calls = shop.calls.load(Ordering::Relaxed);
         let took_ms = now().boot_ms.saturating_sub(self.began_ms);
         let line = line(read, self.total, calls, took_ms);
