@@ -525,6 +525,8 @@ words! {
         Model = "model",
         /// The agent's program can't be run.
         Worker = "worker",
+        /// The workspace was deleted.
+        Workspace = "workspace",
     }
     /// Who wrote a prompt.
     PromptSource {
