@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::{
-    Decision, Digest, EventKind, PromptSource, SessionId, Stop, StopCode, Timestamp, Verdict,
+    Decision, Digest, EventKind, PromptSource, SafetyKind, SessionId, Stop, StopCode, Timestamp,
+    Verdict,
 };
 use jackline_journal::FileStore;
 use jackline_model::Tool;
@@ -217,12 +218,12 @@ pub fn run(
     conversation.mend()?;
     let tools = tools(task);
     let system = SYSTEM.trim().to_owned();
-    begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
+    let approved = begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
     let steps_max =
         defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
     let own = Own { workspace: &workspace, conversation, system, tools, steps_max, model: None };
     let mut driver = Driver::new(task, &opening, desk, chain, own, defined.clone(), history);
-    let answer = driver.drive()?;
+    let answer = if approved { driver.drive()? } else { driver.refuse() };
     let (stop, left) = driver.end();
     let summary = driver.summary();
     let evidence = Evidence::gather(&journal, summary.as_ref(), before.as_ref(), &root);
@@ -233,7 +234,7 @@ pub fn run(
     Ok(Report { session: id, workspace: root, stop, left, public, evidence })
 }
 
-/// Begins the session, or says that its agent is back.
+/// Begins the session, or says that its agent is back; whether it is one that may work.
 fn begin(
     desk: &mut Desk<'_>,
     task: &RunTask,
@@ -241,7 +242,7 @@ fn begin(
     workspace: &str,
     (system, tools): (&str, &[Tool]),
     opening: &Opening,
-) -> Result<(), RunError> {
+) -> Result<bool, RunError> {
     let resumed = opening.resumed.is_some();
     let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
     let described = serde_json::to_vec(tools).unwrap_or_default();
@@ -269,7 +270,11 @@ fn begin(
     if !resumed {
         refused(&desk.prompt(PromptSource::Human, &task.prompt))?;
     }
-    Ok(())
+    // Each of its calls would be denied; but a program without hooks proposes none.
+    let mut safety = verdict.safety.iter();
+    let denied =
+        safety.any(|it| it.kind == SafetyKind::IdentityMismatch && it.action_taken == "denied");
+    Ok(!denied)
 }
 
 /// A session that is held or ended at once has begun all the same.

@@ -136,6 +136,24 @@ fn a_worker_has_no_say_where_a_person_has() {
     assert!(!world.home().join("approvals").exists());
 }
 
+#[test]
+fn a_worker_that_is_not_the_approved_one_is_not_started() {
+    let world = World::new("");
+    let line = format!("echo x >> starts; {DOES_IT}");
+    let approved = session(&Task::worker(&world, REPORT, &line).run(&[]));
+    let words = ["identity", "approve", &approved, "--by", "dana", "--why", "it works"];
+    assert_eq!(world.jackline(&words).code, Some(0));
+    fs::remove_file(world.work().join("report.md")).unwrap();
+    let other = format!("{REPORT}limits: {{ steps: 99 }}\n");
+    let task = Task::worker(&world, &other, &line);
+    let run = task.run(&[]);
+    assert_eq!((run.code, code(&run)), (Some(1), "SYSTEM_ERROR{identity}".into()), "{run:?}");
+    let asides = told(&run, "aside");
+    assert!(asides[0]["text"].as_str().unwrap().contains("identity approve"), "{asides:?}");
+    assert_eq!(fs::read_to_string(world.work().join("starts")).unwrap(), "x\n");
+    world.prove(&session(&run));
+}
+
 /// What is told where the workspace is deleted.
 fn is_lost(world: &World, run: &Run) {
     assert_eq!((run.code, code(run)), (Some(1), "SYSTEM_ERROR{workspace}".into()), "{run:?}");

@@ -227,6 +227,18 @@ impl<'a, 'h> Driver<'a, 'h> {
         }
     }
 
+    /// Ends the session because nobody has approved its agent, before anybody is asked.
+    pub(super) fn refuse(&mut self) -> Option<String> {
+        let session = self.desk.session();
+        let text = format!(
+            "no person has approved this agent; look at it with `jackline identity show {session}`, and let it \
+             work with `jackline identity approve {session}`"
+        );
+        self.desk.say(&Told::Aside { text });
+        self.finish(None);
+        None
+    }
+
     /// How it ended, or why it was left.
     pub(super) fn end(&mut self) -> (Option<Stop>, Option<String>) {
         (self.stop.take(), self.left.take())
