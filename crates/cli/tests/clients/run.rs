@@ -287,7 +287,7 @@ fn a_client_that_is_not_the_approved_agent_is_not_even_asked() {
 #[ignore = "needs the client: cargo xtask test --clients"]
 fn a_pause_file_holds_the_client_until_a_person_removes_it() {
     let worker = Worker::new(REPORT, Script::default());
-    let work = worker.world.scratch.work().to_owned();
+    let work = worker.world.scratch.work();
     let (report, pause) = (work.join("report.md"), work.join(".jackline/PAUSE"));
     let script = Script::new([
         bash("touch began; until [ -e paused ]; do sleep 0.05; done"),
