@@ -253,8 +253,7 @@ pub enum EventKind {
         /// Why they want it.
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<String>,
-        /// The call that is granted or refused; the one asked about last where
-        /// it is left out.
+        /// The call that is granted or refused; the last that was asked about if left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
         /// The same, by the number of the record in which a person was asked.
@@ -525,6 +524,8 @@ words! {
         Model = "model",
         /// The agent's program can't be run.
         Worker = "worker",
+        /// The workspace was deleted.
+        Workspace = "workspace",
     }
     /// Who wrote a prompt.
     PromptSource {

@@ -95,6 +95,8 @@ pub struct Runtime {
     notes: Vec<Note>,
     notes_dropped: u64,
     warnings: Vec<String>,
+    /// Which reports could not be written with the last event that wanted some, and why.
+    unwritten: Vec<String>,
     /// When was looked for what could not be sent to people.
     undelivered_at_ms: Option<u64>,
     /// What to tidy up once the answer is out.
@@ -124,6 +126,7 @@ impl Runtime {
             notes: Vec::new(),
             notes_dropped: 0,
             warnings: Vec::new(),
+            unwritten: Vec::new(),
             undelivered_at_ms: None,
             untidy: None,
             spool: Vec::new(),

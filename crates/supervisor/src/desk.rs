@@ -6,7 +6,7 @@ use jackline_engine::{
     Arguments, Decision, EventKind, Payload, PromptSource, Seen, SessionId, Status, Summary,
     ToolName, Verdict,
 };
-use jackline_runtime::{Outcome, Reporter, ask_code};
+use jackline_runtime::{Outcome, Reporter, ask_code, now};
 
 use crate::lookout::Lookout;
 use crate::told::Told;
@@ -20,6 +20,8 @@ pub(crate) struct Desk<'h> {
     owed: Vec<String>,
     /// Why no gate is left, once the guard is broken.
     broken: Option<String>,
+    /// When something was told last, on the clock of the machine's start.
+    told_ms: u64,
 }
 
 /// What becomes of a call.
@@ -45,7 +47,7 @@ impl<'h> Desk<'h> {
         lookout: Arc<Lookout>,
         hear: &'h mut dyn FnMut(&Told),
     ) -> Self {
-        Self { reporter, lookout, hear, owed: Vec::new(), broken: None }
+        Self { reporter, lookout, hear, owed: Vec::new(), broken: None, told_ms: now().boot_ms }
     }
 
     /// Says something to those who watch.
@@ -65,6 +67,7 @@ impl<'h> Desk<'h> {
         meta: Option<serde_json::Value>,
     ) -> Verdict {
         let (verdict, outcome) = self.reporter.tell_with(kind, meta);
+        self.told_ms = now().boot_ms;
         if outcome == Outcome::Broken {
             self.broken = Some(why(&verdict));
         }
@@ -146,6 +149,11 @@ impl<'h> Desk<'h> {
     /// Where the session stands, with what others have written meanwhile.
     pub(crate) fn summary(&mut self) -> Option<Summary> {
         self.reporter.summary()
+    }
+
+    /// When something was told last, on the clock of the machine's start.
+    pub(crate) fn told_ms(&self) -> u64 {
+        self.told_ms
     }
 
     /// The session.

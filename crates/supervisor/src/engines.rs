@@ -92,6 +92,13 @@ impl Reason {
         }
     }
 
+    /// Whether whoever is left for a reason, by its word, was asked and gave no answer.
+    pub(crate) fn was_asked(word: &str) -> bool {
+        let others =
+            [Self::StopEvents, Self::Verification, Self::Blocked, Self::Cost, Self::Return];
+        !others.iter().any(|other| other.word() == word)
+    }
+
     /// Whether whoever takes over is asked for another plan first: what went wrong was not
     /// only that nobody answered.
     pub(crate) fn wants_plan(self) -> bool {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use jackline_engine::Summary;
-use jackline_journal::{JournalFile, Line, StoreError, parse_record, write_private};
+use jackline_journal::{JournalFile, Line, StoreError, Verifier, parse_record, write_private};
 use serde::{Deserialize, Serialize};
 
 /// Directories that nobody wants to hear of.
@@ -45,6 +45,9 @@ pub struct Evidence {
     pub cost_micros: Option<u64>,
     /// How long it took.
     pub elapsed_ms: u64,
+    /// What does not fit in the journal, where it is not what was written.
+    #[serde(skip)]
+    pub(crate) tampered: Option<String>,
 }
 
 /// How files looked: size and time.
@@ -121,15 +124,7 @@ impl Evidence {
         workspace: &Path,
     ) -> Self {
         let mut evidence = Self::default();
-        if let Ok(journal) = JournalFile::open(journal) {
-            // What can't be read is missing here, and `jackline verify` says why.
-            let _ = journal.for_each(|line| {
-                if let Line::Event(record) = parse_record(line)? {
-                    evidence.count(record.as_record().verdict);
-                }
-                Ok::<_, StoreError>(())
-            });
-        }
+        evidence.tampered = evidence.count_all(journal).unwrap_or_else(|it| Some(it.to_string()));
         if let Some(before) = before {
             let after = Looks::of(workspace);
             evidence.files_changed = before.changed(&after);
@@ -148,6 +143,25 @@ impl Evidence {
             evidence.elapsed_ms = summary.elapsed_ms;
         }
         evidence
+    }
+
+    /// Counts the verdicts of a journal; says what does not fit in it.
+    fn count_all(&mut self, journal: &Path) -> Result<Option<String>, StoreError> {
+        let journal = JournalFile::open(journal)?;
+        // Gates look at its end alone, so that its length does not matter; here all of it is
+        // read anyway.
+        let mut verifier = Verifier::new(journal.saved());
+        let torn = journal.for_each(|line| {
+            if verifier.line(line)
+                && let Line::Event(record) = parse_record(line)?
+            {
+                self.count(record.as_record().verdict);
+            }
+            Ok::<_, StoreError>(())
+        })?;
+        let report = verifier.finish(torn);
+        let first = report.findings.first();
+        Ok(first.map(|it| format!("record {}: {}", it.record, it.reason)))
     }
 
     fn count(&mut self, verdict: &jackline_engine::Verdict) {

@@ -13,6 +13,7 @@ mod desk;
 mod engines;
 mod evidence;
 mod handover;
+mod history;
 mod keeping;
 mod load;
 mod lookout;

@@ -1,6 +1,8 @@
 //! Whether somebody wants the run to end, asked while a command or a model is at work.
 
-use std::path::PathBuf;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,9 +10,13 @@ use jackline_engine::Markers;
 use jackline_journal::JournalFile;
 use jackline_runtime::{Found, glance};
 
-/// What is looked at: a person's file, the journal, and a signal.
+/// What is looked at: a person's file, the journal, a signal, and whether the workspace is
+/// still there.
 #[derive(Debug)]
 pub(crate) struct Lookout {
+    workspace: PathBuf,
+    /// Which directory it was at the beginning, by its device and number.
+    directory: Option<(u64, u64)>,
     stop_file: PathBuf,
     journal: PathBuf,
     cancelled: Arc<AtomicBool>,
@@ -21,14 +27,11 @@ pub(crate) struct Lookout {
 }
 
 impl Lookout {
-    pub(crate) fn new(
-        workspace: &std::path::Path,
-        journal: PathBuf,
-        cancelled: Arc<AtomicBool>,
-    ) -> Self {
+    pub(crate) fn new(workspace: &Path, journal: PathBuf, cancelled: Arc<AtomicBool>) -> Self {
         let stop_file = workspace.join(Markers::STOP);
         let (bytes, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { stop_file, journal, cancelled, bytes, stopped }
+        let (workspace, directory) = (workspace.to_owned(), directory(workspace));
+        Self { workspace, directory, stop_file, journal, cancelled, bytes, stopped }
     }
 
     /// Whether a signal came.
@@ -38,7 +41,16 @@ impl Lookout {
 
     /// Whether nothing may go on any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_cancelled() || self.stop_file.symlink_metadata().is_ok() || self.is_stopped()
+        self.is_cancelled()
+            || self.stop_file.symlink_metadata().is_ok()
+            || self.is_gone()
+            || self.is_stopped()
+    }
+
+    /// Whether the workspace was deleted. One that is made anew in its place is another:
+    /// tools hold the first.
+    pub(crate) fn is_gone(&self) -> bool {
+        directory(&self.workspace) != self.directory
     }
 
     /// Whether the session was ended by somebody else. What they wrote is read only where
@@ -57,4 +69,9 @@ impl Lookout {
         self.stopped.store(stopped, Ordering::SeqCst);
         stopped
     }
+}
+
+fn directory(path: &Path) -> Option<(u64, u64)> {
+    let number = |it: Metadata| (it.dev(), it.ino());
+    path.metadata().ok().map(number)
 }

@@ -2,16 +2,16 @@
 
 mod driver;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::{
-    Decision, Digest, EventKind, PromptSource, SessionId, Stop, StopCode, Timestamp, Verdict,
+    Decision, Digest, EventKind, PromptSource, SafetyKind, SessionId, Stop, StopCode, Timestamp,
+    Verdict,
 };
-use jackline_journal::{FileStore, JournalFile, Line, StoreError, parse_record};
+use jackline_journal::FileStore;
 use jackline_model::Tool;
 use jackline_runtime::{Definitions, Reporter, Runtime, now};
 use jackline_workspace::shell::Cancel;
@@ -22,6 +22,7 @@ use crate::conversation::Conversation;
 use crate::desk::{Desk, why};
 use crate::engines::{Chain, EngineSpec};
 use crate::evidence::{Evidence, Looks};
+use crate::history::History;
 use crate::keeping::{Kept, PREFIX, drive};
 use crate::lookout::Lookout;
 use crate::own::Own;
@@ -30,7 +31,7 @@ use crate::told::Told;
 use driver::Driver;
 
 /// The name under which sessions are started.
-const CLIENT: &str = "run";
+pub(crate) const CLIENT: &str = "run";
 
 /// How many steps an iteration has where the definition says nothing.
 const STEPS_PER_ITERATION: u32 = 50;
@@ -116,11 +117,25 @@ pub enum RunError {
         /// How it ended.
         stop: String,
     },
+    /// The journal is not what was written, so nothing is proven.
+    #[error(
+        "the journal of session `{session}` was changed while the run was under way ({found}), so nothing \
+         that it says is proven; look at it with `jackline verify {session}`"
+    )]
+    Tampered {
+        /// Which.
+        session: String,
+        /// What does not fit.
+        found: String,
+    },
     /// The guard is broken, so nothing goes on.
     #[error("{0}")]
     Guard(String),
     /// What a run keeps could not be written down.
-    #[error("what has to be kept can't be written down: {0}")]
+    #[error(
+        "what has to be kept can't be written down: {0}; make room in the state home, then go on with \
+         `jackline run --resume`"
+    )]
     Kept(#[from] std::io::Error),
 }
 
@@ -182,11 +197,11 @@ pub fn run(
         runtime = runtime.with_verifier(program.clone()).with_notifier(program.clone());
     }
     let mut desk = Desk::new(Reporter::new(runtime, session.clone()), lookout, hear);
+    let history = History::read(&journal, &chain);
     if opening.resumed.is_some() {
         desk.goes_on();
-        if let Some(model) = desk.summary().and_then(|summary| summary.model) {
-            chain.go_to(&model);
-        }
+        let model = desk.summary().and_then(|summary| summary.model);
+        chain.go_on(model.as_deref(), &history.asked, now().boot_ms);
         if let Some(stop) = desk.summary().and_then(|summary| summary.stop) {
             return Err(RunError::Over { session: id, stop: stop.to_string() });
         }
@@ -203,37 +218,23 @@ pub fn run(
     conversation.mend()?;
     let tools = tools(task);
     let system = SYSTEM.trim().to_owned();
-    begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
+    let approved = begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
     let steps_max =
         defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
     let own = Own { workspace: &workspace, conversation, system, tools, steps_max, model: None };
-    let answered = answered(&journal);
-    let mut driver = Driver::new(task, &opening, desk, chain, own, defined.clone(), answered);
-    let answer = driver.drive()?;
+    let mut driver = Driver::new(task, &opening, desk, chain, own, defined.clone(), history);
+    let answer = if approved { driver.drive()? } else { driver.refuse() };
     let (stop, left) = driver.end();
     let summary = driver.summary();
     let evidence = Evidence::gather(&journal, summary.as_ref(), before.as_ref(), &root);
+    if let Some(found) = &evidence.tampered {
+        return Err(RunError::Tampered { session: id, found: found.clone() });
+    }
     let public = public(stop.as_ref(), answer);
     Ok(Report { session: id, workspace: root, stop, left, public, evidence })
 }
 
-/// How often models have answered in a session so far.
-fn answered(journal: &Path) -> BTreeMap<String, usize> {
-    let mut answered = BTreeMap::new();
-    let Ok(journal) = JournalFile::open(journal) else { return answered };
-    let _ = journal.for_each(|line| {
-        if let Line::Event(record) = parse_record(line)?
-            && let EventKind::UsageReported { model: Some(model), .. } =
-                &record.as_record().event.kind
-        {
-            *answered.entry(model.clone()).or_default() += 1;
-        }
-        Ok::<_, StoreError>(())
-    });
-    answered
-}
-
-/// Begins the session, or says that its agent is back.
+/// Begins the session, or says that its agent is back; whether it is one that may work.
 fn begin(
     desk: &mut Desk<'_>,
     task: &RunTask,
@@ -241,7 +242,7 @@ fn begin(
     workspace: &str,
     (system, tools): (&str, &[Tool]),
     opening: &Opening,
-) -> Result<(), RunError> {
+) -> Result<bool, RunError> {
     let resumed = opening.resumed.is_some();
     let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
     let described = serde_json::to_vec(tools).unwrap_or_default();
@@ -269,7 +270,11 @@ fn begin(
     if !resumed {
         refused(&desk.prompt(PromptSource::Human, &task.prompt))?;
     }
-    Ok(())
+    // Each of its calls would be denied; but a program without hooks proposes none.
+    let mut safety = verdict.safety.iter();
+    let denied =
+        safety.any(|it| it.kind == SafetyKind::IdentityMismatch && it.action_taken == "denied");
+    Ok(!denied)
 }
 
 /// A session that is held or ended at once has begun all the same.

@@ -5,8 +5,9 @@
 //! decided on by the hooks that it was started with; a program that has none is only looked at
 //! from outside, when it wants to be done.
 
-use jackline_engine::ContextLevel;
+use jackline_engine::{Action, ContextLevel, EventKind};
 use jackline_model::{ErrorKind, ModelError};
+use jackline_runtime::{Grant, Pin, Pins, Trust};
 use jackline_workspace::shell::{Cancel, Confine, ShellError, ShellLimits, ShellOutput, run};
 
 use crate::desk::Desk;
@@ -28,6 +29,9 @@ const KEYS: [&str; 7] = [
     "GOOGLE_API_KEY",
     "OPENROUTER_API_KEY",
 ];
+
+/// Who holds a session, in its records.
+const BY: &str = "jackline run";
 
 /// What is kept of its output.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
@@ -73,10 +77,15 @@ pub(crate) fn iterate(
         cancel: Cancel::when(move || lookout.is_over()),
         ..ShellLimits::default()
     };
+    let before = words_of_people(opening);
     let output = match run(&opening.workspace, &limits, &line) {
         Ok(output) => output,
         Err(error) => return Ended::Failed(failed(&error)),
     };
+    if words_of_people(opening) != before {
+        hold(desk, engine);
+        return Ended::Held;
+    }
     if output.cancelled || desk.lookout.is_over() {
         return Ended::Held;
     }
@@ -93,6 +102,29 @@ pub(crate) fn iterate(
     let (ended, next) = stop(desk, said);
     told.prompt = next;
     ended
+}
+
+/// What people have approved and trusted, which is not the agent's to say.
+fn words_of_people(opening: &Opening) -> (Vec<Pin>, Vec<Grant>) {
+    (Pins::of(&opening.store).list(), Trust::of(&opening.store).list())
+}
+
+/// Holds a session whose worker, or somebody meanwhile, has changed what people have said.
+fn hold(desk: &mut Desk<'_>, engine: &EngineSpec) {
+    let why = format!(
+        "what people have approved or trusted was changed while `{}` worked: see `jackline identity list` and \
+         `jackline trust --list`, and go on if it was you",
+        engine.label
+    );
+    desk.tell(EventKind::Control {
+        action: Action::Pause,
+        by: Some(BY.to_owned()),
+        why: Some(why),
+        call: None,
+        ask: None,
+        seconds: None,
+        constraint: None,
+    });
 }
 
 /// It is done, as it thinks.

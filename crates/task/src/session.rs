@@ -1,7 +1,7 @@
 //! A task from its beginning to its public outcome, in one session.
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -143,7 +143,17 @@ pub fn run(
         }
     }
     if let Some((log, why)) = recovery.failed.first() {
-        let text = format!("{why}; copies of what was lie in `{}`", log.display());
+        // …/sessions/SESSION/undo/ATTEMPT
+        let name = |path: Option<&Path>| {
+            let name = path.and_then(Path::file_name).unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
+        let (session, attempt) = (log.parent().and_then(Path::parent), Some(log.as_path()));
+        let again = format!("jackline undo {} {}", name(session), name(attempt));
+        let text = format!(
+            "{why}; copies of what was lie in `{}`, and `{again}` tries again",
+            log.display()
+        );
         return Err(TaskError::Unfinished(text));
     }
     let model = model::make(&task.model, None, &named_variable);

@@ -49,7 +49,10 @@ fn drive(args: &RunArgs, task: &RunTask, opening: Opening) -> Exit {
                 | RunError::Model { .. }
                 | RunError::Over { .. }
                 | RunError::Driven(_) => Exit::Usage,
-                RunError::Session(_) | RunError::Guard(_) | RunError::Kept(_) => Exit::Broken,
+                RunError::Session(_)
+                | RunError::Tampered { .. }
+                | RunError::Guard(_)
+                | RunError::Kept(_) => Exit::Broken,
             };
             fail(exit, plain(&error.to_string(), WRONG_CHARS_MAX))
         }

@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use jackline_journal::FileStore;
+use jackline_program::Sandbox;
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, Run, World, feed};
@@ -390,4 +392,60 @@ fn a_model_that_is_silent_refuses_or_is_gone_is_typed() {
     let run = attempt(&world, &task, &[]);
     assert_eq!(run.code, Some(2));
     assert_eq!(run.stderr, "error: the variable `MODEL_KEY`, which `key_env` names, is not set\n");
+}
+
+/// Runs a task whose rollback gets stuck: the copy of what a file was is gone. Gives the
+/// session, and where the copy has to be again.
+fn stuck(world: &World, task: &Path) -> (String, PathBuf) {
+    let opening = jackline_task::Opening {
+        store: FileStore::new(world.home(), 0),
+        workspace: world.work(),
+        definition: None,
+        sandbox: Sandbox { path: Some(sandbox().into()) },
+        program: None,
+        cancelled: std::sync::Arc::default(),
+    };
+    let task = jackline_task::load(task).unwrap();
+    let sessions = world.home().join("sessions");
+    let mut copy = PathBuf::new();
+    let report = jackline_task::run(&task, opening, &mut |told| {
+        if matches!(told.what, jackline_task::What::Failed { .. }) {
+            let session = fs::read_dir(&sessions).unwrap().next().unwrap().unwrap();
+            copy = session.path().join("undo/1/0");
+            fs::rename(&copy, copy.with_extension("aside")).unwrap();
+        }
+    });
+    let report = report.unwrap();
+    assert!(report.stuck.is_some());
+    (report.session, copy)
+}
+
+#[test]
+fn a_rollback_that_is_stuck_is_tried_again_by_a_person() {
+    let world = World::new("");
+    let file = world.work().join("a.txt");
+    // Too long to stand in the log itself.
+    let was = "as it was\n".repeat(2000);
+    fs::write(&file, &was).unwrap();
+    let spoils = "tool('write_file')(path='a.txt', content='half')\n1/0";
+    let script = json!({ "answers": [spoils, "ok(1)"] }).to_string();
+    let task = task(&world, "write_file", &script);
+    let (session, copy) = stuck(&world, &task);
+    let refused = attempt(&world, &task, &[]);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    assert!(refused.stderr.contains(&format!("jackline undo {session}")), "{refused:?}");
+    // As long as what was wrong is wrong, it stays stuck, and says so.
+    let undo = || world.jackline(&["undo", &session, "1"]);
+    let run = undo();
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("`a.txt` is as the session left it"), "{run:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "half");
+    fs::rename(copy.with_extension("aside"), &copy).unwrap();
+    let run = undo();
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), was);
+    // And work can begin again.
+    let run = attempt(&world, &task, &[]);
+    assert!(!run.stderr.contains("jackline undo"), "{run:?}");
+    assert_eq!(run.code, Some(0), "{run:?}");
 }

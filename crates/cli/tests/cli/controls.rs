@@ -387,7 +387,7 @@ fn an_agent_cannot_cut_itself_loose_while_it_is_at_work() {
         let _ = fs::remove_file(&said);
         let script = format!(
             "env -i JACKLINE_HOME={} {start} < /dev/null > {said} 2>&1; \
-             n=0; until grep -q . {said} || test $n = 200; do sleep 0.05; n=$((n + 1)); done; cat {said}",
+             n=0; until grep -q 'has started' {said} || test $n = 200; do sleep 0.05; n=$((n + 1)); done; cat {said}",
             home.display(),
             said = said.display(),
         );

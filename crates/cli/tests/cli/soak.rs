@@ -1,8 +1,9 @@
-//! Many runs in which much goes wrong: models that fail in every way, tools that crash, and
-//! a supervisor that is killed at any moment and goes on.
+//! Many runs in which much goes wrong: models that fail in every way, in this process or
+//! over HTTP, tools that crash, and a supervisor that is killed at any moment and goes on.
 //!
 //! `RUN_ITERATIONS` says how many iterations there are in all.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 use jackline_engine::{Decision, EventKind, Stop};
 use jackline_journal::EventRecord;
+use jackline_model::Provider;
+use jackline_model::scripted::{Script, ScriptedModel};
 use jackline_runtime::{named_variable, now};
 use serde_json::{Value, json};
 
@@ -26,6 +29,12 @@ const KILLS_MAX: u64 = 5;
 /// A process that is left is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A server ends at the latest after so long, whatever becomes of the run.
+const LIFETIME: Duration = Duration::from_mins(10);
+
+/// The variable with the key of models over HTTP.
+const KEY: &str = "SOAK_KEY";
+
 /// What one run came to.
 #[derive(Default)]
 struct Came {
@@ -33,6 +42,13 @@ struct Came {
     kills: u64,
     /// The stop code, or that a person had to end it.
     how: String,
+    /// Whether its models were asked over HTTP.
+    over_http: bool,
+    /// Why models were changed, and how often.
+    reasons: BTreeMap<String, u64>,
+    /// The highest peak of memory of one of its processes at its first iteration, and at
+    /// its last.
+    memory_kib: (u64, u64),
 }
 
 #[test]
@@ -65,8 +81,20 @@ fn whatever_goes_wrong_a_run_ends_with_one_stop_code_and_loses_nothing() {
         .map(|same| format!("{} {}", same.len(), same[0]))
         .collect();
     let iterations = done.into_inner();
-    println!("{iterations} iterations in {} runs, {kills} kills: {counted:?}", came.len());
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for (reason, count) in came.iter().flat_map(|it| &it.reasons) {
+        *reasons.entry(reason).or_default() += count;
+    }
+    let over_http = came.iter().filter(|it| it.over_http).count();
+    let peak = |of: fn(&Came) -> u64| came.iter().map(of).max().unwrap_or(0);
+    let (first, last) = (peak(|it| it.memory_kib.0), peak(|it| it.memory_kib.1));
+    println!(
+        "{iterations} iterations in {} runs, {over_http} of them over HTTP, {kills} kills: {counted:?}; \
+         models changed for {reasons:?}; at most {first} KiB at a first iteration, {last} KiB at a last",
+        came.len()
+    );
     assert!(kills > 0 && hows.contains(&"OBJECTIVE_ACHIEVED"), "{counted:?}");
+    assert!(over_http > 0 && over_http < came.len());
 }
 
 fn told(name: &str) -> Option<u64> {
@@ -77,8 +105,8 @@ fn told(name: &str) -> Option<u64> {
 fn one_run(seed: u64) -> Came {
     let world = World::new("");
     let mut dice = Xorshift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    write_task(&world, &mut dice, seed);
-    let mut came = Came::default();
+    let servers = write_task(&world, &mut dice, seed);
+    let mut came = Came { over_http: !servers.is_empty(), ..Came::default() };
     let mut answered: Vec<String> = Vec::new();
     let mut kills_left = dice.below(KILLS_MAX + 1);
     let mut session: Option<String> = None;
@@ -86,6 +114,7 @@ fn one_run(seed: u64) -> Came {
         let kill_after = (kills_left > 0).then(|| Duration::from_millis(dice.below(500)));
         let ran = run_process(&world, session.as_deref(), kill_after);
         answered.extend(ran.calls());
+        came.heard(&ran);
         until(seed, "the end of its processes", || !is_anybody_in(&world.root()));
         // Killed before its first line, it may have a session all the same.
         session = session.or_else(|| only_session(&world));
@@ -108,6 +137,18 @@ fn one_run(seed: u64) -> Came {
         }
         came.iterations = check(&world, seed, &id, &answered, &came.how);
         return came;
+    }
+}
+
+impl Came {
+    /// Takes over what one process tells.
+    fn heard(&mut self, ran: &Ran) {
+        let (first, last) = ran.memory_kib;
+        self.memory_kib = (self.memory_kib.0.max(first), self.memory_kib.1.max(last));
+        for changed in ran.lines.iter().filter(|it| it["event"] == "changed") {
+            let reason = changed["reason"].as_str().unwrap().to_owned();
+            *self.reasons.entry(reason).or_default() += 1;
+        }
     }
 }
 
@@ -161,7 +202,8 @@ struct Ran {
     lines: Vec<Value>,
     stderr: String,
     killed: bool,
-    memory_kib: u64,
+    /// The peak of memory at its first iteration, and at its last.
+    memory_kib: (u64, u64),
 }
 
 impl Ran {
@@ -178,7 +220,7 @@ impl Ran {
 /// Begins a run or goes on with it, until it ends by itself or is killed.
 fn run_process(world: &World, session: Option<&str>, kill_after: Option<Duration>) -> Ran {
     let mut command = world.command(JACKLINE);
-    command.args(["run", "--json", "--no-wait"]);
+    command.env(KEY, "a-key").args(["run", "--json", "--no-wait"]);
     match session {
         Some(id) => command.args(["--resume", id]),
         None => command.arg(world.root().join("task")),
@@ -189,12 +231,13 @@ fn run_process(world: &World, session: Option<&str>, kill_after: Option<Duration
     let status = format!("/proc/{}/status", child.id());
     std::thread::scope(|scope| {
         let reads = scope.spawn(move || {
-            let (mut lines, mut memory_kib) = (Vec::new(), 0);
+            let (mut lines, mut memory_kib) = (Vec::new(), (0, 0));
             for line in stdout.lines() {
                 // Only the last line can be cut off, by the kill.
                 let Ok(line) = serde_json::from_str::<Value>(&line.unwrap()) else { break };
                 if line["event"] == "iteration" {
-                    memory_kib = peak_kib(&status).unwrap_or(memory_kib);
+                    let peak = peak_kib(&status).unwrap_or(memory_kib.1);
+                    memory_kib = (if memory_kib.0 == 0 { peak } else { memory_kib.0 }, peak);
                 }
                 lines.push(line);
             }
@@ -249,21 +292,33 @@ fn until(seed: u64, what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A task with three models, each of which fails now and then.
-fn write_task(world: &World, dice: &mut Xorshift, seed: u64) {
+/// A task with three models, each of which fails now and then. Gives the servers of those
+/// that are asked over HTTP.
+fn write_task(world: &World, dice: &mut Xorshift, seed: u64) -> Vec<ScriptedModel> {
     let directory = world.root().join("task");
     fs::create_dir_all(&directory).unwrap();
     let names = ["first", "second", "third"];
+    // Every other run, so that a few runs have both.
+    let over_http = seed.is_multiple_of(2);
+    let (mut models, mut servers) = (Vec::new(), Vec::new());
     for name in names {
         let script = json!({ "steps": steps(dice) });
         fs::write(directory.join(format!("{name}.yaml")), script.to_string()).unwrap();
+        let who = if over_http {
+            let server = ScriptedModel::start(Script::parse(&script).unwrap(), LIFETIME).unwrap();
+            let reached = reached_at(&server, dice);
+            servers.push(server);
+            reached
+        } else {
+            "provider: scripted".to_owned()
+        };
+        models.push(format!("{{ {who}, model: {name}, window: 100000 }}"));
     }
+    let models = models.join(", ");
     let scripts = names.map(|name| format!("{name}: {name}.yaml")).join(", ");
     let task =
         format!("prompt: write report.md\ndefinition: jackline.yaml\nscripts: {{ {scripts} }}\n");
     fs::write(directory.join("task.yaml"), task).unwrap();
-    let model = |name| format!("{{ provider: scripted, model: {name}, window: 100000 }}");
-    let models = names.map(model).join(", ");
     // Some are watched for loops and for progress, so that a person has to end them.
     let more = ["", "", "", "loops: {}\n", "progress: {}\n", "context: {}\n"];
     let more = more[usize::try_from(dice.below(more.len() as u64)).unwrap()];
@@ -272,6 +327,16 @@ fn write_task(world: &World, dice: &mut Xorshift, seed: u64) {
          completion_cap: {{ blocks: 500, same: 9 }}\n{more}"
     );
     fs::write(directory.join("jackline.yaml"), definition).unwrap();
+    servers
+}
+
+/// How a server is reached, in the words of any provider. Its silence is soon over.
+fn reached_at(server: &ScriptedModel, dice: &mut Xorshift) -> String {
+    let all = Provider::ALL;
+    let provider = all[usize::try_from(dice.below(all.len() as u64)).unwrap()];
+    let version = if provider == Provider::Gemini { "v1beta" } else { "v1" };
+    let url = format!("{}/{version}", server.url());
+    format!("provider: {provider}, url: \"{url}\", key_env: {KEY}, timeout_seconds: 1")
 }
 
 fn steps(dice: &mut Xorshift) -> Vec<Value> {
@@ -293,10 +358,11 @@ fn steps(dice: &mut Xorshift) -> Vec<Value> {
 
 /// A question that is not answered as it should be.
 fn fault(dice: &mut Xorshift) -> Value {
-    match dice.below(10) {
+    match dice.below(12) {
         0..=2 => json!({ "status": 529 }),
         3 | 4 => json!({ "status": 503 }),
         5 => json!({ "status": 401 }),
+        9 | 10 => json!({ "status": 429 }),
         6 => json!({ "text": "half of it", "broken": "half" }),
         7 => json!({ "broken": "html" }),
         8 => json!({ "broken": "nothing" }),
@@ -368,5 +434,5 @@ fn peak_of(iterations: u64) -> u64 {
     assert!(left.starts_with("it waits for a person"), "{last}");
     let ended = ran.lines.iter().filter(|it| it["event"] == "iteration_ended").count();
     assert!(ended as u64 >= iterations * 9 / 10, "{ended} of {iterations}");
-    ran.memory_kib
+    ran.memory_kib.1
 }

@@ -1,5 +1,6 @@
 //! `jackline run` with the real Claude Code as the worker, against a scripted model.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -40,7 +41,7 @@ impl Worker {
         Self { world, model }
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(JACKLINE);
         self.world.scratch.enter(&mut command);
         let bin = self.world.scratch.work().join("../bin");
@@ -57,7 +58,12 @@ impl Worker {
         ] {
             command.env(name, value);
         }
-        let output = command.args(["run", "--json", "--no-wait"]).args(words).output().unwrap();
+        command.args(["run", "--json"]).args(words);
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        let output = self.command(words).arg("--no-wait").output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         let told = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         Ran { code: output.status.code(), told, text }
@@ -241,5 +247,79 @@ fn a_stop_file_ends_the_client_and_everything_below_it() {
     worker.world.scratch.write(".jackline/STOP", "").unwrap();
     let ran = worker.play();
     assert_eq!(ran.stop(), "HUMAN_REQUESTED", "{}", ran.text);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_client_that_is_not_the_approved_agent_is_not_even_asked() {
+    let worker = Worker::new(REPORT, Script::default());
+    let report = worker.world.scratch.work().join("report.md");
+    let script = Script::new([
+        writes(&report),
+        Step::say("Written."),
+        writes(&report),
+        Step::say("Written again."),
+    ]);
+    let worker = Worker { model: ScriptedModel::start(script, LIFETIME).unwrap(), ..worker };
+    let ran = worker.play();
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    let approve = |ran: &Ran| {
+        let session = ran.ended()["session"].as_str().unwrap();
+        worker.world.person(&["identity", "approve", session, "--by", "dana", "--why", "it works"]);
+    };
+    approve(&ran);
+    std::fs::remove_file(&report).unwrap();
+    let asked = worker.model.count();
+    // Another definition makes another agent of it.
+    let other = format!("version: 1\nname: t/run\n{REPORT}limits: {{ steps: 99 }}\n");
+    worker.world.scratch.write("jackline.yaml", &other).unwrap();
+    let ran = worker.play();
+    assert_eq!((ran.code, ran.stop()), (Some(1), "SYSTEM_ERROR{identity}".into()), "{}", ran.text);
+    assert_eq!((worker.has("report.md"), worker.model.count()), (false, asked), "{}", ran.text);
+    approve(&ran);
+    let ran = worker.play();
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_pause_file_holds_the_client_until_a_person_removes_it() {
+    let worker = Worker::new(REPORT, Script::default());
+    let work = worker.world.scratch.work();
+    let (report, pause) = (work.join("report.md"), work.join(".jackline/PAUSE"));
+    let script = Script::new([
+        bash("touch began; until [ -e paused ]; do sleep 0.05; done"),
+        writes(&report),
+        writes(&report),
+        Step::say("Written."),
+    ]);
+    let worker = Worker { model: ScriptedModel::start(script, LIFETIME).unwrap(), ..worker };
+    let mut child =
+        worker.command(&["task.yaml"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut told = Vec::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !worker.has("began") {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before its first command");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::create_dir_all(work.join(".jackline")).unwrap();
+    std::fs::write(&pause, "").unwrap();
+    std::fs::write(work.join("paused"), "").unwrap();
+    for line in lines.by_ref() {
+        told.push(line.unwrap());
+        if told.last().unwrap().contains("\"for\":\"person\"") {
+            break;
+        }
+    }
+    let waits = told.last().cloned().unwrap_or_default();
+    assert!(waits.contains(".jackline/PAUSE"), "{told:#?}");
+    assert!(!worker.has("report.md"), "{told:#?}");
+    std::fs::remove_file(&pause).unwrap();
+    told.extend(lines.map(Result::unwrap));
+    assert!(child.wait().unwrap().success(), "{told:#?}");
+    assert!(told.last().unwrap().contains("OBJECTIVE_ACHIEVED"), "{told:#?}");
+    assert!(worker.has("report.md"));
     worker.world.prove();
 }

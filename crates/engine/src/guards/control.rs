@@ -149,6 +149,8 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         | Action::Grant
         | Action::Refuse
         | Action::ExpireConstraint => None,
+        // An advisor or another model could lift it; a person's word is for people.
+        Action::Pause if is_stuck(cause) => None,
         Action::Pause => paused.map(|paused| {
             Futile::now(
                 format!("the session is paused already, by {}", held_by(paused)),
@@ -167,7 +169,7 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         )),
         Action::Acknowledge if cause == Some(Cause::Checkpoint) || iterations::waits(look) => None,
         Action::Acknowledge => Some(waits_not(look, "no checkpoint waits to be acknowledged")),
-        Action::ClearBlocker if matches!(cause, Some(Cause::Loop | Cause::NoProgress)) => None,
+        Action::ClearBlocker if is_stuck(cause) || blocker_is_out(look) => None,
         Action::ClearBlocker => Some(waits_not(look, "nothing blocks this session")),
         // The word is written down here; what switches the guard off is a fact.
         Action::Off if off => None,
@@ -177,6 +179,16 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         )),
         Action::Reload => reload::futile(look),
     }
+}
+
+/// Whether a session is held because its agent gets nowhere.
+fn is_stuck(cause: Option<Cause>) -> bool {
+    matches!(cause, Some(Cause::Loop | Cause::NoProgress))
+}
+
+/// Whether a blocker waits for a person, also where one has taken over the pause.
+fn blocker_is_out(look: Look<'_>) -> bool {
+    look.state.paused.is_some() && look.state.reports.out.contains(&ReportFile::Blocker)
 }
 
 /// How many iterations failed one after the other.

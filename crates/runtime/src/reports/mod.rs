@@ -99,7 +99,13 @@ fn directory(workspace: &Path) -> io::Result<PathBuf> {
     let path = workspace.join(PEOPLE);
     match DirBuilder::new().create(&path) {
         Ok(()) => {
-            fs::write(path.join(".gitignore"), "*\n")?;
+            let ignores = path.join(".gitignore");
+            if let Err(error) = fs::write(&ignores, "*\n") {
+                // An empty one would stay so: whoever comes next makes both anew.
+                let _ = fs::remove_file(&ignores);
+                let _ = fs::remove_dir(&path);
+                return Err(error);
+            }
             Ok(path)
         }
         // Another session may have made it just now.

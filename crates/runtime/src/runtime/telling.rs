@@ -67,9 +67,22 @@ impl Runtime {
         let told = Told { session: &live.id, at, event, verdict, summary: &summary };
         let (done, failed) = reports::carry_out(&orders, &told, &self.world(live));
         facts.written.extend(done);
+        self.warn_unwritten(&failed);
         for reason in failed {
             self.note(Note::Fault { kind: "report".to_owned(), reason });
         }
+    }
+
+    /// Says that a person finds no report, once for each reason: it is tried again at every
+    /// event.
+    fn warn_unwritten(&mut self, failed: &[String]) {
+        for reason in failed.iter().filter(|reason| !self.unwritten.contains(*reason)) {
+            let warning = format!(
+                "a report for people can't be written, and is tried again with the next event: {reason}"
+            );
+            self.warnings.push(warning);
+        }
+        self.unwritten = failed.to_vec();
     }
 
     /// Adds to the safety log what a verdict says for it. The journal has it, so

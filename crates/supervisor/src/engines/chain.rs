@@ -1,5 +1,7 @@
 //! Who works now, who is next, and when the first is tried again.
 
+use std::collections::BTreeMap;
+
 use jackline_engine::definition::ModelOccasion as When;
 
 use super::{EngineSpec, Reason};
@@ -40,11 +42,26 @@ impl Chain {
         self.current().map(|spec| spec.label.clone()).unwrap_or_default()
     }
 
-    /// Goes on with the engine of this name, where it worked last.
-    pub(crate) fn go_to(&mut self, label: &str) {
-        if let Some(at) = self.engines.iter().position(|engine| engine.spec.label == label) {
-            self.at = at;
+    /// Whether the engine of this name is a program that runs its own loop.
+    pub(crate) fn is_worker(&self, label: &str) -> bool {
+        let mut engines = self.engines.iter();
+        engines.any(|engine| engine.spec.label == label && engine.spec.is_worker())
+    }
+
+    /// Goes on with the engine of this name, where it worked last, and with what all of
+    /// them have used up. When the first was left nobody knows any more: it was now.
+    pub(crate) fn go_on(
+        &mut self,
+        label: Option<&str>,
+        asked: &BTreeMap<String, u64>,
+        now_ms: u64,
+    ) {
+        for engine in &mut self.engines {
+            engine.used = asked.get(&engine.spec.label).copied().unwrap_or(0);
         }
+        let at = self.engines.iter().position(|engine| Some(engine.spec.label.as_str()) == label);
+        self.at = at.unwrap_or(self.at);
+        self.left_at_ms = (self.at > 0).then_some(now_ms);
     }
 
     /// Counts a question to the current one; whether it may be asked.
@@ -140,6 +157,18 @@ mod tests {
             Chain::new(vec![engine("a", &[], Some(2)), engine("b", &[], Some(0))], false).unwrap();
         assert!(chain.spend() && chain.spend() && !chain.spend());
         assert_eq!(chain.change(Reason::Cost, 0), None, "the other has none at all");
+    }
+
+    #[test]
+    fn after_a_restart_nobody_has_more_left_than_before() {
+        let engines = vec![engine("a", &[], Some(2)), engine("b", &[], None)];
+        let mut chain = Chain::new(engines, false).unwrap();
+        let asked = BTreeMap::from([("a".to_owned(), 2), ("b".to_owned(), 7)]);
+        chain.go_on(None, &asked, 0);
+        assert!(!chain.spend(), "the first has used it up");
+        chain.go_on(Some("b"), &asked, 1000);
+        assert!(chain.spend());
+        assert_eq!(chain.come_back(1000 + COOL_DOWN_MS), None, "nor is it tried again");
     }
 
     #[test]

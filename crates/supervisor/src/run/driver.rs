@@ -19,6 +19,7 @@ use crate::asking::{Asked, ask};
 use crate::desk::{Desk, why};
 use crate::engines::{Chain, EngineKind, EngineSpec, Reach, Reason};
 use crate::handover;
+use crate::history::History;
 use crate::own::{Ended, GO_ON, Own, shown};
 use crate::spec::RunTask;
 use crate::told::{Told, Waits};
@@ -67,7 +68,7 @@ pub(super) fn engines(
 fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn Model>>, RunError> {
     let failed = |error: ModelError| RunError::Model {
         label: engine.label.clone(),
-        reason: error.to_string(),
+        reason: worded(engine, &error),
     };
     match &engine.kind {
         EngineKind::Script(script) => {
@@ -75,6 +76,16 @@ fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn Model>>, Ru
         }
         EngineKind::Model(reach) => connect(&spec(reach)).map(Some).map_err(failed),
         EngineKind::Claude { .. } | EngineKind::Command(_) => Ok(None),
+    }
+}
+
+/// Why a model does not answer. Whoever has named a variable for the key is told of that one.
+fn worded(engine: &EngineSpec, error: &ModelError) -> String {
+    let message = error.to_string();
+    let EngineKind::Model(reach) = &engine.kind else { return message };
+    match (error.kind, reach.provider.default_key_env(), &reach.key_env) {
+        (ErrorKind::Auth, Some(usual), Some(named)) => message.replace(usual, named),
+        _ => message,
     }
 }
 
@@ -125,7 +136,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         chain: Chain,
         own: Own<'a>,
         definition: Arc<Definition>,
-        answered: BTreeMap<String, usize>,
+        history: History,
     ) -> Self {
         Self {
             task,
@@ -137,10 +148,10 @@ impl<'a, 'h> Driver<'a, 'h> {
             worker: worker::Told::default(),
             refused_stops: 0,
             idle: 0,
-            advised: 0,
+            advised: history.advised,
             left: None,
             stop: None,
-            answered,
+            answered: history.answered,
         }
     }
 
@@ -160,6 +171,10 @@ impl<'a, 'h> Driver<'a, 'h> {
             };
             if let Some(stop) = summary.stop.clone() {
                 self.stop = Some(stop);
+                return Ok(None);
+            }
+            if self.desk.lookout.is_gone() {
+                self.lose_workspace();
                 return Ok(None);
             }
             if summary.phase == "paused" {
@@ -192,6 +207,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                     self.own.tell(GO_ON.to_owned())?;
                 }
                 Ended::Full => self.begin_anew()?,
+                Ended::Held if self.desk.lookout.is_gone() => {}
                 Ended::Held => self.knock(),
                 Ended::Failed(error) => {
                     if self.failed(&error)? == Goes::Over {
@@ -209,6 +225,18 @@ impl<'a, 'h> Driver<'a, 'h> {
                 Ended::Lost(error) => return Err(RunError::Kept(error)),
             }
         }
+    }
+
+    /// Ends the session because nobody has approved its agent, before anybody is asked.
+    pub(super) fn refuse(&mut self) -> Option<String> {
+        let session = self.desk.session();
+        let text = format!(
+            "no person has approved this agent; look at it with `jackline identity show {session}`, and let it \
+             work with `jackline identity approve {session}`"
+        );
+        self.desk.say(&Told::Aside { text });
+        self.finish(None);
+        None
     }
 
     /// How it ended, or why it was left.
@@ -303,6 +331,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         let how = how_to_go_on(summary);
         self.desk.say(&Told::Waiting { waits: Waits::Person { why, how } });
         match wait(&mut self.desk, &self.opening.workspace, summary) {
+            Waited::Changed if self.desk.lookout.is_gone() => Ok(Goes::On),
             Waited::Changed => {
                 self.knock();
                 let goes = self.desk.summary().is_some_and(|it| it.phase != "paused");
@@ -454,7 +483,8 @@ impl<'a, 'h> Driver<'a, 'h> {
         if error.kind == ErrorKind::Cancelled {
             return Ok(Goes::On);
         }
-        self.desk.say(&Told::Aside { text: shown(&format!("{}: {error}", self.chain.label())) });
+        let why = self.chain.current().map(|engine| worded(engine, error)).unwrap_or_default();
+        self.desk.say(&Told::Aside { text: shown(&format!("{}: {why}", self.chain.label())) });
         let too_long = error.kind == ErrorKind::ContextLength;
         if too_long && !self.own.conversation.is_fresh() {
             self.begin_anew()?;
@@ -486,6 +516,17 @@ impl<'a, 'h> Driver<'a, 'h> {
     fn fail(&mut self) {
         let is_worker = self.chain.current().is_some_and(EngineSpec::is_worker);
         self.finish(Some(if is_worker { Failure::Worker } else { Failure::Model }));
+    }
+
+    /// Ends the session because there is nothing left to work in.
+    fn lose_workspace(&mut self) {
+        let place = self.opening.workspace.display();
+        let text = format!(
+            "the workspace `{place}` was deleted while the run was under way, so nothing can go on; bring it \
+             back, and begin a new run"
+        );
+        self.desk.say(&Told::Aside { text });
+        self.finish(Some(Failure::Workspace));
     }
 
     /// Ends the session because its time is up.

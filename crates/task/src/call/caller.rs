@@ -64,8 +64,15 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
         let permit = permit.map_err(CallError::Refused)?;
         let arguments = permit.args.unwrap_or(arguments);
         let (answer, back) = run(&arguments);
-        shared.guard.borrow_mut().finish(CameBack { number: permit.number, ..back });
-        answer
+        let mut guard = shared.guard.borrow_mut();
+        guard.finish(CameBack { number: permit.number, ..back });
+        match guard.held() {
+            // What came back holds the session, so nothing of this attempt may stay.
+            Some(why) => {
+                Err(CallError::Refused(vec![Violation::new(Subtype::ToolDenied, why.to_owned())]))
+            }
+            None => answer,
+        }
     }
 
     /// Calls a tool of the workspace, within the attempt.

@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use jackline_engine::Decision;
+use jackline_journal::Note;
 use jackline_task::{What, run};
 use serde_json::json;
 
@@ -56,4 +58,38 @@ fn what_a_command_did_in_an_attempt_that_succeeds_stays() {
     assert_eq!(done.value(), Some(&json!("made\n")), "{:?}", done.report.internal);
     let files: Vec<String> = world.files().into_keys().collect();
     assert_eq!(files, ["d/", "d/kept.txt", "made.txt"]);
+}
+
+#[test]
+fn a_command_that_changes_a_protected_file_in_secret_holds_the_session_and_all_else_is_undone() {
+    let world = World::new("");
+    let guarded = world.work().join("jackline.yaml");
+    fs::write(&guarded, "version: 1\n").unwrap();
+    // What a line names is refused beforehand; a script nobody sees into.
+    fs::write(world.work().join("tidy.sh"), "echo spoiled > jackline.yaml; echo x > other.txt\n")
+        .unwrap();
+    let program = "tool('shell')(command='sh tidy.sh')\nok(1)";
+    let done = commanding(&world, &[program, "ok(2)"]);
+    assert_eq!(fs::read_to_string(&guarded).unwrap(), "version: 1\n");
+    let records = world.records(&done.report.session);
+    let given_back =
+        |note: &Note| matches!(note, Note::GivenBack { path, .. } if path == "jackline.yaml");
+    assert!(records.iter().any(|it| it.notes.iter().any(given_back)));
+    assert!(records.iter().any(|it| it.verdict.is_enforced(Decision::Pause)));
+    assert_eq!((done.asked(), done.value()), (1, None), "nobody goes on");
+    assert_eq!(done.internal()["error_type"], "cancelled");
+    // Where the kernel has no layers, what the command did is named instead.
+    if in_a_layer(&done) {
+        let files: Vec<String> = world.files().into_keys().collect();
+        assert_eq!(files, ["jackline.yaml", "kept.txt", "old.txt", "tidy.sh"]);
+    }
+}
+
+/// Whether what commands did in the workspace was undone with their attempt.
+fn in_a_layer(done: &Done) -> bool {
+    let named = done.told.iter().find_map(|told| match &told.what {
+        What::RolledBack { not_undoable, .. } => Some(not_undoable),
+        _ => None,
+    });
+    named.is_some_and(|named| named.iter().all(|it| it.ends_with(" outside of the workspace")))
 }

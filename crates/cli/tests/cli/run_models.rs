@@ -1,0 +1,222 @@
+//! `jackline run` with models over HTTP, on the loopback address, that answer as they should
+//! not: in halves, in HTML, with calls that are none, with a megabyte at once, or not at all.
+
+use std::fs;
+use std::time::Duration;
+
+use jackline_model::Provider;
+use jackline_model::scripted::{Broken, Script, ScriptedModel, Step};
+use jackline_runtime::now;
+use serde_json::{Value, json};
+
+use crate::run_support::{REPORT, Task, code, end_of, session, told, until};
+use crate::support::{Run, World, feed};
+
+/// A server ends at the latest after so long.
+const LIFETIME: Duration = Duration::from_mins(2);
+
+/// The variable with the key, and the key.
+const KEY: (&str, &str) = ("A_KEY", "sk-very-secret-0123456789");
+
+/// Such a model, and the world that it is asked in.
+struct Asked {
+    world: World,
+    server: ScriptedModel,
+    provider: Provider,
+}
+
+impl Asked {
+    fn new(provider: Provider, steps: Vec<Step>) -> Self {
+        let server = ScriptedModel::start(Script::new(steps), LIFETIME).unwrap();
+        Self { world: World::new(""), server, provider }
+    }
+
+    /// The model as a definition names it.
+    fn model(&self, timeout_seconds: u32) -> String {
+        let version = if self.provider == Provider::Gemini { "v1beta" } else { "v1" };
+        let (provider, url) = (self.provider, self.server.url());
+        format!(
+            "provider: {provider}, model: some-model, url: \"{url}/{version}\", key_env: {}, \
+             timeout_seconds: {timeout_seconds}",
+            KEY.0
+        )
+    }
+
+    fn run(&self) -> Run {
+        self.run_with(&[self.model(2)])
+    }
+
+    fn run_with(&self, models: &[String]) -> Run {
+        let task = Task::of(&self.world, REPORT, models);
+        let mut command = task.command(&["--json", "--no-wait"]);
+        feed(command.arg(&task.directory).env(KEY.0, KEY.1), b"")
+    }
+}
+
+fn write(path: &str) -> Step {
+    Step::call("write_file", json!({ "path": path, "content": "x" }))
+}
+
+fn texts(run: &Run, event: &str, field: &str) -> Vec<String> {
+    told(run, event).iter().map(|it| it[field].as_str().unwrap().to_owned()).collect()
+}
+
+/// Every provider at once: most of the time is spent waiting.
+fn at_each(check: impl Fn(Provider) + Sync) {
+    std::thread::scope(|scope| {
+        let check = &check;
+        for provider in Provider::ALL {
+            scope.spawn(move || check(provider));
+        }
+    });
+}
+
+#[test]
+fn what_is_no_answer_is_asked_again_and_nothing_is_done_twice() {
+    at_each(|provider| {
+        let half = write("half").broken(Broken::Half);
+        let html = Step::say("x").broken(Broken::Html);
+        let silent = Step::say("x").broken(Broken::Nothing);
+        let steps = vec![
+            half,
+            write("a"),
+            html,
+            write("b"),
+            silent,
+            write("c"),
+            Step::fail(529),
+            write("d"),
+            Step::fail(429),
+            write("report.md"),
+            Step::say("Written."),
+        ];
+        let asked = Asked::new(provider, steps);
+        let run = asked.run();
+        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
+        assert_eq!(texts(&run, "called", "does"), ["a", "b", "c", "d", "report.md"], "{provider}");
+        let waits = told(&run, "waiting");
+        let whys: Vec<&str> = waits.iter().map(|it| it["why"].as_str().unwrap()).collect();
+        assert_eq!(whys.len(), 5, "{provider}: {whys:?}");
+        for (why, part) in whys.iter().zip(["middle", "HTML", "too long", "529", "429"]) {
+            assert!(why.contains(part), "{provider}: {why}");
+        }
+        assert!(!asked.world.work().join("half").exists());
+        asked.world.prove(&session(&run));
+    });
+}
+
+#[test]
+fn a_delta_of_a_megabyte_is_a_text_like_any_other() {
+    at_each(|provider| {
+        let steps = vec![write("report.md").broken(Broken::Huge), Step::say("Written.")];
+        let asked = Asked::new(provider, steps);
+        let run = asked.run_with(&[asked.model(20)]);
+        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {}", run.stderr);
+        let said = texts(&run, "said", "text");
+        assert!(said[0].chars().count() < 400, "{provider}: {} characters", said[0].len());
+        // What it said is what it is shown the next time.
+        let last = asked.server.requests().pop().unwrap();
+        assert!(last.body.to_string().contains(&"x".repeat(1 << 20)), "{provider}");
+        asked.world.prove(&session(&run));
+    });
+}
+
+#[test]
+fn calls_that_are_none_are_answered_and_the_model_goes_on() {
+    at_each(|provider| {
+        let steps = vec![
+            Step::default().and_call_with("write_file", r#"{"path": "cut"#),
+            Step::default().and_call_with("write_file", "[1, 2]"),
+            Step::call("nobody", json!({})),
+            Step::call("write_file", json!({ "path": 5 })),
+            write("report.md"),
+            Step::say("Written."),
+        ];
+        let asked = Asked::new(provider, steps);
+        let run = asked.run();
+        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
+        let called = told(&run, "called");
+        let worked = |it: &&Value| it["status"] == "ok" && it["decision"] == "allow";
+        // What Gemini calls has no arguments as a text: there it is no answer, and asked again.
+        assert!(called.len() >= 3, "{provider}: {called:?}");
+        assert_eq!(called.iter().filter(worked).count(), 1, "{provider}: {called:?}");
+        assert_eq!(called.last().unwrap()["does"], "report.md", "{provider}: {called:?}");
+        assert_eq!(asked.server.count(), 6, "{provider}");
+        asked.world.prove(&session(&run));
+    });
+}
+
+/// Everything that a run leaves: what it says, and every file.
+fn left(asked: &Asked, run: &Run) -> String {
+    let files = asked.world.tree().into_iter().map(|path| asked.world.root().join(path));
+    let read = |path| fs::read(path).unwrap_or_default();
+    let files: Vec<u8> = files.filter(|path| path.is_file()).flat_map(read).collect();
+    format!("{}{}{}", run.stdout, run.stderr, String::from_utf8_lossy(&files))
+}
+
+#[test]
+fn a_wrong_key_and_an_unknown_model_are_told_once_and_the_key_never() {
+    at_each(|provider| {
+        let refusal = |status, text: String| Step { text, ..Step::fail(status) };
+        let wrong_key = refusal(401, format!("the key {} is not known", KEY.1));
+        let no_model = refusal(404, "the model `some-model` does not exist".to_owned());
+        for (step, parts) in [
+            (wrong_key, ["the key … is not known", "A_KEY"]),
+            (no_model, ["some-model", "does not exist"]),
+        ] {
+            let asked = Asked::new(provider, vec![step]);
+            let run = asked.run();
+            assert_eq!((run.code, code(&run)), (Some(1), "SYSTEM_ERROR{model}".into()), "{run:?}");
+            let why = texts(&run, "aside", "text").join("\n");
+            // Who needs no key has no variable that is usual.
+            let parts =
+                parts.iter().filter(|part| provider != Provider::OpenAiChat || **part != "A_KEY");
+            for part in parts {
+                assert!(why.contains(part), "{provider}: {part}: {why}");
+            }
+            assert_eq!(asked.server.count(), 1, "{provider}: it stays wrong");
+            assert!(!left(&asked, &run).contains(KEY.1), "{provider}");
+            asked.world.prove(&session(&run));
+        }
+    });
+}
+
+#[test]
+fn a_key_is_asked_for_by_the_variable_that_was_named() {
+    let asked = Asked::new(Provider::Anthropic, Vec::new());
+    let task = Task::of(&asked.world, REPORT, &[asked.model(1)]);
+    let run = task.run(&[]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("set A_KEY"), "{run:?}");
+    assert_eq!(asked.server.count(), 0);
+}
+
+#[test]
+fn behind_one_that_is_silent_the_next_answers_within_its_first_time_out() {
+    let silent = Asked::new(Provider::Anthropic, vec![Step::say("x").broken(Broken::Nothing)]);
+    let next = Asked::new(Provider::OpenAiChat, vec![write("report.md"), Step::say("Written.")]);
+    let began = now().boot_ms;
+    let run = silent.run_with(&[silent.model(1), next.model(20)]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let changed = told(&run, "changed");
+    assert_eq!((changed.len(), &changed[0]["reason"]), (1, &Value::from("timeout")), "{run:?}");
+    assert_eq!(silent.server.count(), 1);
+    assert!(now().boot_ms - began < 10_000);
+    silent.world.prove(&session(&run));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_model_that_is_silent() {
+    let asked = Asked::new(Provider::OpenAiChat, vec![Step::say("x").broken(Broken::Nothing)]);
+    let task = Task::of(&asked.world, REPORT, &[asked.model(60)]);
+    let child = task.start(&[]);
+    until("the question", || asked.server.count() == 1);
+    let stopped = now().boot_ms;
+    fs::create_dir_all(asked.world.work().join(".jackline")).unwrap();
+    fs::write(asked.world.work().join(".jackline/STOP"), "").unwrap();
+    let run = end_of(child);
+    assert_eq!(code(&run), "HUMAN_REQUESTED", "{run:?}");
+    let ms = now().boot_ms - stopped;
+    assert!(ms < 5000, "{ms} ms");
+    asked.world.prove(&session(&run));
+}

@@ -1,0 +1,217 @@
+//! What an earlier process of a run did, as the journal tells it: whose budgets are used up,
+//! and how far scripts were played.
+//!
+//! A question is written down when it is answered. One that was under way when the process
+//! ended was asked all the same, so it counts: what a budget has paid for does not come back.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jackline_engine::{Decision, EventKind, Verdict};
+use jackline_journal::{JournalFile, Line, StoreError, parse_record};
+
+use crate::engines::{Chain, Reason};
+
+/// What happened before, told record by record.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// How often models have answered, by their names.
+    pub(crate) answered: BTreeMap<String, usize>,
+    /// How often engines were asked, by their labels.
+    pub(crate) asked: BTreeMap<String, u64>,
+    /// How often advisors have answered.
+    pub(crate) advised: u32,
+    /// Who works.
+    current: String,
+    /// Whether it is asked now, as far as anybody can know.
+    asking: bool,
+    paused: bool,
+}
+
+impl History {
+    /// Reads the journal of a session; `chain` has not moved yet.
+    pub(crate) fn read(journal: &Path, chain: &Chain) -> Self {
+        let mut history = Self { current: chain.label(), ..Self::default() };
+        let Ok(journal) = JournalFile::open(journal) else { return history };
+        // What can't be read shuts the gate, which says so.
+        let _ = journal.for_each(|line| {
+            if let Line::Event(record) = parse_record(line)? {
+                let record = record.as_record();
+                let is_worker = chain.is_worker(&history.current);
+                history.follow(&record.event.kind, record.verdict, is_worker);
+            }
+            Ok::<_, StoreError>(())
+        });
+        history
+    }
+
+    /// Takes over what a record says. Under an agent program most of them are those of its
+    /// hooks, and say nothing of how often it was started.
+    fn follow(&mut self, kind: &EventKind, verdict: &Verdict, is_worker: bool) {
+        if verdict.is_enforced(Decision::Pause) {
+            (self.paused, self.asking) = (true, false);
+        }
+        match kind {
+            EventKind::UsageReported { model, .. } => {
+                if let Some(model) = model {
+                    *self.answered.entry(model.clone()).or_default() += 1;
+                }
+                if !is_worker {
+                    self.count();
+                    self.paused = false;
+                }
+            }
+            EventKind::StopProposed { .. } if is_worker && !is_checked(verdict) => self.count(),
+            EventKind::ToolProposed { .. } | EventKind::StopProposed { .. } if !is_worker => {
+                self.asking = false;
+            }
+            EventKind::SessionStarted { client, .. }
+                if client.as_deref() == Some(crate::run::CLIENT) =>
+            {
+                if self.asking {
+                    self.count();
+                }
+                self.asking = !self.paused;
+            }
+            EventKind::ModelChanged { from, to, reason } => {
+                if let Some(from) = from.as_ref().filter(|_| Reason::was_asked(reason)) {
+                    *self.asked.entry(from.clone()).or_default() += 1;
+                }
+                self.current.clone_from(to);
+                self.goes_on();
+            }
+            EventKind::AdvisorAnswered { .. } => {
+                self.advised = self.advised.saturating_add(1);
+                self.goes_on();
+            }
+            EventKind::Control { action, .. } if !action.closes() => self.paused = false,
+            EventKind::IterationEnded { .. } => self.asking = !self.paused,
+            EventKind::ToolFinished { .. } | EventKind::PromptSubmitted { .. } if !is_worker => {
+                self.asking = !self.paused;
+            }
+            _ => {}
+        }
+    }
+
+    /// Somebody gets the work out of where it was stuck, or did not have to.
+    fn goes_on(&mut self) {
+        (self.paused, self.asking) = (false, true);
+    }
+
+    fn count(&mut self) {
+        *self.asked.entry(self.current.clone()).or_default() += 1;
+        self.asking = false;
+    }
+}
+
+/// Whether a stop has to be proposed again, because a check by command is at work.
+fn is_checked(verdict: &Verdict) -> bool {
+    verdict.violations.iter().any(|it| it.subtype == "verification_running")
+}
+
+#[cfg(test)]
+mod tests {
+    use jackline_engine::Action;
+
+    use super::*;
+
+    fn started() -> EventKind {
+        EventKind::SessionStarted {
+            workspace: None,
+            client: Some(crate::run::CLIENT.to_owned()),
+            model: None,
+            prompt_hash: None,
+            tools_hash: None,
+            parameters_hash: None,
+            deadline: None,
+            parent: None,
+            role: None,
+        }
+    }
+
+    fn answer() -> EventKind {
+        EventKind::UsageReported {
+            request: None,
+            model: Some("m".to_owned()),
+            input: 1,
+            cache_read: 0,
+            cache_creation: 0,
+            output: 1,
+            window: None,
+            cost_micros: None,
+            unknown: false,
+        }
+    }
+
+    fn changed(reason: &str) -> EventKind {
+        let reason = reason.to_owned();
+        EventKind::ModelChanged { from: Some("a".to_owned()), to: "b".to_owned(), reason }
+    }
+
+    fn stop() -> EventKind {
+        EventKind::StopProposed { reason: None, output: None, background: 0 }
+    }
+
+    fn iteration() -> EventKind {
+        EventKind::IterationEnded {
+            phase: None,
+            task: None,
+            tests: None,
+            build: None,
+            files_changed: None,
+            error: None,
+        }
+    }
+
+    fn control(action: Action) -> EventKind {
+        let (by, why, call, constraint) = (None, None, None, None);
+        EventKind::Control { action, by, why, call, ask: None, seconds: None, constraint }
+    }
+
+    /// How often `a` and `b` were asked.
+    fn asked(is_worker: bool, records: &[(EventKind, Decision)]) -> [u64; 2] {
+        let mut history = History { current: "a".to_owned(), ..History::default() };
+        for (kind, decision) in records {
+            let mut verdict = Verdict::allow();
+            verdict.decision = *decision;
+            history.follow(kind, &verdict, is_worker);
+        }
+        ["a", "b"].map(|label| history.asked.get(label).copied().unwrap_or(0))
+    }
+
+    fn allowed(kinds: impl IntoIterator<Item = EventKind>) -> Vec<(EventKind, Decision)> {
+        kinds.into_iter().map(|kind| (kind, Decision::Allow)).collect()
+    }
+
+    #[test]
+    fn an_answer_is_a_question_and_so_is_a_failure_for_which_another_took_over() {
+        assert_eq!(asked(false, &allowed([started(), answer(), answer()])), [2, 0]);
+        let failed = [started(), answer(), changed("overload"), answer()];
+        assert_eq!(asked(false, &allowed(failed)), [2, 1]);
+        let stuck = [started(), answer(), changed("verification"), answer()];
+        assert_eq!(asked(false, &allowed(stuck)), [1, 1]);
+    }
+
+    #[test]
+    fn a_question_that_was_cut_off_counts_each_time() {
+        assert_eq!(asked(false, &allowed([started(), started(), started()])), [2, 0]);
+        assert_eq!(asked(false, &allowed([started(), answer(), started()])), [1, 0], "a command");
+    }
+
+    #[test]
+    fn who_waits_for_a_person_asks_nobody() {
+        let paused = (iteration(), Decision::Pause);
+        let mut records = allowed([started(), answer()]);
+        records.extend([paused, (control(Action::Acknowledge), Decision::Allow)]);
+        records.push((started(), Decision::Allow));
+        assert_eq!(asked(false, &records), [1, 0]);
+        records.push((started(), Decision::Allow));
+        assert_eq!(asked(false, &records), [2, 0], "and then it was asked");
+    }
+
+    #[test]
+    fn an_agent_program_is_counted_by_its_starts() {
+        let kinds = [started(), answer(), answer(), stop(), iteration(), answer(), started()];
+        assert_eq!(asked(true, &allowed(kinds)), [2, 0]);
+    }
+}
