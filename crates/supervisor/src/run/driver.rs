@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jackline_attempt::InternalOutcome;
 use jackline_engine::{
     Decision, Definition, EventKind, Failure, Payload, PromptSource, Stop, Summary,
 };
@@ -20,8 +21,10 @@ use crate::desk::{Desk, why};
 use crate::engines::{Chain, EngineKind, EngineSpec, Reach, Reason};
 use crate::handover;
 use crate::history::History;
-use crate::own::{Ended, GO_ON, Own, shown};
-use crate::spec::RunTask;
+use crate::load::NOT_BY_WORKERS;
+use crate::own::{Ended, GO_ON, Own, Whom, shown};
+use crate::programs::Programs;
+use crate::spec::{Acts, RunTask};
 use crate::told::{Told, Waits};
 use crate::waiting::{Waited, wait};
 use crate::worker;
@@ -31,6 +34,9 @@ const TRIES: u32 = 8;
 
 /// So many stops in a row that are refused count as another engine's turn.
 const REFUSED_STOPS_MAX: u32 = 3;
+
+/// So many calls in a row of which nothing is left, too.
+const EXHAUSTED_MAX: u32 = 3;
 
 /// So many iterations without a call, too.
 const IDLE_MAX: u32 = 3;
@@ -56,6 +62,10 @@ pub(super) fn engines(
         engines.push(EngineSpec::of(choice, &task.scripts)?);
     }
     for engine in &engines {
+        if task.acts == Acts::Programs && engine.is_worker() {
+            let reason = format!("`acts: programs` {NOT_BY_WORKERS}");
+            return Err(RunError::Model { label: engine.label.clone(), reason });
+        }
         // A key that is missing is said before anything is done.
         drop(reach(engine, 0)?);
     }
@@ -109,11 +119,14 @@ pub(super) struct Driver<'a, 'h> {
     desk: Desk<'h>,
     chain: Chain,
     own: Own<'a>,
+    /// How the model acts, where not by calls of tools.
+    programs: Option<Programs<'a>>,
     definition: Arc<Definition>,
     /// What an agent program is told next, and its conversation.
     worker: worker::Told,
     refused_stops: u32,
     idle: u32,
+    exhausted: u32,
     advised: u32,
     left: Option<String>,
     stop: Option<Stop>,
@@ -134,7 +147,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         opening: &'a Opening,
         desk: Desk<'h>,
         chain: Chain,
-        own: Own<'a>,
+        (own, programs): (Own<'a>, Option<Programs<'a>>),
         definition: Arc<Definition>,
         history: History,
     ) -> Self {
@@ -144,10 +157,12 @@ impl<'a, 'h> Driver<'a, 'h> {
             desk,
             chain,
             own,
+            programs,
             definition,
             worker: worker::Told::default(),
             refused_stops: 0,
             idle: 0,
+            exhausted: 0,
             advised: history.advised,
             left: None,
             stop: None,
@@ -156,7 +171,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     }
 
     /// Works until the session is over or left; gives the agent's last words.
-    pub(super) fn drive(&mut self) -> Result<Option<String>, RunError> {
+    pub(super) fn drive(&mut self) -> Result<Option<InternalOutcome>, RunError> {
         self.take_up()?;
         loop {
             if let Some(broken) = self.desk.broken() {
@@ -199,11 +214,17 @@ impl<'a, 'h> Driver<'a, 'h> {
                 Ended::NotYet { calls } => {
                     self.refused_stops += 1;
                     self.idle = if calls == 0 { self.idle + 1 } else { 0 };
-                    self.end_iteration(None);
+                    self.exhausted = 0;
+                    self.end_iteration(None, None);
                     self.hand_over_if_stuck()?;
                 }
+                Ended::Exhausted { error } => {
+                    if self.exhaust(error)? == Goes::Over {
+                        return Ok(None);
+                    }
+                }
                 Ended::Steps => {
-                    self.end_iteration(None);
+                    self.end_iteration(None, None);
                     self.own.tell(GO_ON.to_owned())?;
                 }
                 Ended::Full => self.begin_anew()?,
@@ -228,7 +249,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     }
 
     /// Ends the session because nobody has approved its agent, before anybody is asked.
-    pub(super) fn refuse(&mut self) -> Option<String> {
+    pub(super) fn refuse(&mut self) -> Option<InternalOutcome> {
         let session = self.desk.session();
         let text = format!(
             "no person has approved this agent; look at it with `jackline identity show {session}`, and let it \
@@ -237,6 +258,11 @@ impl<'a, 'h> Driver<'a, 'h> {
         self.desk.say(&Told::Aside { text });
         self.finish(None);
         None
+    }
+
+    /// How the last program ended, where it came to nothing.
+    pub(super) fn failed_program(&mut self) -> Option<InternalOutcome> {
+        self.programs.as_mut().and_then(Programs::take_failed)
     }
 
     /// How it ended, or why it was left.
@@ -268,7 +294,9 @@ impl<'a, 'h> Driver<'a, 'h> {
         } else if self.own.conversation.is_empty() {
             self.take_over_text(None)?;
         } else if !matches!(self.own.conversation.messages().last(), Some(Message::User(_))) {
-            self.own.tell(format!("The work goes on after it was cut off.{owed}"))?;
+            let undone = self.programs.as_ref().and_then(Programs::cut_off).unwrap_or_default();
+            let text = format!("The work goes on after it was cut off. {undone}");
+            self.own.tell(format!("{}{owed}", text.trim_end()))?;
         }
         Ok(())
     }
@@ -289,17 +317,22 @@ impl<'a, 'h> Driver<'a, 'h> {
         }
         let others = self.chain.has_next(Reason::Failed(ErrorKind::Overload));
         let patience = patience(if others { 1 } else { TRIES });
-        let chain = &mut self.chain;
-        Ok(self.own.iterate(&mut self.desk, &engine, &patience, &mut || chain.spend()))
+        let (chain, desk) = (&mut self.chain, &mut self.desk);
+        let mut whom = Whom { engine: &engine, patience, spend: &mut || chain.spend() };
+        Ok(match &mut self.programs {
+            Some(programs) => programs.iterate(&mut self.own, desk, &self.definition, &mut whom),
+            None => self.own.iterate(desk, &mut whom),
+        })
     }
 
-    fn end_iteration(&mut self, error: Option<String>) {
+    /// Ends an iteration; `error` is of what came to nothing, and left nothing behind.
+    fn end_iteration(&mut self, error: Option<String>, files_changed: Option<u64>) {
         let verdict = self.desk.tell(EventKind::IterationEnded {
             phase: None,
             task: None,
             tests: None,
             build: None,
-            files_changed: None,
+            files_changed,
             error: error.map(Payload::Inline),
         });
         self.desk.owe(&verdict);
@@ -307,6 +340,20 @@ impl<'a, 'h> Driver<'a, 'h> {
         let number = summary.as_ref().map_or(0, |summary| summary.progress.iteration_count);
         let failure = summary.and_then(|it| it.progress.last_failure).map(ToOwned::to_owned);
         self.desk.say(&Told::IterationEnded { number, failure });
+    }
+
+    /// Programs that came to nothing: the guards count that, and so do we.
+    fn exhaust(&mut self, error: String) -> Result<Goes, RunError> {
+        self.exhausted += 1;
+        self.end_iteration(Some(error), Some(0));
+        let paused = self.desk.summary().is_none_or(|summary| summary.phase == "paused");
+        if self.exhausted <= EXHAUSTED_MAX || paused || self.change(Reason::Verification)? {
+            return Ok(Goes::On);
+        }
+        let text = format!("no program of `{}` came to anything", self.chain.label());
+        self.desk.say(&Told::Aside { text });
+        self.fail();
+        Ok(Goes::Over)
     }
 
     /// Lets the guards look, where something outside may have changed.
@@ -320,6 +367,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     /// A session that is paused: an advisor, the next engine, and only then a person.
     fn unblock(&mut self, summary: &Summary) -> Result<Goes, RunError> {
         let is_stuck = matches!(summary.paused_cause, Some("loop" | "no_progress"));
+        self.exhausted = 0;
         if is_stuck && (self.advise(summary)? || self.change(Reason::Blocked)?) {
             return Ok(Goes::On);
         }
@@ -416,7 +464,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     fn changed(&mut self, from: String, to: String, reason: Reason) -> Result<(), RunError> {
         let word = reason.word().to_owned();
         self.own.model = None;
-        (self.refused_stops, self.idle) = (0, 0);
+        (self.refused_stops, self.idle, self.exhausted) = (0, 0, 0);
         let told = Told::Changed { from: from.clone(), to: to.clone(), reason: word.clone() };
         self.desk.say(&told);
         let verdict =
