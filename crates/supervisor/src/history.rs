@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jackline_engine::{Decision, EventKind, Verdict};
+use jackline_engine::{AttemptResult, Decision, EventKind, Verdict};
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 
 use crate::engines::{Chain, Reason};
@@ -26,6 +26,8 @@ pub(crate) struct History {
     pub(crate) advised: u32,
     /// The last attempt that was begun, by its number.
     pub(crate) attempts: u32,
+    /// The last attempt that stays.
+    pub(crate) kept: u32,
     /// Attempts that nobody has ended, by their numbers.
     pub(crate) open: Vec<u32>,
     /// Who works.
@@ -70,8 +72,12 @@ impl History {
                 }
             }
             EventKind::AttemptStage { stage, .. } if stage == GENERATED => self.runs = true,
-            EventKind::AttemptEnded { attempt, .. } => {
-                self.open.retain(|open| *open != number(attempt.as_str()));
+            EventKind::AttemptEnded { attempt, result } => {
+                let number = number(attempt.as_str());
+                self.open.retain(|open| *open != number);
+                if *result == AttemptResult::Commit {
+                    self.kept = number;
+                }
                 (self.runs, self.asking) = (false, false);
             }
             EventKind::UsageReported { model, .. } => {
@@ -140,7 +146,7 @@ fn is_checked(verdict: &Verdict) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{Action, AttemptId, AttemptResult, Status};
+    use jackline_engine::{Action, AttemptId, Status};
 
     use super::*;
 
@@ -269,7 +275,7 @@ mod tests {
         for (kind, _) in &records {
             history.follow(kind, &Verdict::allow(), false);
         }
-        assert_eq!((history.attempts, history.open), (3, vec![2, 3]));
+        assert_eq!((history.attempts, history.kept, history.open), (3, 0, vec![2, 3]));
     }
 
     #[test]

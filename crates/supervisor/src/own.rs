@@ -46,7 +46,7 @@ pub(crate) enum Ended {
         /// As what that counts.
         counts_as: String,
         /// Its last words, or what its program answered.
-        answer: InternalOutcome,
+        answer: Box<InternalOutcome>,
     },
     /// It wants to stop, and may not yet.
     NotYet {
@@ -70,6 +70,19 @@ pub(crate) enum Ended {
     Spent,
     /// What it was to keep could not be written down.
     Lost(std::io::Error),
+}
+
+impl Ended {
+    /// It may stop, and this is the answer.
+    pub(crate) fn done(counts_as: String, answer: InternalOutcome) -> Self {
+        Self::Done { counts_as, answer: Box::new(answer) }
+    }
+
+    /// It may stop, and its last words are the answer.
+    pub(crate) fn said(counts_as: String, words: &str) -> Self {
+        let value = Value::from(words);
+        Self::done(counts_as, InternalOutcome::Ok { value, sources: Vec::new() })
+    }
 }
 
 /// Who is asked, and within what.
@@ -224,7 +237,7 @@ impl Own<'_> {
 
     fn stop(&mut self, desk: &mut Desk<'_>, said: &Said, calls: u32) -> Ended {
         match propose_stop(desk, &said.text) {
-            Stopped::As(counts_as) => Ended::Done { counts_as, answer: answered(&said.text) },
+            Stopped::As(counts_as) => Ended::said(counts_as, &said.text),
             Stopped::Held => Ended::Held,
             Stopped::NotYet(text) => match self.tell(text) {
                 Ok(()) => Ended::NotYet { calls },
@@ -333,11 +346,6 @@ pub(crate) enum Stopped {
     NotYet(String),
     /// Nobody may do anything now.
     Held,
-}
-
-/// Words that are the answer.
-pub(crate) fn answered(text: &str) -> InternalOutcome {
-    InternalOutcome::Ok { value: Value::from(text), sources: Vec::new() }
 }
 
 /// Asks whether the agent may stop. Where a check by command is at work, it is waited for.

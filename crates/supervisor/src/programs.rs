@@ -19,6 +19,7 @@ use jackline_task::{
 use serde_json::{Map, Value};
 
 use crate::desk::Desk;
+use crate::history::History;
 use crate::own::{Ended, Own, Stopped, Turn, Whom, propose_stop, shown};
 use crate::run::RunError;
 use crate::spec::RunTask;
@@ -34,7 +35,7 @@ pub(crate) struct Programs<'w> {
     task: Task,
     /// Shows others that whoever makes these attempts is there.
     _held: Option<Held>,
-    /// Whether the last one was cut off with the process.
+    /// Whether the last one of an earlier process came to nothing.
     cut_off: bool,
     /// How the last of them ended, where it came to nothing.
     failed: Option<InternalOutcome>,
@@ -52,14 +53,13 @@ struct Asks<'a, 'o, 'd, 'h, 'w> {
 }
 
 impl<'w> Programs<'w> {
-    /// Begins, or goes on: what processes that are gone have left is undone first. `open` are
-    /// the attempts that the session still has open.
+    /// Begins, or goes on: what processes that are gone have left is undone first.
     pub(crate) fn take_up(
         task: &RunTask,
         tools: &[Tool],
         (ground, root): (Ground<'w>, &Path),
         desk: &mut Desk<'_>,
-        open: &[u32],
+        history: &History,
     ) -> Result<Self, RunError> {
         let reporter = desk.reporter();
         let recovery = recover(&ground.store, root, reporter);
@@ -80,9 +80,11 @@ impl<'w> Programs<'w> {
         }
         let held = hold(&ground.store.directory(&ground.session))?;
         let calls = Calls::new(ground);
-        let open: Vec<u32> = open.iter().copied().filter(|it| !ours.contains(it)).collect();
-        let undone = calls.close(reporter, &open);
-        let cut_off = !ours.is_empty() || !undone.is_empty();
+        let is_open = |it: &u32| !ours.contains(it);
+        let open: Vec<u32> = history.open.iter().copied().filter(is_open).collect();
+        let kept = calls.close(reporter, &open);
+        let last = history.attempts;
+        let cut_off = last > 0 && history.kept != last && !kept.contains(&last);
         let task = Task {
             name: task.name.clone(),
             prompt: task.prompt.clone(),
@@ -96,7 +98,7 @@ impl<'w> Programs<'w> {
         Ok(Self { calls, task, _held: held, cut_off, failed: None })
     }
 
-    /// What a model is to know whose program was cut off with the process.
+    /// What a model is to know whose last program came to nothing with its process.
     pub(crate) fn cut_off(&self) -> Option<&'static str> {
         self.cut_off.then_some(UNDONE)
     }
@@ -147,7 +149,7 @@ impl<'w> Programs<'w> {
             return self.undone(own, desk, called, full);
         };
         match propose_stop(desk, &in_words(value)) {
-            Stopped::As(counts_as) => Ended::Done { counts_as, answer: called.outcome },
+            Stopped::As(counts_as) => Ended::Done { counts_as, answer: Box::new(called.outcome) },
             Stopped::Held => Ended::Held,
             Stopped::NotYet(text) => {
                 let calls = calls_of(desk).saturating_sub(before);

@@ -1,6 +1,7 @@
 //! A run from its beginning, or from where it was left, to its one stop code.
 
 mod driver;
+mod reach;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -183,7 +184,7 @@ pub fn run(
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
     let defined = &resolved.definition;
-    let engines = driver::engines(task, &opening, defined)?;
+    let engines = reach::engines(task, &opening, defined)?;
     let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
     let by_programs = task.acts == Acts::Programs;
 
@@ -236,7 +237,7 @@ pub fn run(
             ending: Ending::when(is_over),
             attempts: history.attempts,
         };
-        Programs::take_up(task, &tools, (ground, &root), &mut desk, &history.open)
+        Programs::take_up(task, &tools, (ground, &root), &mut desk, &history)
     });
     let programs = programs.transpose()?;
     let before = match opening.resumed {

@@ -12,7 +12,7 @@ use jackline_workspace::shell::{Cancel, Confine, ShellError, ShellLimits, ShellO
 
 use crate::desk::Desk;
 use crate::engines::{EngineKind, EngineSpec};
-use crate::own::{Ended, GO_ON, Stopped, answered, propose_stop, shown};
+use crate::own::{Ended, GO_ON, Stopped, propose_stop, shown};
 use crate::run::Opening;
 use crate::told::Told as Say;
 
@@ -139,7 +139,7 @@ fn stop(desk: &mut Desk<'_>, said: &str) -> (Ended, Option<String>) {
         return (Ended::Full, None);
     }
     match propose_stop(desk, said) {
-        Stopped::As(counts_as) => (Ended::Done { counts_as, answer: answered(said) }, None),
+        Stopped::As(counts_as) => (Ended::said(counts_as, said), None),
         Stopped::Held => (Ended::Held, None),
         Stopped::NotYet(text) => (Ended::NotYet { calls: 1 }, Some(text)),
     }

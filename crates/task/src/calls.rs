@@ -52,8 +52,9 @@ pub struct Calls<'w> {
     directory: PathBuf,
     /// What programs remember.
     contexts: RefCell<Contexts>,
+    /// How many attempts and calls there were so far.
     attempts: Cell<u32>,
-    calls: Cell<u32>,
+    made: Cell<u32>,
 }
 
 /// What a call came to.
@@ -87,8 +88,8 @@ impl<'w> Calls<'w> {
         let registry = Registry::of_home(ground.store.home());
         let directory = ground.store.directory(&ground.session);
         // Each call has at least one attempt, so no name is given twice.
-        let (attempts, calls) = (Cell::new(ground.attempts), Cell::new(ground.attempts));
-        Self { ground, registry, directory, contexts: RefCell::default(), attempts, calls }
+        let (attempts, made) = (Cell::new(ground.attempts), Cell::new(ground.attempts));
+        Self { ground, registry, directory, contexts: RefCell::default(), attempts, made }
     }
 
     /// Makes a call, by a model that somebody else has. `hear` is told how it goes on.
@@ -127,7 +128,7 @@ impl<'w> Calls<'w> {
             store: ground.store.clone(),
             definition: ground.definition.clone(),
             attempts: Cell::new(self.attempts.get()),
-            calls: Cell::new(self.calls.get()),
+            calls: Cell::new(self.made.get()),
             uses: RefCell::default(),
             commands: RefCell::default(),
             stuck: RefCell::default(),
@@ -139,7 +140,7 @@ impl<'w> Calls<'w> {
         ended(&mut shared.guard.borrow_mut(), &outcome);
         calling.tell_asides();
         self.attempts.set(shared.attempts.get());
-        self.calls.set(shared.calls.get());
+        self.made.set(shared.calls.get());
         self.contexts.replace(shared.contexts.take());
         let mut guard = shared.guard.borrow_mut();
         let (owed, held) = (guard.take_owed(), guard.held().map(ToOwned::to_owned));
@@ -147,10 +148,10 @@ impl<'w> Calls<'w> {
     }
 
     /// Ends attempts in the session that an earlier process of it left open there; their
-    /// files are done with. Gives which of them came to nothing.
+    /// files are done with. Gives which of them stay.
     pub fn close(&self, reporter: &RefCell<Reporter>, open: &[u32]) -> Vec<u32> {
         let mut guard = Guard::new(reporter, "");
-        let mut undone = Vec::new();
+        let mut kept = Vec::new();
         // They may lie within earlier ones.
         for number in open.iter().rev() {
             let log = self.directory.join("undo").join(number.to_string());
@@ -158,12 +159,12 @@ impl<'w> Calls<'w> {
                 Some(Left::Committed) => AttemptResult::Commit,
                 Some(Left::Open | Left::RolledBack) | None => AttemptResult::Rollback,
             };
-            if result == AttemptResult::Rollback {
-                undone.push(*number);
+            if result == AttemptResult::Commit {
+                kept.push(*number);
             }
             // A session that takes nothing any more says so with the next event.
             let _ = guard.attempt_ended(*number, result);
         }
-        undone
+        kept
     }
 }

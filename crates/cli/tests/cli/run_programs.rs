@@ -155,15 +155,20 @@ fn sleeps(seconds: u32) -> String {
     )
 }
 
-/// Holds a run by a file while a program is under way; what it came to, and after how long.
-fn held_by(world: &World, task: &Task<'_>, file: &str, at_work: impl Fn() -> bool) -> (Run, u64) {
+/// Holds a run while a program is under way; what it came to, and after how long.
+fn held_by(
+    world: &World,
+    task: &Task<'_>,
+    hold: impl Fn(&World),
+    at_work: impl Fn() -> bool,
+) -> (Run, u64) {
     let mut command = task.command(&["--json", "--no-wait"]);
     let child = crate::run_support::piped(command.arg(&task.directory));
     until("the program", || world.work().join("began").exists() && at_work());
     let below = children(&child);
     assert!(!below.is_empty(), "a worker is there");
     let marked = now().boot_ms;
-    mark(world, file);
+    hold(world);
     until("the end of the program", || !world.work().join("began").exists());
     let ms = now().boot_ms - marked;
     let run = end_of(child);
@@ -176,7 +181,7 @@ fn held_by(world: &World, task: &Task<'_>, file: &str, at_work: impl Fn() -> boo
 fn a_stop_ends_a_program_that_computes_within_a_second_and_undoes_it() {
     let world = World::new("");
     let task = Task::programs(&world, REPORT, &[("main", &[COMPUTES, DOES_IT])]);
-    let (run, ms) = held_by(&world, &task, "STOP", || true);
+    let (run, ms) = held_by(&world, &task, |world| mark(world, "STOP"), || true);
     assert!(ms < 1000, "{ms} ms");
     assert_eq!((run.code, code(&run)), (Some(1), "HUMAN_REQUESTED".into()), "{run:?}");
     assert_eq!(files(&world), ["jackline.yaml"]);
@@ -189,7 +194,7 @@ fn a_stop_ends_a_command_of_a_program_with_all_that_it_started() {
     let world = World::new("");
     let program = sleeps(279);
     let task = Task::programs(&world, REPORT, &[("main", &[&program, DOES_IT])]);
-    let (run, ms) = held_by(&world, &task, "STOP", || sleepers(279) >= 2);
+    let (run, ms) = held_by(&world, &task, |world| mark(world, "STOP"), || sleepers(279) >= 2);
     assert!(ms < 1500, "{ms} ms");
     assert_eq!((code(&run), sleepers(279)), ("HUMAN_REQUESTED".into(), 0), "{run:?}");
     assert!(!world.work().join("report.md").exists());
@@ -200,7 +205,7 @@ fn a_stop_ends_a_command_of_a_program_with_all_that_it_started() {
 fn a_pause_undoes_the_program_and_the_next_one_goes_on() {
     let world = World::new("");
     let task = Task::programs(&world, REPORT, &[("main", &[COMPUTES, DOES_IT])]);
-    let (run, ms) = held_by(&world, &task, "PAUSE", || true);
+    let (run, ms) = held_by(&world, &task, |world| mark(world, "PAUSE"), || true);
     assert!(ms < 1000, "{ms} ms");
     assert!(code(&run).starts_with("left: it waits for a person"), "{run:?}");
     fs::remove_file(world.work().join(".jackline/PAUSE")).unwrap();
@@ -209,6 +214,25 @@ fn a_pause_undoes_the_program_and_the_next_one_goes_on() {
     assert!(conversation(&world, &run).contains("everything that it did is undone"));
     assert_eq!(files(&world), ["jackline.yaml", "report.md"]);
     world.prove(&session(&run));
+}
+
+#[test]
+fn a_person_who_pauses_by_a_command_does_not_wait_for_a_program() {
+    let world = World::new("");
+    let task = Task::programs(&world, REPORT, &[("main", &[COMPUTES, DOES_IT])]);
+    let pause = |world: &World| {
+        assert_eq!(world.jackline(&["pause", "--why", "let me see"]).code, Some(0));
+    };
+    let (run, ms) = held_by(&world, &task, pause, || true);
+    // The command takes its time as well.
+    assert!(ms < 2000, "{ms} ms");
+    assert!(code(&run).contains("let me see"), "{run:?}");
+    assert_eq!(files(&world), ["jackline.yaml"]);
+    let id = session(&run);
+    assert_eq!(world.jackline(&["resume", &id]).code, Some(0));
+    let run = task.resume(&[&id]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    world.prove(&id);
 }
 
 #[test]
@@ -255,6 +279,30 @@ fn what_a_kill_leaves_is_undone_before_the_work_goes_on() {
         .collect();
     assert_eq!(numbers, [2], "attempts are numbered through");
     world.prove(&id);
+}
+
+#[test]
+fn a_task_in_attempts_undoes_what_a_run_has_left_and_the_run_knows() {
+    let world = World::new("");
+    let program = sleeps(277);
+    let task = Task::programs(&world, REPORT, &[("main", &[&program, DOES_IT])]);
+    let mut child = task.start(&[]);
+    until("the command", || sleepers(277) >= 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the end of the command", || sleepers(277) == 0);
+    let other = world.root().join("other.yaml");
+    fs::write(world.root().join("script.yaml"), "answers: [ 'ok(1)' ]").unwrap();
+    fs::write(&other, "prompt: say 1\nmodel: { script: script.yaml }\n").unwrap();
+    let attempt = world.jackline(&["attempt", other.to_str().unwrap()]);
+    assert_eq!(attempt.code, Some(0), "{attempt:?}");
+    assert!(attempt.stderr.contains("attempt 1 of session `run-"), "{attempt:?}");
+    assert_eq!(files(&world), ["jackline.yaml"]);
+    let run = task.resume(&[]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert!(told(&run, "aside").is_empty(), "nothing is left to undo: {run:?}");
+    assert!(conversation(&world, &run).contains("everything that it did is undone"));
+    world.prove(&session(&run));
 }
 
 #[test]

@@ -8,23 +8,20 @@ use jackline_attempt::InternalOutcome;
 use jackline_engine::{
     Decision, Definition, EventKind, Failure, Payload, PromptSource, Stop, Summary,
 };
-use jackline_model::scripted::InProcess;
-use jackline_model::{
-    ErrorKind, Key, Message, Model, ModelError, ModelSpec, Patience, Request, connect,
-};
-use jackline_runtime::{named_variable, now};
+use jackline_model::{ErrorKind, Message, ModelError, Patience, Request};
+use jackline_runtime::now;
 
+use super::reach::{reach, worded};
 use super::{Opening, RunError};
 use crate::advisor;
 use crate::asking::{Asked, ask};
 use crate::desk::{Desk, why};
-use crate::engines::{Chain, EngineKind, EngineSpec, Reach, Reason};
+use crate::engines::{Chain, EngineSpec, Reason};
 use crate::handover;
 use crate::history::History;
-use crate::load::NOT_BY_WORKERS;
 use crate::own::{Ended, GO_ON, Own, Whom, shown};
 use crate::programs::Programs;
-use crate::spec::{Acts, RunTask};
+use crate::spec::RunTask;
 use crate::told::{Told, Waits};
 use crate::waiting::{Waited, wait};
 use crate::worker;
@@ -41,76 +38,11 @@ const EXHAUSTED_MAX: u32 = 3;
 /// So many iterations without a call, too.
 const IDLE_MAX: u32 = 3;
 
-/// The longest silence of a model.
-const SILENCE_MAX: Duration = Duration::from_mins(2);
-
 /// How much an advisor may write.
 const ADVICE_TOKENS_MAX: u32 = 2000;
 
 /// Where the runtime writes what an agent has to know that begins anew.
 const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
-
-/// Who works on a task: the one that a person names, the task's own, or the definition's.
-pub(super) fn engines(
-    task: &RunTask,
-    opening: &Opening,
-    definition: &Definition,
-) -> Result<Vec<EngineSpec>, RunError> {
-    let first = opening.engine.clone().or_else(|| task.engine.clone());
-    let mut engines: Vec<EngineSpec> = first.into_iter().collect();
-    for choice in &definition.choices {
-        engines.push(EngineSpec::of(choice, &task.scripts)?);
-    }
-    for engine in &engines {
-        if task.acts == Acts::Programs && engine.is_worker() {
-            let reason = format!("`acts: programs` {NOT_BY_WORKERS}");
-            return Err(RunError::Model { label: engine.label.clone(), reason });
-        }
-        // A key that is missing is said before anything is done.
-        drop(reach(engine, 0)?);
-    }
-    Ok(engines)
-}
-
-/// The model of an engine; none where it is an agent program.
-///
-/// `asked` is how often it has answered before the supervisor was started again.
-fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn Model>>, RunError> {
-    let failed = |error: ModelError| RunError::Model {
-        label: engine.label.clone(),
-        reason: worded(engine, &error),
-    };
-    match &engine.kind {
-        EngineKind::Script(script) => {
-            Ok(Some(Box::new(InProcess::new(script.clone()).after(asked))))
-        }
-        EngineKind::Model(reach) => connect(&spec(reach)).map(Some).map_err(failed),
-        EngineKind::Claude { .. } | EngineKind::Command(_) => Ok(None),
-    }
-}
-
-/// Why a model does not answer. Whoever has named a variable for the key is told of that one.
-fn worded(engine: &EngineSpec, error: &ModelError) -> String {
-    let message = error.to_string();
-    let EngineKind::Model(reach) = &engine.kind else { return message };
-    match (error.kind, reach.provider.default_key_env(), &reach.key_env) {
-        (ErrorKind::Auth, Some(usual), Some(named)) => message.replace(usual, named),
-        _ => message,
-    }
-}
-
-fn spec(reach: &Reach) -> ModelSpec {
-    let usual = reach.provider.default_key_env();
-    let variable = reach.key_env.as_deref().or(usual);
-    ModelSpec {
-        provider: reach.provider,
-        name: reach.model.clone(),
-        url: reach.url.clone(),
-        key: variable.and_then(named_variable).map(|key| Key::new(&key)),
-        timeout: reach.timeout,
-        silence_max: SILENCE_MAX.min(reach.timeout),
-    }
-}
 
 /// Whoever drives a session.
 pub(super) struct Driver<'a, 'h> {
@@ -209,7 +141,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                         continue;
                     }
                     self.finish(None);
-                    return Ok(Some(answer));
+                    return Ok(Some(*answer));
                 }
                 Ended::NotYet { calls } => {
                     self.refused_stops += 1;
