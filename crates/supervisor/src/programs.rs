@@ -149,7 +149,7 @@ impl<'w> Programs<'w> {
             return self.undone(own, desk, called, full);
         };
         match propose_stop(desk, &in_words(value)) {
-            Stopped::As(counts_as) => Ended::Done { counts_as, answer: Box::new(called.outcome) },
+            Stopped::As(counts_as) => Ended::done(counts_as, called.outcome),
             Stopped::Held => Ended::Held,
             Stopped::NotYet(text) => {
                 let calls = calls_of(desk).saturating_sub(before);
