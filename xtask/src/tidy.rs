@@ -62,7 +62,17 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ),
     (
         "supervisor",
-        &["attempt", "definition", "engine", "journal", "model", "runtime", "workspace"],
+        &[
+            "attempt",
+            "definition",
+            "engine",
+            "journal",
+            "model",
+            "program",
+            "runtime",
+            "task",
+            "workspace",
+        ],
     ),
     (
         "cli",

@@ -11,7 +11,8 @@ use std::sync::atomic::AtomicBool;
 
 use jackline_journal::FileStore;
 use jackline_model::scripted::{Script, Step};
-use jackline_supervisor::{EngineKind, EngineSpec, Kept, Opening, RunTask, Told};
+use jackline_program::Sandbox;
+use jackline_supervisor::{Acts, EngineKind, EngineSpec, Kept, Opening, RunTask, Told};
 use serde_json::json;
 
 use crate::Failure;
@@ -43,6 +44,7 @@ fn drive(
         prompt: format!("write {WANTED}"),
         definition: Some(defined),
         copy: None,
+        acts: Acts::Tools,
         tools: Vec::new(),
         engine: Some(engine),
         scripts: scripts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect(),
@@ -65,6 +67,7 @@ fn drive(
         deadline: None,
         waits: false,
         program: None,
+        sandbox: Sandbox::default(),
         claude: None,
         cancelled: Arc::new(AtomicBool::new(false)),
     };

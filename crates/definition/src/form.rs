@@ -99,6 +99,20 @@ impl Form {
         None
     }
 
+    /// One of a few words.
+    pub fn word<'k>(&mut self, node: &Node, what: &str, known: &[&'k str]) -> Option<&'k str> {
+        let said = self.text(node, what)?;
+        let found = known.iter().copied().find(|word| *word == said);
+        if found.is_none() {
+            let hint = match nearest(&said, known.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("known are {}", quoted(known.iter().copied())),
+            };
+            self.complain(node.at, format!("{what} can't be `{said}`"), Some(hint));
+        }
+        found
+    }
+
     /// Yes or no.
     pub fn flag(&mut self, node: &Node, what: &str) -> bool {
         if let NodeValue::Bool(flag) = node.value {

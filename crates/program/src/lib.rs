@@ -7,6 +7,7 @@
 //! whatever a program does to it, the host goes on.
 
 mod checker;
+mod ending;
 mod host;
 mod limits;
 mod program;
@@ -17,6 +18,7 @@ mod worker;
 mod workers;
 
 pub use checker::Checker;
+pub use ending::Ending;
 pub use host::{CallError, Forged, Host};
 pub use limits::Limits;
 pub use program::{Program, programs};

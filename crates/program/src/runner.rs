@@ -16,7 +16,7 @@ use crate::protocol::{
     Answer, End, Ended, FromWorker, Known, Objection, Place, Run, ToWorker, Wanted,
 };
 use crate::ran::Ran;
-use crate::worker::{Lost, Patience, Worker};
+use crate::worker::{Lost, Worker};
 use crate::workers::Workers;
 
 /// How deep what a program gets may be nested; what reads JSON goes little deeper.
@@ -66,7 +66,7 @@ impl Going<'_, '_> {
         })?;
         worker.runs += 1;
         let ended = self.play(&mut worker, program).map_err(|lost| Fault::Failed {
-            error_type: lost.failure().name().to_owned(),
+            error_type: lost.name().to_owned(),
             message: lost.to_string(),
         })?;
         self.runner.workers.give_back(worker);
@@ -76,7 +76,7 @@ impl Going<'_, '_> {
     fn play(&mut self, worker: &mut Worker, program: &Program) -> Result<Ended, Lost> {
         let limits = self.runner.limits;
         // Only the worker's silence counts: what a tool may take is the tool's matter.
-        let mut patience = Patience::new(limits.deadline_ms);
+        let mut patience = self.runner.workers.patience(limits.deadline_ms);
         let run = ToWorker::Run(Box::new(Run {
             source: program.source.clone(),
             arguments: program.arguments.clone(),
@@ -95,6 +95,8 @@ impl Going<'_, '_> {
                 FromWorker::Ended(ended) => return Ok(*ended),
                 FromWorker::Ready { .. } | FromWorker::Objections(_) => return Err(Lost::Garbled),
             };
+            // What was done meanwhile may be why nothing goes on.
+            patience.check()?;
             worker.send(&ToWorker::Answer(answer), &mut patience)?;
         }
     }
@@ -270,7 +272,7 @@ enum Kind {
 
 fn garbled() -> Fault {
     let lost = Lost::Garbled;
-    Fault::Failed { error_type: lost.failure().name().to_owned(), message: lost.to_string() }
+    Fault::Failed { error_type: lost.name().to_owned(), message: lost.to_string() }
 }
 
 /// What the program reads of objections, in its exception.

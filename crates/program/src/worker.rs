@@ -12,6 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
+use crate::ending::Ending;
 use crate::protocol::{Failure, FromWorker, ToWorker, VERSION};
 
 /// How a worker says that it has no memory left; the interpreter's allocator ends it so.
@@ -22,6 +23,9 @@ const TOO_MUCH_TIME: i32 = 24;
 
 /// How much is read at once.
 const CHUNK_BYTES: usize = 16 << 10;
+
+/// How often whoever waits is asked whether it still does.
+const TICK_US: u64 = 50_000;
 
 /// How long a line may be that says that the worker is there.
 const GREETING_BYTES_MAX: usize = 256;
@@ -38,9 +42,10 @@ pub(crate) struct Worker {
     pub(crate) runs: u32,
 }
 
-/// How long the worker may still be silent.
+/// How long the worker may still be silent, and whether anybody still waits for it.
 pub(crate) struct Patience {
     left_us: u64,
+    ending: Ending,
 }
 
 /// A worker that is of no use any more.
@@ -49,6 +54,9 @@ pub(crate) enum Lost {
     /// It said nothing for as long as it may.
     #[error("the worker did not answer in time, and was ended")]
     Silent,
+    /// Nobody waits for it any more.
+    #[error("the program was ended, because nothing may go on")]
+    Unwanted,
     /// It has no memory left.
     #[error("the worker ran out of memory, and ended")]
     Memory,
@@ -67,18 +75,27 @@ pub(crate) enum Lost {
 }
 
 impl Lost {
-    pub(crate) fn failure(&self) -> Failure {
-        match self {
+    /// Its word, as traces have it.
+    pub(crate) fn name(&self) -> &'static str {
+        let failure = match self {
+            // No worker says this of itself.
+            Self::Unwanted => return "cancelled",
             Self::Silent | Self::Time => Failure::Timeout,
             Self::Memory => Failure::Memory,
             Self::TooLong(_) | Self::Garbled | Self::Died(_) => Failure::WorkerCrash,
-        }
+        };
+        failure.name()
     }
 }
 
 impl Patience {
-    pub(crate) fn new(ms: u64) -> Self {
-        Self { left_us: ms.saturating_mul(1000) }
+    pub(crate) fn new(ms: u64, ending: Ending) -> Self {
+        Self { left_us: ms.saturating_mul(1000), ending }
+    }
+
+    /// Says so where nobody waits any more.
+    pub(crate) fn check(&self) -> Result<(), Lost> {
+        if self.ending.is_now() { Err(Lost::Unwanted) } else { Ok(()) }
     }
 }
 
@@ -192,20 +209,29 @@ fn reason(status: ExitStatus) -> Lost {
 
 /// Waits until a pipe is ready, for as long as there is patience left.
 fn wait(pipe: impl AsFd, flags: PollFlags, patience: &mut Patience) -> Result<(), Lost> {
-    let began = now_us();
-    let left = patience.left_us;
-    if left == 0 {
-        return Err(Lost::Silent);
+    loop {
+        let began = now_us();
+        let left = patience.left_us;
+        if left == 0 {
+            return Err(Lost::Silent);
+        }
+        let most = if patience.ending.is_possible() { left.min(TICK_US) } else { left };
+        let timeout = Timespec {
+            tv_sec: i64::try_from(most / 1_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(most % 1_000_000 * 1000).unwrap_or(0),
+        };
+        let mut descriptors = [PollFd::new(&pipe, flags)];
+        // An interrupted wait is tried again by whoever reads or writes.
+        let ready = poll(&mut descriptors, Some(&timeout)).unwrap_or(1);
+        patience.left_us = left.saturating_sub(now_us().saturating_sub(began));
+        if ready != 0 {
+            return Ok(());
+        }
+        if most == left {
+            return Err(Lost::Silent);
+        }
+        patience.check()?;
     }
-    let timeout = Timespec {
-        tv_sec: i64::try_from(left / 1_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(left % 1_000_000 * 1000).unwrap_or(0),
-    };
-    let mut descriptors = [PollFd::new(&pipe, flags)];
-    // An interrupted wait is tried again by whoever reads or writes.
-    let ready = poll(&mut descriptors, Some(&timeout)).unwrap_or(1);
-    patience.left_us = left.saturating_sub(now_us().saturating_sub(began));
-    if ready == 0 { Err(Lost::Silent) } else { Ok(()) }
 }
 
 /// Microseconds that only ever go forward.

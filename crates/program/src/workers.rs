@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::ending::Ending;
 use crate::limits::Limits;
 use crate::protocol::{Check, FromWorker, Known, Objection, ToWorker};
 use crate::worker::{Lost, Patience, StartError, Worker};
@@ -54,13 +55,19 @@ pub struct Workers {
 #[derive(Debug)]
 struct Shared {
     sandbox: Sandbox,
+    ending: Ending,
     idle: Mutex<Vec<Worker>>,
 }
 
 impl Workers {
     /// None yet: the first is started when it is wanted.
     pub fn new(sandbox: Sandbox) -> Self {
-        Self { shared: Arc::new(Shared { sandbox, idle: Mutex::default() }) }
+        Self::until(sandbox, Ending::default())
+    }
+
+    /// The same, for programs that somebody may want to end while they run.
+    pub fn until(sandbox: Sandbox, ending: Ending) -> Self {
+        Self { shared: Arc::new(Shared { sandbox, ending, idle: Mutex::default() }) }
     }
 
     /// Has a worker ready, or says why there is none, before anything hangs on it.
@@ -97,7 +104,7 @@ impl Workers {
         limits: &Limits,
     ) -> Result<Vec<Objection>, CheckError> {
         let mut worker = self.take()?;
-        let mut patience = Patience::new(limits.deadline_ms);
+        let mut patience = self.patience(limits.deadline_ms);
         let check = ToWorker::Check(Check { source: source.to_owned(), known });
         worker.send(&check, &mut patience)?;
         let FromWorker::Objections(objections) =
@@ -109,9 +116,16 @@ impl Workers {
         Ok(objections)
     }
 
+    /// How long a worker may be silent, for whoever may want its program to end.
+    pub(crate) fn patience(&self, ms: u64) -> Patience {
+        Patience::new(ms, self.shared.ending.clone())
+    }
+
     fn start(&self) -> Result<Worker, WorkerError> {
         let path = self.shared.sandbox.find().ok_or(WorkerError::Missing)?;
-        Worker::start(&path, &mut Patience::new(START_MS)).map_err(|error| match error {
+        // One that is there already does not take long.
+        let mut patience = Patience::new(START_MS, Ending::default());
+        Worker::start(&path, &mut patience).map_err(|error| match error {
             StartError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 WorkerError::Start { path, reason: "nothing is there".to_owned() }
             }

@@ -1,5 +1,6 @@
 //! The session of a run: what happens is told to the guards, and what they say is obeyed.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use jackline_engine::{
@@ -13,7 +14,8 @@ use crate::told::Told;
 
 /// The session of a run.
 pub(crate) struct Desk<'h> {
-    reporter: Reporter,
+    reporter: &'h RefCell<Reporter>,
+    session: SessionId,
     pub(crate) lookout: Arc<Lookout>,
     hear: &'h mut dyn FnMut(&Told),
     /// What the agent is to be told with what it is told next.
@@ -43,11 +45,18 @@ pub(crate) struct CameBack {
 
 impl<'h> Desk<'h> {
     pub(crate) fn new(
-        reporter: Reporter,
+        reporter: &'h RefCell<Reporter>,
         lookout: Arc<Lookout>,
         hear: &'h mut dyn FnMut(&Told),
     ) -> Self {
-        Self { reporter, lookout, hear, owed: Vec::new(), broken: None, told_ms: now().boot_ms }
+        let (owed, told_ms) = (Vec::new(), now().boot_ms);
+        let session = reporter.borrow().session().clone();
+        Self { reporter, session, lookout, hear, owed, broken: None, told_ms }
+    }
+
+    /// Who reports for the session, for attempts that are made over it.
+    pub(crate) fn reporter(&self) -> &'h RefCell<Reporter> {
+        self.reporter
     }
 
     /// Says something to those who watch.
@@ -66,7 +75,7 @@ impl<'h> Desk<'h> {
         kind: EventKind,
         meta: Option<serde_json::Value>,
     ) -> Verdict {
-        let (verdict, outcome) = self.reporter.tell_with(kind, meta);
+        let (verdict, outcome) = self.reporter.borrow_mut().tell_with(kind, meta);
         self.told_ms = now().boot_ms;
         if outcome == Outcome::Broken {
             self.broken = Some(why(&verdict));
@@ -85,14 +94,14 @@ impl<'h> Desk<'h> {
 
     /// Asks whether a call may run.
     pub(crate) fn propose(&mut self, tool: &str, args: Arguments) -> (Ruling, Verdict) {
-        let number = self.reporter.next_call();
+        let number = self.reporter.borrow_mut().next_call();
         let Ok(name) = ToolName::parse(tool) else {
             let text = format!("jackline: `{}` is no name of a tool", tool.escape_debug());
             return (Ruling::Refuse(text), Verdict::allow());
         };
         let call = Reporter::call_id(number);
         let kind = EventKind::ToolProposed { call, tool: name, args, cwd: None };
-        let (verdict, outcome) = self.reporter.tell(kind);
+        let (verdict, outcome) = self.reporter.borrow_mut().tell(kind);
         if outcome == Outcome::Broken {
             self.broken = Some(why(&verdict));
         }
@@ -105,7 +114,7 @@ impl<'h> Desk<'h> {
         if verdict.is_enforced(Decision::Ask)
             && let Some(seq) = verdict.seq
         {
-            let code = ask_code(self.reporter.session(), seq);
+            let code = ask_code(&self.session, seq);
             self.say(&Told::Aside {
                 text: format!(
                     "a call of `{tool}` waits for a person: `jackline allow {code}` lets exactly \
@@ -143,12 +152,17 @@ impl<'h> Desk<'h> {
 
     /// Keeps what a verdict says to the agent for the next time.
     pub(crate) fn owe(&mut self, verdict: &Verdict) {
-        self.owed.extend(verdict.context.clone());
+        self.owe_words(verdict.context.clone());
+    }
+
+    /// Keeps words to the agent for the next time.
+    pub(crate) fn owe_words(&mut self, words: impl IntoIterator<Item = String>) {
+        self.owed.extend(words);
     }
 
     /// Where the session stands, with what others have written meanwhile.
     pub(crate) fn summary(&mut self) -> Option<Summary> {
-        self.reporter.summary()
+        self.reporter.borrow_mut().summary()
     }
 
     /// When something was told last, on the clock of the machine's start.
@@ -158,7 +172,7 @@ impl<'h> Desk<'h> {
 
     /// The session.
     pub(crate) fn session(&self) -> &SessionId {
-        self.reporter.session()
+        &self.session
     }
 
     /// Tells those who watch how much is used up.
@@ -172,7 +186,7 @@ impl<'h> Desk<'h> {
     /// Goes on with the numbers of calls where an earlier process ended.
     pub(crate) fn goes_on(&mut self) {
         let calls = self.summary().map_or(0, |summary| summary.invocations.proposed);
-        self.reporter.calls_so_far(calls);
+        self.reporter.borrow_mut().calls_so_far(calls);
     }
 
     /// Why no gate is left, if that is so.
@@ -181,8 +195,11 @@ impl<'h> Desk<'h> {
     }
 
     fn tidy(&mut self) {
-        self.reporter.runtime().tidy();
-        for text in self.reporter.runtime().take_warnings() {
+        let mut reporter = self.reporter.borrow_mut();
+        reporter.runtime().tidy();
+        let warnings = reporter.runtime().take_warnings();
+        drop(reporter);
+        for text in warnings {
             self.say(&Told::Aside { text });
         }
     }

@@ -7,10 +7,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jackline_engine::{Decision, EventKind, Verdict};
+use jackline_engine::{AttemptResult, Decision, EventKind, Verdict};
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 
 use crate::engines::{Chain, Reason};
+
+/// The stage from which on a program is there and runs.
+const GENERATED: &str = "generated";
 
 /// What happened before, told record by record.
 #[derive(Debug, Default)]
@@ -21,11 +24,19 @@ pub(crate) struct History {
     pub(crate) asked: BTreeMap<String, u64>,
     /// How often advisors have answered.
     pub(crate) advised: u32,
+    /// The last attempt that was begun, by its number.
+    pub(crate) attempts: u32,
+    /// The last attempt that stays.
+    pub(crate) kept: u32,
+    /// Attempts that nobody has ended, by their numbers.
+    pub(crate) open: Vec<u32>,
     /// Who works.
     current: String,
     /// Whether it is asked now, as far as anybody can know.
     asking: bool,
     paused: bool,
+    /// Whether a program runs: what it calls says nothing of questions.
+    runs: bool,
 }
 
 impl History {
@@ -52,6 +63,23 @@ impl History {
             (self.paused, self.asking) = (true, false);
         }
         match kind {
+            EventKind::AttemptStarted { attempt } => {
+                let number = number(attempt.as_str());
+                self.attempts = self.attempts.max(number);
+                if verdict.lets_run() {
+                    self.open.push(number);
+                    (self.runs, self.asking) = (false, !self.paused);
+                }
+            }
+            EventKind::AttemptStage { stage, .. } if stage == GENERATED => self.runs = true,
+            EventKind::AttemptEnded { attempt, result } => {
+                let number = number(attempt.as_str());
+                self.open.retain(|open| *open != number);
+                if *result == AttemptResult::Commit {
+                    self.kept = number;
+                }
+                (self.runs, self.asking) = (false, false);
+            }
             EventKind::UsageReported { model, .. } => {
                 if let Some(model) = model {
                     *self.answered.entry(model.clone()).or_default() += 1;
@@ -86,7 +114,9 @@ impl History {
             }
             EventKind::Control { action, .. } if !action.closes() => self.paused = false,
             EventKind::IterationEnded { .. } => self.asking = !self.paused,
-            EventKind::ToolFinished { .. } | EventKind::PromptSubmitted { .. } if !is_worker => {
+            EventKind::ToolFinished { .. } | EventKind::PromptSubmitted { .. }
+                if !is_worker && !self.runs =>
+            {
                 self.asking = !self.paused;
             }
             _ => {}
@@ -104,6 +134,11 @@ impl History {
     }
 }
 
+/// The number of an attempt, as its id has it.
+fn number(attempt: &str) -> u32 {
+    attempt.trim_start_matches('a').parse().unwrap_or(0)
+}
+
 /// Whether a stop has to be proposed again, because a check by command is at work.
 fn is_checked(verdict: &Verdict) -> bool {
     verdict.violations.iter().any(|it| it.subtype == "verification_running")
@@ -111,7 +146,7 @@ fn is_checked(verdict: &Verdict) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::Action;
+    use jackline_engine::{Action, AttemptId, Status};
 
     use super::*;
 
@@ -207,6 +242,40 @@ mod tests {
         assert_eq!(asked(false, &records), [1, 0]);
         records.push((started(), Decision::Allow));
         assert_eq!(asked(false, &records), [2, 0], "and then it was asked");
+    }
+
+    #[test]
+    fn a_program_that_calls_tools_asks_nobody_and_what_it_left_open_is_known() {
+        let attempt = |name: &str| AttemptId::parse(name).unwrap();
+        let begun = |name| EventKind::AttemptStarted { attempt: attempt(name) };
+        let stage = |name, stage: &str| EventKind::AttemptStage {
+            attempt: attempt(name),
+            stage: stage.to_owned(),
+        };
+        let called = || EventKind::ToolFinished {
+            call: None,
+            of: None,
+            status: Status::Ok,
+            result: None,
+            exit_code: None,
+            seen: Vec::new(),
+            background: false,
+        };
+        let ended = |name| EventKind::AttemptEnded {
+            attempt: attempt(name),
+            result: AttemptResult::Rollback,
+        };
+        let mut records = allowed([started(), begun("a1"), answer(), stage("a1", "generated")]);
+        records.extend(allowed([called(), ended("a1"), begun("a2"), answer()]));
+        records.extend(allowed([stage("a2", "generated"), called(), started()]));
+        assert_eq!(asked(false, &records), [2, 0], "killed while it ran");
+        records.extend(allowed([begun("a3"), started()]));
+        assert_eq!(asked(false, &records), [3, 0], "and while it was written");
+        let mut history = History::default();
+        for (kind, _) in &records {
+            history.follow(kind, &Verdict::allow(), false);
+        }
+        assert_eq!((history.attempts, history.kept, history.open), (3, 0, vec![2, 3]));
     }
 
     #[test]

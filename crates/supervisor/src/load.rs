@@ -11,7 +11,7 @@ use jackline_model::Provider;
 use jackline_model::scripted::Script;
 
 use crate::engines::{EngineKind, EngineSpec, Reach};
-use crate::spec::{RunTask, TASK_FILE};
+use crate::spec::{Acts, RunTask, TASK_FILE};
 
 /// How long a model may take, unless told.
 pub(crate) const TIMEOUT_SECONDS: u64 = 600;
@@ -19,9 +19,15 @@ pub(crate) const TIMEOUT_SECONDS: u64 = 600;
 /// How many tokens a model that plays a script has room for.
 pub(crate) const SCRIPTED_WINDOW: u64 = 200_000;
 
-const TASK: [&str; 7] = ["prompt", "definition", "copy", "tools", "model", "scripts", "sensitive"];
+const TASK: [&str; 8] =
+    ["prompt", "definition", "copy", "acts", "tools", "model", "scripts", "sensitive"];
+const ACTS: [(&str, Acts); 2] = [("tools", Acts::Tools), ("programs", Acts::Programs)];
 const MODEL: [&str; 7] =
     ["script", "provider", "name", "url", "key_env", "timeout_seconds", "worker"];
+
+/// Why an agent program does not act by programs.
+pub(crate) const NOT_BY_WORKERS: &str =
+    "has a model write programs, and a `worker` is an agent that acts in its own way";
 
 /// Why there is no task.
 #[derive(Debug, thiserror::Error)]
@@ -80,12 +86,13 @@ impl Reader {
             prompt: String::new(),
             definition: None,
             copy: None,
+            acts: Acts::Tools,
             tools: Vec::new(),
             engine: None,
             scripts: BTreeMap::new(),
             sensitive: false,
         };
-        let mut prompted = false;
+        let (mut prompted, mut acts_at) = (false, node.at);
         for (key, value) in self.form.fields(node, "a task", &TASK) {
             match key.text.as_str() {
                 "prompt" => {
@@ -94,6 +101,13 @@ impl Reader {
                 }
                 "definition" => task.definition = self.path(value, "`definition`", Path::is_file),
                 "copy" => task.copy = self.path(value, "`copy`", Path::is_dir),
+                "acts" => {
+                    acts_at = value.at;
+                    let words = ACTS.map(|(word, _)| word);
+                    let word = self.form.word(value, "`acts`", &words);
+                    let named = |(known, _): &&(&str, Acts)| Some(*known) == word;
+                    task.acts = ACTS.iter().find(named).map_or(Acts::Tools, |(_, acts)| *acts);
+                }
                 "tools" => task.tools = self.tools(value),
                 "model" => task.engine = self.model(value),
                 "scripts" => task.scripts = self.scripts(value),
@@ -103,6 +117,10 @@ impl Reader {
         }
         if !prompted {
             self.form.complain(node.at, "a task needs a `prompt`", None);
+        }
+        if task.acts == Acts::Programs && task.engine.as_ref().is_some_and(EngineSpec::is_worker) {
+            let hint = "name a model by its `provider`, or leave `acts` out".to_owned();
+            self.form.complain(acts_at, format!("`acts: programs` {NOT_BY_WORKERS}"), Some(hint));
         }
         task
     }

@@ -18,20 +18,30 @@ pub(crate) struct Lookout {
     /// Which directory it was at the beginning, by its device and number.
     directory: Option<(u64, u64)>,
     stop_file: PathBuf,
+    pause_file: PathBuf,
     journal: PathBuf,
     cancelled: Arc<AtomicBool>,
     /// How long the journal was when it was last read.
     bytes: AtomicU64,
-    /// Whether the session was over then.
+    /// Whether the session was over then, or paused.
     stopped: AtomicBool,
+    paused: AtomicBool,
 }
 
 impl Lookout {
     pub(crate) fn new(workspace: &Path, journal: PathBuf, cancelled: Arc<AtomicBool>) -> Self {
-        let stop_file = workspace.join(Markers::STOP);
-        let (bytes, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-        let (workspace, directory) = (workspace.to_owned(), directory(workspace));
-        Self { workspace, directory, stop_file, journal, cancelled, bytes, stopped }
+        let file = |name: &str| workspace.join(name);
+        Self {
+            workspace: workspace.to_owned(),
+            directory: directory(workspace),
+            stop_file: file(Markers::STOP),
+            pause_file: file(Markers::PAUSE),
+            journal,
+            cancelled,
+            bytes: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
+        }
     }
 
     /// Whether a signal came.
@@ -45,6 +55,14 @@ impl Lookout {
             || self.stop_file.symlink_metadata().is_ok()
             || self.is_gone()
             || self.is_stopped()
+    }
+
+    /// Whether nothing may go on now. A program that has begun is ended then: what it did is
+    /// undone, so nobody has to wait until it is through.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_over()
+            || self.pause_file.symlink_metadata().is_ok()
+            || self.paused.load(Ordering::SeqCst)
     }
 
     /// Whether the workspace was deleted. One that is made anew in its place is another:
@@ -65,8 +83,10 @@ impl Lookout {
             let journal = JournalFile::open(&found.journal).ok()?;
             glance(&found, &journal).ok()
         });
-        let stopped = session.is_some_and(|session| session.summary().phase == "stopped");
+        let phase = session.map(|session| session.summary().phase);
+        let stopped = phase == Some("stopped");
         self.stopped.store(stopped, Ordering::SeqCst);
+        self.paused.store(phase == Some("paused"), Ordering::SeqCst);
         stopped
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use jackline_attempt::InternalOutcome;
 use jackline_engine::{
     Arguments, Completion, ContextLevel, Decision, EventKind, Payload, RequestId, Status, ToolName,
     Verdict,
@@ -44,13 +45,18 @@ pub(crate) enum Ended {
     Done {
         /// As what that counts.
         counts_as: String,
-        /// Its last words.
-        answer: String,
+        /// Its last words, or what its program answered.
+        answer: Box<InternalOutcome>,
     },
     /// It wants to stop, and may not yet.
     NotYet {
         /// How many calls it wanted before.
         calls: u32,
+    },
+    /// Its programs came to nothing, and are undone.
+    Exhausted {
+        /// How the last of them failed.
+        error: String,
     },
     /// It has taken as many steps as an iteration has.
     Steps,
@@ -66,6 +72,35 @@ pub(crate) enum Ended {
     Lost(std::io::Error),
 }
 
+impl Ended {
+    /// It may stop, and this is the answer.
+    pub(crate) fn done(counts_as: String, answer: InternalOutcome) -> Self {
+        Self::Done { counts_as, answer: Box::new(answer) }
+    }
+
+    /// It may stop, and its last words are the answer.
+    pub(crate) fn said(counts_as: String, words: &str) -> Self {
+        let value = Value::from(words);
+        Self::done(counts_as, InternalOutcome::Ok { value, sources: Vec::new() })
+    }
+}
+
+/// Who is asked, and within what.
+pub(crate) struct Whom<'a> {
+    pub(crate) engine: &'a EngineSpec,
+    pub(crate) patience: Patience,
+    /// Counts a question; whether it may be put.
+    pub(crate) spend: &'a mut dyn FnMut() -> bool,
+}
+
+/// What a model answered.
+pub(crate) struct Turn {
+    pub(crate) said: Said,
+    pub(crate) end: End,
+    /// Whether the conversation has to begin anew.
+    pub(crate) full: bool,
+}
+
 /// A model, its conversation and the tools.
 pub(crate) struct Own<'w> {
     pub(crate) workspace: &'w Workspace,
@@ -79,33 +114,17 @@ pub(crate) struct Own<'w> {
 
 impl Own<'_> {
     /// Works until the model wants to stop, or something else comes up.
-    pub(crate) fn iterate(
-        &mut self,
-        desk: &mut Desk<'_>,
-        engine: &EngineSpec,
-        patience: &Patience,
-        spend: &mut dyn FnMut() -> bool,
-    ) -> Ended {
+    pub(crate) fn iterate(&mut self, desk: &mut Desk<'_>, whom: &mut Whom<'_>) -> Ended {
         let (mut calls, mut cut_off) = (0_u32, 0_u32);
         loop {
             if calls >= self.steps_max {
                 return Ended::Steps;
             }
-            if !spend() {
-                return Ended::Spent;
-            }
-            let reply = match self.ask(desk, engine, *patience) {
-                Ok(reply) => reply,
+            let (system, tools) = (self.system.clone(), self.tools.clone());
+            let Turn { said, end, full } = match self.turn(desk, whom, system, tools) {
+                Ok(turn) => turn,
                 Err(ended) => return ended,
             };
-            let gate = count(desk, engine, &reply);
-            let Reply { said, end, .. } = reply;
-            if !said.text.trim().is_empty() {
-                desk.say(&Told::Said { text: shown(&said.text) });
-            }
-            if let Err(error) = self.conversation.push(Message::Assistant(said.clone())) {
-                return Ended::Lost(error);
-            }
             if end == End::Length {
                 cut_off += 1;
                 if cut_off >= CUT_OFF_MAX {
@@ -119,10 +138,6 @@ impl Own<'_> {
                 continue;
             }
             cut_off = 0;
-            if end == End::Refusal && said.calls.is_empty() {
-                let message = "the provider did not want to answer";
-                return Ended::Failed(ModelError::new(ErrorKind::BadRequest, message));
-            }
             if said.calls.is_empty() {
                 return self.stop(desk, &said, calls);
             }
@@ -135,7 +150,7 @@ impl Own<'_> {
             if held || desk.lookout.is_over() || desk.broken().is_some() {
                 return Ended::Held;
             }
-            if gate {
+            if full {
                 return Ended::Full;
             }
         }
@@ -146,21 +161,53 @@ impl Own<'_> {
         self.conversation.push(Message::User(text))
     }
 
+    /// Asks the model once, tells what that cost, and keeps what it says.
+    pub(crate) fn turn(
+        &mut self,
+        desk: &mut Desk<'_>,
+        whom: &mut Whom<'_>,
+        system: String,
+        tools: Vec<Tool>,
+    ) -> Result<Turn, Ended> {
+        if !(whom.spend)() {
+            return Err(Ended::Spent);
+        }
+        let offers = !tools.is_empty();
+        let reply = self.ask(desk, whom, system, tools)?;
+        let full = count(desk, whom.engine, &reply);
+        let Reply { mut said, end, .. } = reply;
+        if !offers {
+            // What was not offered can't be called, so nothing would ever answer it.
+            said.calls.clear();
+        }
+        if !said.text.trim().is_empty() {
+            desk.say(&Told::Said { text: shown(&said.text) });
+        }
+        self.conversation.push(Message::Assistant(said.clone())).map_err(Ended::Lost)?;
+        if end == End::Refusal && said.calls.is_empty() {
+            let message = "the provider did not want to answer";
+            return Err(Ended::Failed(ModelError::new(ErrorKind::BadRequest, message)));
+        }
+        Ok(Turn { said, end, full })
+    }
+
     fn ask(
         &mut self,
         desk: &mut Desk<'_>,
-        engine: &EngineSpec,
-        patience: Patience,
+        whom: &Whom<'_>,
+        system: String,
+        tools: Vec<Tool>,
     ) -> Result<Reply, Ended> {
+        let (engine, patience) = (whom.engine, whom.patience);
         let Some(model) = self.model.take() else {
             let message = format!("`{}` is not there", engine.label);
             return Err(Ended::Failed(ModelError::new(ErrorKind::Network, message)));
         };
         desk.say(&Told::Asking { model: engine.label.clone() });
         let request = Request {
-            system: self.system.clone(),
+            system,
             messages: self.conversation.messages().to_vec(),
-            tools: self.tools.clone(),
+            tools,
             output: None,
             output_tokens_max: OUTPUT_TOKENS_MAX,
         };
@@ -190,7 +237,7 @@ impl Own<'_> {
 
     fn stop(&mut self, desk: &mut Desk<'_>, said: &Said, calls: u32) -> Ended {
         match propose_stop(desk, &said.text) {
-            Stopped::As(counts_as) => Ended::Done { counts_as, answer: said.text.clone() },
+            Stopped::As(counts_as) => Ended::said(counts_as, &said.text),
             Stopped::Held => Ended::Held,
             Stopped::NotYet(text) => match self.tell(text) {
                 Ok(()) => Ended::NotYet { calls },
@@ -270,12 +317,7 @@ impl Own<'_> {
         let name = if known { name } else { "" };
         match self.workspace.call(name, arguments) {
             Ok(output) => {
-                let flag = |key: &str| output.structured.get(key) == Some(&Value::Bool(true));
-                let status = match (flag("cancelled"), flag("timed_out")) {
-                    (true, _) => Status::Cancelled,
-                    (_, true) => Status::Timeout,
-                    _ => Status::Ok,
-                };
+                let status = output.status();
                 let back = CameBack {
                     number,
                     status,

@@ -1,7 +1,9 @@
 //! A run from its beginning, or from where it was left, to its one stop code.
 
 mod driver;
+mod reach;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,10 +15,12 @@ use jackline_engine::{
 };
 use jackline_journal::FileStore;
 use jackline_model::Tool;
+use jackline_program::{Ending, Sandbox, WorkerError, Workers};
 use jackline_runtime::{Definitions, Reporter, Runtime, now};
+use jackline_task::Ground;
 use jackline_workspace::shell::Cancel;
 use jackline_workspace::{Limits, OpenError, Workspace};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
 use crate::desk::{Desk, why};
@@ -26,7 +30,8 @@ use crate::history::History;
 use crate::keeping::{Kept, PREFIX, drive};
 use crate::lookout::Lookout;
 use crate::own::Own;
-use crate::spec::RunTask;
+use crate::programs::Programs;
+use crate::spec::{Acts, RunTask};
 use crate::told::Told;
 use driver::Driver;
 
@@ -62,6 +67,8 @@ pub struct Opening {
     pub waits: bool,
     /// This program, which runs verifications and sends notices.
     pub program: Option<PathBuf>,
+    /// Where the worker is that runs programs.
+    pub sandbox: Sandbox,
     /// How Claude Code is run under the guards of a session.
     pub claude: Option<Box<Hooked>>,
     /// Set from outside when the run is to be left.
@@ -103,6 +110,12 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
+    /// There is nobody to run programs.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// What an earlier attempt has left could not be undone.
+    #[error("an earlier attempt is neither done nor undone, so none is begun: {0}")]
+    Unfinished(String),
     /// The session could not be begun.
     #[error("the session can't be begun: {0}")]
     Session(String),
@@ -171,22 +184,28 @@ pub fn run(
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
     let defined = &resolved.definition;
-    let engines = driver::engines(task, &opening, defined)?;
+    let engines = reach::engines(task, &opening, defined)?;
     let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
+    let by_programs = task.acts == Acts::Programs;
 
     let id = opening.resumed.as_ref().map_or_else(new_id, ToString::to_string);
     let session = SessionId::parse(id.clone()).map_err(|e| RunError::Session(e.to_string()))?;
     let directory = opening.store.directory(&session);
+    let journal = directory.join("journal.jsonl");
+    let lookout = Arc::new(Lookout::new(&root, journal.clone(), Arc::clone(&opening.cancelled)));
+    let watched = Arc::clone(&lookout);
+    let is_over = move || if by_programs { watched.is_held() } else { watched.is_over() };
+    let workers = Workers::until(opening.sandbox.clone(), Ending::when(is_over.clone()));
+    if by_programs {
+        workers.ready()?;
+    }
     jackline_journal::create_directory(&directory)
         .map_err(|error| RunError::Session(error.to_string()))?;
     let Some(_driven) = drive(&directory)? else { return Err(RunError::Driven(id)) };
     opening.kept.save(&directory)?;
 
-    let journal = directory.join("journal.jsonl");
-    let lookout = Arc::new(Lookout::new(&root, journal.clone(), Arc::clone(&opening.cancelled)));
     let mut limits = Limits::of(defined.io);
-    let watched = Arc::clone(&lookout);
-    limits.shell.cancel = Cancel::when(move || watched.is_over());
+    limits.shell.cancel = Cancel::when(is_over.clone());
     let workspace = Workspace::open(&root, limits)
         .map_err(|source| RunError::Workspace { path: root.clone(), source })?;
 
@@ -196,7 +215,8 @@ pub fn run(
     if let Some(program) = &opening.program {
         runtime = runtime.with_verifier(program.clone()).with_notifier(program.clone());
     }
-    let mut desk = Desk::new(Reporter::new(runtime, session.clone()), lookout, hear);
+    let reporter = RefCell::new(Reporter::new(runtime, session.clone()));
+    let mut desk = Desk::new(&reporter, lookout, hear);
     let history = History::read(&journal, &chain);
     if opening.resumed.is_some() {
         desk.goes_on();
@@ -206,6 +226,20 @@ pub fn run(
             return Err(RunError::Over { session: id, stop: stop.to_string() });
         }
     }
+    let tools = tools(task);
+    let programs = by_programs.then(|| {
+        let ground = Ground {
+            workspace: &workspace,
+            store: opening.store.clone(),
+            session,
+            definition: opening.definition.clone().or_else(|| task.definition.clone()),
+            workers,
+            ending: Ending::when(is_over),
+            attempts: history.attempts,
+        };
+        Programs::take_up(task, &tools, (ground, &root), &mut desk, &history)
+    });
+    let programs = programs.transpose()?;
     let before = match opening.resumed {
         Some(_) => Looks::kept(&directory),
         None => {
@@ -216,13 +250,14 @@ pub fn run(
     };
     let mut conversation = Conversation::open(&directory)?;
     conversation.mend()?;
-    let tools = tools(task);
-    let system = SYSTEM.trim().to_owned();
+    let system = if by_programs { Programs::system() } else { SYSTEM };
+    let system = system.trim().to_owned();
     let approved = begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
     let steps_max =
         defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
     let own = Own { workspace: &workspace, conversation, system, tools, steps_max, model: None };
-    let mut driver = Driver::new(task, &opening, desk, chain, own, defined.clone(), history);
+    let mut driver =
+        Driver::new(task, &opening, desk, chain, (own, programs), defined.clone(), history);
     let answer = if approved { driver.drive()? } else { driver.refuse() };
     let (stop, left) = driver.end();
     let summary = driver.summary();
@@ -230,7 +265,7 @@ pub fn run(
     if let Some(found) = &evidence.tampered {
         return Err(RunError::Tampered { session: id, found: found.clone() });
     }
-    let public = public(stop.as_ref(), answer);
+    let public = public(stop.as_ref(), answer, driver.failed_program());
     Ok(Report { session: id, workspace: root, stop, left, public, evidence })
 }
 
@@ -295,20 +330,21 @@ fn tools(task: &RunTask) -> Vec<Tool> {
     specs.map(tool).collect()
 }
 
-/// What whoever asked is told: the agent's last words where it is done, and nothing of the
-/// inside where it is not.
-fn public(stop: Option<&Stop>, answer: Option<String>) -> PublicOutcome {
+/// What whoever asked is told: the agent's answer where it is done, and nothing of the inside
+/// where it is not. Programs that came to nothing leave by the same way as any attempt.
+fn public(
+    stop: Option<&Stop>,
+    answer: Option<InternalOutcome>,
+    failed: Option<InternalOutcome>,
+) -> PublicOutcome {
     let is_done = stop.is_some_and(|stop| stop.code == StopCode::ObjectiveAchieved);
-    let outcome = if is_done {
-        InternalOutcome::Ok { value: answer.map_or(Value::Null, Value::from), sources: Vec::new() }
-    } else {
-        InternalOutcome::Error(OutcomeError {
-            error_type: "not_completed".to_owned(),
-            error_message: "This request couldn't be completed.".to_owned(),
-            retriable: true,
-            metadata: Map::new(),
-        })
+    let nothing = || InternalOutcome::Ok { value: Value::Null, sources: Vec::new() };
+    let not_completed = || {
+        let text = "This request couldn't be completed.";
+        InternalOutcome::Error(OutcomeError::new("not_completed", text, true))
     };
+    let outcome =
+        if is_done { answer.unwrap_or_else(nothing) } else { failed.unwrap_or_else(not_completed) };
     egress(&outcome).0
 }
 

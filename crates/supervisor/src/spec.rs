@@ -10,6 +10,16 @@ use crate::engines::EngineSpec;
 /// The name of a task file in its directory.
 pub const TASK_FILE: &str = "task.yaml";
 
+/// How a model acts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Acts {
+    /// It calls tools, one after the other.
+    #[default]
+    Tools,
+    /// It writes programs that call tools, each of them an attempt.
+    Programs,
+}
+
 /// What is to be done, and by whom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunTask {
@@ -23,6 +33,8 @@ pub struct RunTask {
     pub definition: Option<PathBuf>,
     /// A directory of which a copy is worked on.
     pub copy: Option<PathBuf>,
+    /// How a model acts.
+    pub acts: Acts,
     /// Tools that may be called; all where it is empty.
     pub tools: Vec<String>,
     /// Who does it, before those that the definition names.

@@ -53,6 +53,11 @@ pub enum Told {
         /// How long it took.
         ms: u64,
     },
+    /// Something became of a program that the agent wrote.
+    Program {
+        /// What, and of which attempt.
+        step: jackline_task::Told,
+    },
     /// The agent wants to stop.
     Stopping {
         /// Whether it may.

@@ -99,7 +99,7 @@ pub(crate) fn iterate(
     if !output.succeeded() {
         return Ended::Failed(ModelError::new(kind_of(&said), ending(engine, &output, &said)));
     }
-    let (ended, next) = stop(desk, said);
+    let (ended, next) = stop(desk, &said);
     told.prompt = next;
     ended
 }
@@ -128,7 +128,7 @@ fn hold(desk: &mut Desk<'_>, engine: &EngineSpec) {
 }
 
 /// It is done, as it thinks.
-fn stop(desk: &mut Desk<'_>, said: String) -> (Ended, Option<String>) {
+fn stop(desk: &mut Desk<'_>, said: &str) -> (Ended, Option<String>) {
     let Some(summary) = desk.summary() else { return (Ended::Held, None) };
     if summary.stop.is_some() || summary.phase == "paused" {
         return (Ended::Held, None);
@@ -138,8 +138,8 @@ fn stop(desk: &mut Desk<'_>, said: String) -> (Ended, Option<String>) {
     if main.is_some_and(|main| main.level >= ContextLevel::Compact) {
         return (Ended::Full, None);
     }
-    match propose_stop(desk, &said) {
-        Stopped::As(counts_as) => (Ended::Done { counts_as, answer: said }, None),
+    match propose_stop(desk, said) {
+        Stopped::As(counts_as) => (Ended::said(counts_as, said), None),
         Stopped::Held => (Ended::Held, None),
         Stopped::NotYet(text) => (Ended::NotYet { calls: 1 }, Some(text)),
     }

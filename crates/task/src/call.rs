@@ -23,7 +23,7 @@ use crate::call::plan::{PlanRunner, Rehearsal};
 use crate::call::undoing::Undoing;
 use crate::call::watched::Watched;
 use crate::call::writer::{PlanWriter, ProgramWriter, Writer};
-use crate::model;
+use crate::model::SharedModel;
 use crate::shared::Shared;
 use crate::spec::{ArtifactKind, Task};
 use crate::told::{Told, What};
@@ -36,7 +36,7 @@ pub(crate) struct Calling<'s, 'r> {
     pub(crate) arguments: Map<String, Value>,
     pub(crate) depth: u32,
     pub(crate) parent: Option<String>,
-    pub(crate) model: model::Shared,
+    pub(crate) model: SharedModel<'r>,
     /// Its own name in the session.
     pub(crate) id: String,
     /// Which attempt is under way.
@@ -53,7 +53,7 @@ impl<'s, 'r> Calling<'s, 'r> {
     pub(crate) fn new(
         shared: &'s Shared<'r>,
         task: &'s Task,
-        model: model::Shared,
+        model: SharedModel<'r>,
         arguments: Map<String, Value>,
         below: Option<(&str, u32)>,
     ) -> Self {

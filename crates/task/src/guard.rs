@@ -1,21 +1,25 @@
 //! The session of a task: every call is proposed to the guards, every result and every
 //! stage of an attempt is told to them.
 
+use std::cell::RefCell;
+
 use jackline_attempt::{Subtype, Violation};
 use jackline_engine::{
     Arguments, AttemptId, AttemptResult, Decision, EventKind, Payload, PromptSource, Seen,
     SessionId, Status, ToolName, Verdict,
 };
 use jackline_journal::Note;
-use jackline_runtime::{Outcome, Reporter, Runtime, ask_code};
+use jackline_runtime::{Outcome, Reporter, ask_code};
 use serde_json::Value;
 
 /// The name under which sessions are started.
 const CLIENT: &str = "attempt";
 
-/// The guards of one session.
-pub(crate) struct Guard {
-    reporter: Reporter,
+/// The guards of one session, which may be somebody else's as well.
+pub(crate) struct Guard<'r> {
+    reporter: &'r RefCell<Reporter>,
+    /// What has to be done once a person has let a call pass.
+    once_allowed: &'static str,
     /// What the model is to be told with the next question.
     owed: Vec<String>,
     /// What people are to be told.
@@ -40,11 +44,10 @@ pub(crate) struct CameBack {
     pub(crate) seen: Vec<Seen>,
 }
 
-impl Guard {
-    pub(crate) fn new(runtime: Runtime, session: SessionId) -> Self {
-        let reporter = Reporter::new(runtime.saving_late(), session);
+impl<'r> Guard<'r> {
+    pub(crate) fn new(reporter: &'r RefCell<Reporter>, once_allowed: &'static str) -> Self {
         let (owed, aside) = (Vec::new(), Vec::new());
-        Self { reporter, owed, aside, held: None }
+        Self { reporter, once_allowed, owed, aside, held: None }
     }
 
     /// Begins the session with what is asked for. Without a record nothing begins.
@@ -72,7 +75,7 @@ impl Guard {
 
     /// Asks whether a call may run, or says who objects.
     pub(crate) fn propose(&mut self, tool: &str, args: Value) -> Result<Permit, Vec<Violation>> {
-        let number = self.reporter.next_call();
+        let number = self.reporter.borrow_mut().next_call();
         let Ok(name) = ToolName::parse(tool) else {
             let message = format!("`{tool}` is no name of a tool");
             return Err(vec![Violation::new(Subtype::UnknownTool, message)]);
@@ -87,10 +90,11 @@ impl Guard {
         if verdict.is_enforced(Decision::Ask)
             && let Some(seq) = verdict.seq
         {
-            let code = ask_code(self.reporter.session(), seq);
+            let code = ask_code(self.reporter.borrow().session(), seq);
+            let once_allowed = self.once_allowed;
             self.aside.push(format!(
                 "a call of `{tool}` needs a person: `jackline allow {code}` lets exactly this call \
-                 pass once, then start the task again"
+                 pass once, then {once_allowed}"
             ));
         }
         Err(objections(&verdict))
@@ -138,7 +142,8 @@ impl Guard {
         // A session that takes nothing any more has nothing that could be wrong with it.
         if let Ok(attempt) = attempt_id(number) {
             let result = AttemptResult::Rollback;
-            self.reporter.tell_of(session, EventKind::AttemptEnded { attempt, result });
+            let ended = EventKind::AttemptEnded { attempt, result };
+            self.reporter.borrow_mut().tell_of(session, ended);
         }
     }
 
@@ -160,7 +165,7 @@ impl Guard {
     /// Ends the session because an attempt is neither done nor undone.
     pub(crate) fn stuck(&mut self, number: u32, reason: &str) {
         let note = Note::Fault { kind: "rollback".to_owned(), reason: reason.to_owned() };
-        self.reporter.runtime().note(note);
+        self.reporter.borrow_mut().runtime().note(note);
         // Where not even that can be written down, nothing goes on all the same.
         let _ = self.attempt_ended(number, AttemptResult::Stuck);
         self.held = Some(reason.to_owned());
@@ -178,9 +183,10 @@ impl Guard {
 
     /// What people are to be told since this was last asked; does what may wait as well.
     pub(crate) fn tidy(&mut self) -> Vec<String> {
-        self.reporter.runtime().tidy();
+        let mut reporter = self.reporter.borrow_mut();
+        reporter.runtime().tidy();
         let mut aside = std::mem::take(&mut self.aside);
-        aside.extend(self.reporter.runtime().take_warnings());
+        aside.extend(reporter.runtime().take_warnings());
         aside
     }
 
@@ -216,7 +222,7 @@ impl Guard {
     }
 
     fn tell(&mut self, kind: EventKind) -> (Verdict, Outcome) {
-        let (verdict, outcome) = self.reporter.tell(kind);
+        let (verdict, outcome) = self.reporter.borrow_mut().tell(kind);
         if verdict.is_enforced(Decision::Stop) || verdict.is_enforced(Decision::Pause) {
             self.held = Some(why(&verdict));
         }

@@ -7,12 +7,12 @@ use std::path::Path;
 
 /// A session that is at work; others see that until this is dropped, or the process ends.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     _file: File,
 }
 
 /// Says that a session is at work. None if somebody else says so.
-pub(crate) fn hold(directory: &Path) -> io::Result<Option<Held>> {
+pub fn hold(directory: &Path) -> io::Result<Option<Held>> {
     let path = directory.join("attempting");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     match file.try_lock() {

@@ -7,6 +7,7 @@
 //! everything else is in the journal of the session and in its trace.
 
 mod call;
+mod calls;
 mod context;
 mod extract;
 mod guard;
@@ -21,10 +22,12 @@ mod spec;
 mod told;
 mod trace;
 
+pub use calls::{Called, Calls, Ground};
 pub use context::Contexts;
+pub use held::{Held, hold};
 pub use load::{LoadError, load};
-pub use model::{Answer, Chat, ModelSpec, Script};
-pub use recover::{Recovered, Recovery};
+pub use model::{Answer, Chat, Model, ModelSpec, Reply, Request, Script, SharedModel, Usage};
+pub use recover::{Recovered, Recovery, recover};
 pub use session::{Opening, Report, TaskError, run};
 pub use spec::{ArtifactKind, Delegate, TASK_FILE, Task};
 pub use told::{Told, What};

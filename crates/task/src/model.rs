@@ -24,45 +24,64 @@ pub enum ModelSpec {
 
 /// What a model is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub struct Request {
     /// What holds for every task, and stays the same from one to the next.
-    pub(crate) system: String,
-    /// The task, and what was wrong before.
-    pub(crate) user: String,
+    pub system: String,
+    /// What is asked for. Who keeps a conversation may have it there already.
+    pub task: String,
+    /// What there is to do it with.
+    pub means: String,
+    /// What was wrong before, and what the guards have to say; empty at first.
+    pub news: String,
+}
+
+impl Request {
+    /// All of it but what holds for every task, for a model that is asked once.
+    pub fn user(&self) -> String {
+        let parts = [&self.task, &self.means, &self.news].into_iter();
+        let parts = parts.filter(|part| !part.is_empty()).map(String::as_str);
+        parts.collect::<Vec<_>>().join("\n\n")
+    }
 }
 
 /// What a model says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Reply {
-    pub(crate) text: String,
-    pub(crate) usage: Option<Usage>,
+pub struct Reply {
+    /// Its words.
+    pub text: String,
+    /// What they have cost, where that is still to be written down.
+    pub usage: Option<Usage>,
     /// Whether it ran into a limit of length.
-    pub(crate) cut_off: bool,
+    pub cut_off: bool,
 }
 
 /// Tokens of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Usage {
-    pub(crate) input: u64,
-    pub(crate) output: u64,
+pub struct Usage {
+    /// Those that were read.
+    pub input: u64,
+    /// Those that were written.
+    pub output: u64,
 }
 
 /// Somebody who answers.
-pub(crate) trait Model {
+pub trait Model {
+    /// What it is called in traces.
     fn name(&self) -> String;
 
+    /// Answers, or says why not.
     fn ask(&mut self, request: &Request) -> Result<Reply, ProviderError>;
 }
 
 /// A model that a call and its delegates share.
-pub(crate) type Shared = Rc<RefCell<dyn Model>>;
+pub type SharedModel<'m> = Rc<RefCell<dyn Model + 'm>>;
 
 /// Makes the model of a task; `key` gives what a variable says.
-pub(crate) fn make(
+pub(crate) fn make<'m>(
     spec: &ModelSpec,
-    parent: Option<&Shared>,
+    parent: Option<&SharedModel<'m>>,
     key: &dyn Fn(&str) -> Option<String>,
-) -> Shared {
+) -> SharedModel<'m> {
     match (spec, parent) {
         (ModelSpec::Inherited, Some(parent)) => Rc::clone(parent),
         (ModelSpec::Inherited, None) => {

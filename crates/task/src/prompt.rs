@@ -71,16 +71,32 @@ pub(crate) struct Says<'a> {
 /// How much of a value of the context is shown.
 const VALUE_CHARS_MAX: usize = 200;
 
-pub(crate) fn render(says: &Says<'_>) -> Request {
-    let system = match says.artifact {
-        ArtifactKind::Program => PROGRAM,
-        ArtifactKind::Plan => PLAN,
-    };
-    let mut parts = vec![format!("# Task\n\n{}", says.prompt.trim())];
-    if !says.arguments.is_empty() {
-        parts.push(format!("# Arguments\n\nIn `arguments`: {}", json!(says.arguments)));
+impl ArtifactKind {
+    /// What every model is told that writes such a thing.
+    pub fn instructions(self) -> &'static str {
+        match self {
+            Self::Program => PROGRAM,
+            Self::Plan => PLAN,
+        }
     }
-    parts.push(format!("# Tools\n\n{}", tools(says.known)));
+}
+
+pub(crate) fn render(says: &Says<'_>) -> Request {
+    let mut task = vec![format!("# Task\n\n{}", says.prompt.trim())];
+    if !says.arguments.is_empty() {
+        task.push(format!("# Arguments\n\nIn `arguments`: {}", json!(says.arguments)));
+    }
+    Request {
+        system: says.artifact.instructions().to_owned(),
+        task: task.join("\n\n"),
+        means: means(says).join("\n\n"),
+        news: news(says).join("\n\n"),
+    }
+}
+
+/// What there is to do it with.
+fn means(says: &Says<'_>) -> Vec<String> {
+    let mut parts = vec![format!("# Tools\n\n{}", tools(says.known))];
     if !says.known.delegates.is_empty() {
         let each =
             says.known.delegates.iter().map(|it| format!("- {}: {}", it.name, it.description));
@@ -93,6 +109,12 @@ pub(crate) fn render(says: &Says<'_>) -> Request {
         });
         parts.push(format!("# Context\n\n{}", each.collect::<Vec<_>>().join("\n")));
     }
+    parts
+}
+
+/// What the guards have to say, and what was wrong before.
+fn news(says: &Says<'_>) -> Vec<String> {
+    let mut parts = Vec::new();
     if !says.owed.is_empty() {
         parts.push(format!("# From the guards\n\n{}", says.owed.join("\n\n")));
     }
@@ -109,7 +131,7 @@ pub(crate) fn render(says: &Says<'_>) -> Request {
         let each = each.collect::<Vec<_>>().join("\n");
         parts.push(format!("# Corrections so far, all of which hold\n\n{each}"));
     }
-    Request { system: system.to_owned(), user: parts.join("\n\n") }
+    parts
 }
 
 fn tools(known: &Known) -> String {
@@ -170,7 +192,24 @@ mod tests {
             "remaining_guardrail_budget",
             "- one\n- two",
         ] {
-            assert!(request.user.contains(part), "{part} in {}", request.user);
+            assert!(request.user().contains(part), "{part} in {}", request.user());
         }
+        // In the order in which a model reads it that is asked once.
+        let heads: Vec<String> = request
+            .user()
+            .lines()
+            .filter(|line| line.starts_with("# "))
+            .map(str::to_owned)
+            .collect();
+        let expected = [
+            "# Task",
+            "# Tools",
+            "# Delegates",
+            "# Context",
+            "# From the guards",
+            "# Why you are asked again",
+            "# Corrections so far, all of which hold",
+        ];
+        assert_eq!(heads, expected);
     }
 }

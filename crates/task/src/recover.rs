@@ -1,16 +1,22 @@
 //! Finishes what a process that is gone has left: its attempts are undone.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use jackline_engine::SessionId;
 use jackline_journal::FileStore;
+use jackline_runtime::Reporter;
 use jackline_workspace::undo::{self, Left, UndoError, Undone};
 
+use crate::guard::Guard;
 use crate::held::hold;
 
 /// What the sessions of tasks are called first.
 pub(crate) const PREFIX: &str = "attempt-";
+
+/// Whose attempts are undone: of tasks, and of runs that act by programs.
+const PREFIXES: [&str; 2] = [PREFIX, "run-"];
 
 /// An attempt that was left in the middle, and is undone now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +38,48 @@ pub struct Recovery {
     pub failed: Vec<(PathBuf, String)>,
 }
 
-/// Undoes what attempts of processes that are gone have left in a workspace.
-pub(crate) fn recover(store: &FileStore, root: &Path) -> Recovery {
+impl Recovery {
+    /// Which attempt is neither done nor undone, and what a person can do about it.
+    pub fn unfinished(&self) -> Option<String> {
+        let (log, why) = self.failed.first()?;
+        // …/sessions/SESSION/undo/ATTEMPT
+        let name = |path: Option<&Path>| {
+            let name = path.and_then(Path::file_name).unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
+        let (session, attempt) = (log.parent().and_then(Path::parent), Some(log.as_path()));
+        let again = format!("jackline undo {} {}", name(session), name(attempt));
+        Some(format!(
+            "{why}; copies of what was lie in `{}`, and `{again}` tries again",
+            log.display()
+        ))
+    }
+}
+
+/// What became of the files of an attempt; none where it wrote none.
+pub(crate) fn left(undo: &Path) -> Option<Left> {
+    undo.join("log").is_file().then(|| undo::left(undo).ok()).flatten()
+}
+
+/// Undoes what attempts of processes that are gone have left in a workspace, and writes that
+/// down in their sessions.
+pub fn recover(store: &FileStore, root: &Path, reporter: &RefCell<Reporter>) -> Recovery {
+    let recovery = undo_all(store, root);
+    let mut guard = Guard::new(reporter, "");
+    for recovered in &recovery.done {
+        if let Ok(session) = SessionId::parse(&recovered.session) {
+            guard.attempt_ended_elsewhere(&session, recovered.attempt);
+        }
+    }
+    recovery
+}
+
+fn undo_all(store: &FileStore, root: &Path) -> Recovery {
     let mut recovery = Recovery::default();
     for directory in store.directories().unwrap_or_default() {
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if !name.starts_with(PREFIX) || !directory.join("undo").is_dir() {
+        let is_ours = PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+        if !is_ours || !directory.join("undo").is_dir() {
             continue;
         }
         // Whoever is at work undoes their own.
@@ -75,9 +117,4 @@ fn finish(log: &Path, root: &Path) -> Result<Option<Undone>, UndoError> {
         return Ok(None);
     }
     undo::roll_back(log).map(Some)
-}
-
-/// The session that a directory is of.
-pub(crate) fn session_of(recovered: &Recovered) -> Option<SessionId> {
-    SessionId::parse(&recovered.session).ok()
 }

@@ -1,32 +1,25 @@
 //! A task from its beginning to its public outcome, in one session.
 
-use std::cell::{Cell, RefCell};
-use std::path::{Path, PathBuf};
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, PublicOutcome, Trace, egress};
 use jackline_engine::{IdError, SessionId};
 use jackline_journal::FileStore;
-use jackline_program::{Limits, Sandbox, WorkerError, Workers};
-use jackline_registry::Registry;
-use jackline_runtime::{Definitions, Fault, Runtime, named_variable, now};
+use jackline_program::{Ending, Sandbox, WorkerError, Workers};
+use jackline_runtime::{Definitions, Fault, Reporter, Runtime, named_variable, now};
 use jackline_workspace::{OpenError, Workspace};
-use serde_json::Map;
 
-use crate::call::Calling;
-use crate::context::Contexts;
+use crate::calls::{Called, Calls, Ground, Over};
 use crate::guard::Guard;
 use crate::held::hold;
 use crate::model::{self, ModelSpec};
-use crate::recover::{PREFIX, Recovery, recover, session_of};
-use crate::shared::Shared;
+use crate::recover::{PREFIX, Recovery, recover};
 use crate::spec::{ArtifactKind, Task};
 use crate::told::Told;
 use crate::trace::TRACE_FILE;
-
-/// How many attempts may be open at once: so many the engine keeps, one a depth.
-const DEPTHS: u32 = 4;
 
 /// Where a task is done, and by what.
 pub struct Opening {
@@ -135,25 +128,10 @@ pub fn run(
     if let Some(program) = program {
         runtime = runtime.with_verifier(program.clone()).with_notifier(program);
     }
-    let mut guard = Guard::new(runtime, session);
-    let recovery = recover(&store, &root);
-    for recovered in &recovery.done {
-        if let Some(session) = session_of(recovered) {
-            guard.attempt_ended_elsewhere(&session, recovered.attempt);
-        }
-    }
-    if let Some((log, why)) = recovery.failed.first() {
-        // …/sessions/SESSION/undo/ATTEMPT
-        let name = |path: Option<&Path>| {
-            let name = path.and_then(Path::file_name).unwrap_or_default();
-            name.to_string_lossy().into_owned()
-        };
-        let (session, attempt) = (log.parent().and_then(Path::parent), Some(log.as_path()));
-        let again = format!("jackline undo {} {}", name(session), name(attempt));
-        let text = format!(
-            "{why}; copies of what was lie in `{}`, and `{again}` tries again",
-            log.display()
-        );
+    let reporter = RefCell::new(Reporter::new(runtime.saving_late(), session.clone()));
+    let mut guard = Guard::new(&reporter, "start the task again");
+    let recovery = recover(&store, &root, &reporter);
+    if let Some(text) = recovery.unfinished() {
         return Err(TaskError::Unfinished(text));
     }
     let model = model::make(&task.model, None, &named_variable);
@@ -161,34 +139,18 @@ pub fn run(
     guard.begin(shown, name, &task.prompt).map_err(TaskError::Session)?;
     let held = hold(&directory).map_err(|error| TaskError::Session(error.to_string()))?;
 
-    let registry = Registry::of_home(store.home());
-    let shared = Shared {
-        guard: RefCell::new(guard),
-        workspace,
-        registry: &registry,
-        overlay: RefCell::new(registry.begin()),
-        contexts: RefCell::new(Contexts::default()),
-        workers,
-        limits: Limits { depth_max: DEPTHS - 1, ..Limits::default() },
-        budgets: resolved.definition.attempts.clone(),
-        health: resolved.definition.health,
-        directory: directory.clone(),
-        session: id.clone(),
+    let calls = Calls::new(Ground {
+        workspace: &workspace,
         store,
+        session,
         definition,
-        attempts: Cell::new(0),
-        calls: Cell::new(0),
-        uses: RefCell::default(),
-        commands: RefCell::default(),
-        stuck: RefCell::default(),
-        cancelled,
-        hear: RefCell::new(hear),
-    };
-    let calling = Calling::new(&shared, task, model, Map::new(), None);
-    let (internal, trace) = calling.run();
-    shared.guard.borrow_mut().end(internal.is_ok());
-    calling.tell_asides();
-    let stuck = shared.stuck.take();
+        workers,
+        ending: Ending::when(move || cancelled.load(Ordering::Relaxed)),
+        attempts: 0,
+    });
+    let over = Over { guard, task, model, defined: &resolved.definition, hear };
+    let called = calls.make(over, |guard, outcome| guard.end(outcome.is_ok()));
+    let Called { outcome: internal, trace, stuck, .. } = called;
     drop(held);
     let (public, _) = egress(&internal);
     let trace_file = directory.join(TRACE_FILE);

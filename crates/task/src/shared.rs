@@ -1,15 +1,13 @@
-//! What all calls of a session share.
+//! What a call and its delegates share.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use jackline_attempt::{HealthLimits, Violation};
 use jackline_engine::definition::Budgets;
 use jackline_engine::{Class, Digest};
 use jackline_journal::FileStore;
-use jackline_program::{Limits, Workers};
+use jackline_program::{Ending, Limits, Workers};
 use jackline_registry::{Overlay, Registry};
 use jackline_workspace::Workspace;
 
@@ -17,11 +15,11 @@ use crate::context::Contexts;
 use crate::guard::Guard;
 use crate::told::Told;
 
-/// What all calls of a session share. What changes is borrowed for a moment, never while a
-/// program runs.
+/// What a call and its delegates share. What changes is borrowed for a moment, never while
+/// a program runs.
 pub(crate) struct Shared<'r> {
-    pub(crate) guard: RefCell<Guard>,
-    pub(crate) workspace: Workspace,
+    pub(crate) guard: RefCell<Guard<'r>>,
+    pub(crate) workspace: &'r Workspace,
     pub(crate) registry: &'r Registry,
     pub(crate) overlay: RefCell<Overlay<'r>>,
     pub(crate) contexts: RefCell<Contexts>,
@@ -43,7 +41,7 @@ pub(crate) struct Shared<'r> {
     pub(crate) commands: RefCell<Vec<String>>,
     /// Which file is in which state, where an attempt could not be undone.
     pub(crate) stuck: RefCell<Option<String>>,
-    pub(crate) cancelled: Arc<AtomicBool>,
+    pub(crate) ending: Ending,
     pub(crate) hear: RefCell<&'r mut dyn FnMut(&Told)>,
 }
 
@@ -64,7 +62,7 @@ impl Shared<'_> {
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.ending.is_now()
     }
 
     /// Why no further call may run, if that is so.

@@ -1,6 +1,6 @@
 //! Which lines of a file an answer has shown.
 
-use jackline_engine::Seen;
+use jackline_engine::{Seen, Status};
 use serde_json::Value;
 
 use crate::tools::ToolOutput;
@@ -30,6 +30,16 @@ impl Shows {
 }
 
 impl ToolOutput {
+    /// How the call came back: a command may have been ended.
+    pub fn status(&self) -> Status {
+        let flag = |key: &str| self.structured.get(key) == Some(&Value::Bool(true));
+        match (flag("cancelled"), flag("timed_out")) {
+            (true, _) => Status::Cancelled,
+            (_, true) => Status::Timeout,
+            _ => Status::Ok,
+        }
+    }
+
     /// Which lines a page has shown, a line that was cut left out. Where it has shown no
     /// whole line this says so: who says nothing is taken to have shown what was asked for.
     pub fn seen(&self, shows: Shows) -> Vec<Seen> {

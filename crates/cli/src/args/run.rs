@@ -25,6 +25,9 @@ pub(crate) struct RunArgs {
     /// The definition [default: the task's, else jackline.yaml in the workspace or in a parent]
     #[arg(short, long, value_name = "FILE", conflicts_with = "resume")]
     pub(crate) definition: Option<PathBuf>,
+    /// The worker that runs programs, for a task that acts by them [default: jackline-sandbox beside this program or in PATH]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) sandbox: Option<PathBuf>,
     /// When the work must be over, as 2026-01-31T18:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,

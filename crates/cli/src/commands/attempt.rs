@@ -1,6 +1,6 @@
 //! `jackline attempt`: a model does a task in attempts.
 
-mod shown;
+pub(super) mod shown;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use jackline_engine::{SessionId, StopCode, Timestamp};
 use jackline_journal::FileStore;
+use jackline_program::Sandbox;
 use jackline_runtime::Sessions;
 use jackline_supervisor::{EngineKind, Kept, LoadError, Opening, PREFIX, RunError, RunTask, load};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
@@ -49,7 +50,9 @@ fn drive(args: &RunArgs, task: &RunTask, opening: Opening) -> Exit {
                 | RunError::Model { .. }
                 | RunError::Over { .. }
                 | RunError::Driven(_) => Exit::Usage,
-                RunError::Session(_)
+                RunError::Worker(_)
+                | RunError::Unfinished(_)
+                | RunError::Session(_)
                 | RunError::Tampered { .. }
                 | RunError::Guard(_)
                 | RunError::Kept(_) => Exit::Broken,
@@ -98,6 +101,7 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
         deadline,
         waits: !args.no_wait,
         program: std::env::current_exe().ok(),
+        sandbox: Sandbox { path: args.sandbox.clone() },
         claude: Some(claude::hooked(&store)),
         cancelled,
     };

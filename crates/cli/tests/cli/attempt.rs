@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::support::{JACKLINE, Run, World, feed};
 
 /// The worker beside the binary: built with everything else, or now.
-fn sandbox() -> &'static str {
+pub(crate) fn sandbox() -> &'static str {
     static BUILT: OnceLock<String> = OnceLock::new();
     BUILT.get_or_init(|| {
         let path = Path::new(JACKLINE).with_file_name("jackline-sandbox");

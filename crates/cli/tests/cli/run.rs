@@ -8,7 +8,7 @@ use jackline_runtime::now;
 use serde_json::Value;
 
 use crate::run_support::{
-    REPORT, Task, WORKS, code, end_of, ended, session, sleepers, told, until,
+    REPORT, Task, WORKS, code, end_of, ended, normalised, session, sleepers, told, until,
 };
 use crate::support::World;
 
@@ -228,19 +228,6 @@ fn two_runs_of_one_script_leave_the_same_journal() {
         })
         .collect();
     assert_eq!(journals[0], journals[1]);
-}
-
-/// What happened and what was decided, without when, where and under which name.
-fn normalised(world: &World, session: &str) -> String {
-    let events = world.records(session).into_iter().map(|record| {
-        let (event, verdict) = (record.event, record.verdict);
-        let event = serde_json::to_string(&event.kind).unwrap();
-        let verdict =
-            serde_json::from_str::<Value>(&serde_json::to_string(&verdict).unwrap()).unwrap();
-        format!("{event} {} {}", verdict["decision"], verdict["violations"])
-    });
-    let text = events.collect::<Vec<_>>().join("\n");
-    text.replace(session, "SESSION").replace(&world.root().display().to_string(), "ROOT")
 }
 
 #[test]

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jackline_attempt::InternalOutcome;
 use jackline_engine::{
     Decision, Definition, EventKind, Failure, Payload, PromptSource, Stop, Summary,
 };
-use jackline_model::scripted::InProcess;
-use jackline_model::{
-    ErrorKind, Key, Message, Model, ModelError, ModelSpec, Patience, Request, connect,
-};
-use jackline_runtime::{named_variable, now};
+use jackline_model::{ErrorKind, Message, ModelError, Patience, Request};
+use jackline_runtime::now;
 
+use super::reach::{reach, worded};
 use super::{Opening, RunError};
 use crate::advisor;
 use crate::asking::{Asked, ask};
 use crate::desk::{Desk, why};
-use crate::engines::{Chain, EngineKind, EngineSpec, Reach, Reason};
+use crate::engines::{Chain, EngineSpec, Reason};
 use crate::handover;
 use crate::history::History;
-use crate::own::{Ended, GO_ON, Own, shown};
+use crate::own::{Ended, GO_ON, Own, Whom, shown};
+use crate::programs::Programs;
 use crate::spec::RunTask;
 use crate::told::{Told, Waits};
 use crate::waiting::{Waited, wait};
@@ -32,75 +32,17 @@ const TRIES: u32 = 8;
 /// So many stops in a row that are refused count as another engine's turn.
 const REFUSED_STOPS_MAX: u32 = 3;
 
+/// So many calls in a row of which nothing is left, too.
+const EXHAUSTED_MAX: u32 = 3;
+
 /// So many iterations without a call, too.
 const IDLE_MAX: u32 = 3;
-
-/// The longest silence of a model.
-const SILENCE_MAX: Duration = Duration::from_mins(2);
 
 /// How much an advisor may write.
 const ADVICE_TOKENS_MAX: u32 = 2000;
 
 /// Where the runtime writes what an agent has to know that begins anew.
 const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
-
-/// Who works on a task: the one that a person names, the task's own, or the definition's.
-pub(super) fn engines(
-    task: &RunTask,
-    opening: &Opening,
-    definition: &Definition,
-) -> Result<Vec<EngineSpec>, RunError> {
-    let first = opening.engine.clone().or_else(|| task.engine.clone());
-    let mut engines: Vec<EngineSpec> = first.into_iter().collect();
-    for choice in &definition.choices {
-        engines.push(EngineSpec::of(choice, &task.scripts)?);
-    }
-    for engine in &engines {
-        // A key that is missing is said before anything is done.
-        drop(reach(engine, 0)?);
-    }
-    Ok(engines)
-}
-
-/// The model of an engine; none where it is an agent program.
-///
-/// `asked` is how often it has answered before the supervisor was started again.
-fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn Model>>, RunError> {
-    let failed = |error: ModelError| RunError::Model {
-        label: engine.label.clone(),
-        reason: worded(engine, &error),
-    };
-    match &engine.kind {
-        EngineKind::Script(script) => {
-            Ok(Some(Box::new(InProcess::new(script.clone()).after(asked))))
-        }
-        EngineKind::Model(reach) => connect(&spec(reach)).map(Some).map_err(failed),
-        EngineKind::Claude { .. } | EngineKind::Command(_) => Ok(None),
-    }
-}
-
-/// Why a model does not answer. Whoever has named a variable for the key is told of that one.
-fn worded(engine: &EngineSpec, error: &ModelError) -> String {
-    let message = error.to_string();
-    let EngineKind::Model(reach) = &engine.kind else { return message };
-    match (error.kind, reach.provider.default_key_env(), &reach.key_env) {
-        (ErrorKind::Auth, Some(usual), Some(named)) => message.replace(usual, named),
-        _ => message,
-    }
-}
-
-fn spec(reach: &Reach) -> ModelSpec {
-    let usual = reach.provider.default_key_env();
-    let variable = reach.key_env.as_deref().or(usual);
-    ModelSpec {
-        provider: reach.provider,
-        name: reach.model.clone(),
-        url: reach.url.clone(),
-        key: variable.and_then(named_variable).map(|key| Key::new(&key)),
-        timeout: reach.timeout,
-        silence_max: SILENCE_MAX.min(reach.timeout),
-    }
-}
 
 /// Whoever drives a session.
 pub(super) struct Driver<'a, 'h> {
@@ -109,11 +51,14 @@ pub(super) struct Driver<'a, 'h> {
     desk: Desk<'h>,
     chain: Chain,
     own: Own<'a>,
+    /// How the model acts, where not by calls of tools.
+    programs: Option<Programs<'a>>,
     definition: Arc<Definition>,
     /// What an agent program is told next, and its conversation.
     worker: worker::Told,
     refused_stops: u32,
     idle: u32,
+    exhausted: u32,
     advised: u32,
     left: Option<String>,
     stop: Option<Stop>,
@@ -134,7 +79,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         opening: &'a Opening,
         desk: Desk<'h>,
         chain: Chain,
-        own: Own<'a>,
+        (own, programs): (Own<'a>, Option<Programs<'a>>),
         definition: Arc<Definition>,
         history: History,
     ) -> Self {
@@ -144,10 +89,12 @@ impl<'a, 'h> Driver<'a, 'h> {
             desk,
             chain,
             own,
+            programs,
             definition,
             worker: worker::Told::default(),
             refused_stops: 0,
             idle: 0,
+            exhausted: 0,
             advised: history.advised,
             left: None,
             stop: None,
@@ -156,7 +103,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     }
 
     /// Works until the session is over or left; gives the agent's last words.
-    pub(super) fn drive(&mut self) -> Result<Option<String>, RunError> {
+    pub(super) fn drive(&mut self) -> Result<Option<InternalOutcome>, RunError> {
         self.take_up()?;
         loop {
             if let Some(broken) = self.desk.broken() {
@@ -194,16 +141,22 @@ impl<'a, 'h> Driver<'a, 'h> {
                         continue;
                     }
                     self.finish(None);
-                    return Ok(Some(answer));
+                    return Ok(Some(*answer));
                 }
                 Ended::NotYet { calls } => {
                     self.refused_stops += 1;
                     self.idle = if calls == 0 { self.idle + 1 } else { 0 };
-                    self.end_iteration(None);
+                    self.exhausted = 0;
+                    self.end_iteration(None, None);
                     self.hand_over_if_stuck()?;
                 }
+                Ended::Exhausted { error } => {
+                    if self.exhaust(error)? == Goes::Over {
+                        return Ok(None);
+                    }
+                }
                 Ended::Steps => {
-                    self.end_iteration(None);
+                    self.end_iteration(None, None);
                     self.own.tell(GO_ON.to_owned())?;
                 }
                 Ended::Full => self.begin_anew()?,
@@ -228,7 +181,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     }
 
     /// Ends the session because nobody has approved its agent, before anybody is asked.
-    pub(super) fn refuse(&mut self) -> Option<String> {
+    pub(super) fn refuse(&mut self) -> Option<InternalOutcome> {
         let session = self.desk.session();
         let text = format!(
             "no person has approved this agent; look at it with `jackline identity show {session}`, and let it \
@@ -237,6 +190,11 @@ impl<'a, 'h> Driver<'a, 'h> {
         self.desk.say(&Told::Aside { text });
         self.finish(None);
         None
+    }
+
+    /// How the last program ended, where it came to nothing.
+    pub(super) fn failed_program(&mut self) -> Option<InternalOutcome> {
+        self.programs.as_mut().and_then(Programs::take_failed)
     }
 
     /// How it ended, or why it was left.
@@ -268,7 +226,9 @@ impl<'a, 'h> Driver<'a, 'h> {
         } else if self.own.conversation.is_empty() {
             self.take_over_text(None)?;
         } else if !matches!(self.own.conversation.messages().last(), Some(Message::User(_))) {
-            self.own.tell(format!("The work goes on after it was cut off.{owed}"))?;
+            let undone = self.programs.as_ref().and_then(Programs::cut_off).unwrap_or_default();
+            let text = format!("The work goes on after it was cut off. {undone}");
+            self.own.tell(format!("{}{owed}", text.trim_end()))?;
         }
         Ok(())
     }
@@ -289,17 +249,22 @@ impl<'a, 'h> Driver<'a, 'h> {
         }
         let others = self.chain.has_next(Reason::Failed(ErrorKind::Overload));
         let patience = patience(if others { 1 } else { TRIES });
-        let chain = &mut self.chain;
-        Ok(self.own.iterate(&mut self.desk, &engine, &patience, &mut || chain.spend()))
+        let (chain, desk) = (&mut self.chain, &mut self.desk);
+        let mut whom = Whom { engine: &engine, patience, spend: &mut || chain.spend() };
+        Ok(match &mut self.programs {
+            Some(programs) => programs.iterate(&mut self.own, desk, &self.definition, &mut whom),
+            None => self.own.iterate(desk, &mut whom),
+        })
     }
 
-    fn end_iteration(&mut self, error: Option<String>) {
+    /// Ends an iteration; `error` is of what came to nothing, and left nothing behind.
+    fn end_iteration(&mut self, error: Option<String>, files_changed: Option<u64>) {
         let verdict = self.desk.tell(EventKind::IterationEnded {
             phase: None,
             task: None,
             tests: None,
             build: None,
-            files_changed: None,
+            files_changed,
             error: error.map(Payload::Inline),
         });
         self.desk.owe(&verdict);
@@ -307,6 +272,20 @@ impl<'a, 'h> Driver<'a, 'h> {
         let number = summary.as_ref().map_or(0, |summary| summary.progress.iteration_count);
         let failure = summary.and_then(|it| it.progress.last_failure).map(ToOwned::to_owned);
         self.desk.say(&Told::IterationEnded { number, failure });
+    }
+
+    /// Programs that came to nothing: the guards count that, and so do we.
+    fn exhaust(&mut self, error: String) -> Result<Goes, RunError> {
+        self.exhausted += 1;
+        self.end_iteration(Some(error), Some(0));
+        let paused = self.desk.summary().is_none_or(|summary| summary.phase == "paused");
+        if self.exhausted <= EXHAUSTED_MAX || paused || self.change(Reason::Verification)? {
+            return Ok(Goes::On);
+        }
+        let text = format!("no program of `{}` came to anything", self.chain.label());
+        self.desk.say(&Told::Aside { text });
+        self.fail();
+        Ok(Goes::Over)
     }
 
     /// Lets the guards look, where something outside may have changed.
@@ -320,6 +299,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     /// A session that is paused: an advisor, the next engine, and only then a person.
     fn unblock(&mut self, summary: &Summary) -> Result<Goes, RunError> {
         let is_stuck = matches!(summary.paused_cause, Some("loop" | "no_progress"));
+        self.exhausted = 0;
         if is_stuck && (self.advise(summary)? || self.change(Reason::Blocked)?) {
             return Ok(Goes::On);
         }
@@ -416,7 +396,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     fn changed(&mut self, from: String, to: String, reason: Reason) -> Result<(), RunError> {
         let word = reason.word().to_owned();
         self.own.model = None;
-        (self.refused_stops, self.idle) = (0, 0);
+        (self.refused_stops, self.idle, self.exhausted) = (0, 0, 0);
         let told = Told::Changed { from: from.clone(), to: to.clone(), reason: word.clone() };
         self.desk.say(&told);
         let verdict =

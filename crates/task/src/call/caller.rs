@@ -93,10 +93,9 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
         }
         match called {
             Ok(output) => {
-                let timed_out = output.structured.get("timed_out") == Some(&Value::Bool(true));
                 let back = CameBack {
                     number: 0,
-                    status: if timed_out { Status::Timeout } else { Status::Ok },
+                    status: output.status(),
                     exit_code: output.structured.get("exit_code").and_then(Value::as_i64),
                     seen: output.seen(Shows::of(name, arguments)),
                     text: output.text,

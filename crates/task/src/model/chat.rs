@@ -58,7 +58,7 @@ impl Model for Remote {
     fn ask(&mut self, request: &Request) -> Result<Reply, ProviderError> {
         let request = jackline_model::Request {
             system: request.system.clone(),
-            messages: vec![Message::User(request.user.clone())],
+            messages: vec![Message::User(request.user())],
             ..jackline_model::Request::default()
         };
         let model = self.model.as_mut().map_err(|error| failed(error))?;

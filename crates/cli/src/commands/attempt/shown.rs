@@ -36,7 +36,8 @@ impl Shown {
     }
 }
 
-fn lines(told: &Told) -> Vec<String> {
+/// What is said about a step of an attempt.
+pub(in crate::commands) fn lines(told: &Told) -> Vec<String> {
     match &told.what {
         What::Started { .. } => {
             let of = if told.depth == 0 { String::new() } else { format!(" of {}", told.name) };

@@ -7,6 +7,7 @@ use anstyle::AnsiColor;
 use jackline_engine::BudgetSummary;
 use jackline_supervisor::{Told, Waits};
 
+use crate::commands::attempt::shown;
 use crate::terminal::{bold, dim, duration, plain, say, say_json, styled, warn};
 
 /// How much of a message is shown.
@@ -90,7 +91,9 @@ impl Foot {
                 self.budgets.clone_from(budgets);
             }
             Told::Asking { model } => self.now = format!("asking {model}"),
-            Told::Said { .. } | Told::GoesOn {} => "working".clone_into(&mut self.now),
+            Told::Said { .. } | Told::Program { .. } | Told::GoesOn {} => {
+                "working".clone_into(&mut self.now)
+            }
             Told::Waiting { waits } => self.now = format!("waiting: {}", waiting(waits)),
             _ => {}
         }
@@ -160,6 +163,10 @@ fn lines(told: &Told, iteration: u64) -> Vec<String> {
                     .map(|line| dim(format!("      {}", short(line.trim())))),
             );
             lines
+        }
+        Told::Program { step } => {
+            let steps = shown::lines(step).into_iter();
+            steps.map(|line| format!("  {line}")).collect()
         }
         Told::Stopping { allowed: true, why } => {
             vec![format!("  {} wants to stop: {}", green("✓"), short(why))]

@@ -1,9 +1,10 @@
 //! What is left of a run: how it ended, and what can be checked.
 
 use anstyle::AnsiColor;
+use jackline_attempt::PublicOutcome;
 use jackline_engine::StopCode;
 use jackline_supervisor::{Evidence, Report};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::terminal::{bold, dim, duration, plain, say, say_json, styled};
 
@@ -38,9 +39,7 @@ pub(super) fn show(report: &Report, as_json: bool) {
         }
     };
     say(format!("\n{head}"));
-    if let Some(answer) = report.public.value.as_ref().and_then(|value| value.as_str()) {
-        answer.lines().for_each(|line| say(format!("  {}", plain(line, 400))));
-    }
+    outcome(&report.public).lines().for_each(|line| say(format!("  {}", plain(line, 400))));
     for (name, value) in rows(&report.evidence) {
         say(format!("  {} {value}", dim(format!("{name:<12}"))));
     }
@@ -50,6 +49,16 @@ pub(super) fn show(report: &Report, as_json: bool) {
         say(format!("  go on with {}", bold(format!("jackline run --resume {session}"))));
     }
     say(dim(format!("  prove it: jackline replay {session}; look closer: jackline log {session}")));
+}
+
+/// What whoever asked is told, in words.
+fn outcome(public: &PublicOutcome) -> String {
+    match (&public.value, &public.error_message) {
+        (Some(Value::String(answer)), _) => answer.clone(),
+        (Some(Value::Null), _) => String::new(),
+        (Some(value), _) => serde_json::to_string_pretty(value).unwrap_or_default(),
+        (None, message) => message.clone().unwrap_or_default(),
+    }
 }
 
 fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {

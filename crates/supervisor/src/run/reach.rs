@@ -1,0 +1,78 @@
+//! Who can be asked: the models of engines, and why one can't be.
+
+use std::time::Duration;
+
+use jackline_engine::Definition;
+use jackline_model::scripted::InProcess;
+use jackline_model::{ErrorKind, Key, Model, ModelError, ModelSpec, connect};
+use jackline_runtime::named_variable;
+
+use super::{Opening, RunError};
+use crate::engines::{EngineKind, EngineSpec, Reach};
+use crate::load::NOT_BY_WORKERS;
+use crate::spec::{Acts, RunTask};
+
+/// The longest silence of a model.
+const SILENCE_MAX: Duration = Duration::from_mins(2);
+
+/// Who works on a task: the one that a person names, the task's own, or the definition's.
+pub(super) fn engines(
+    task: &RunTask,
+    opening: &Opening,
+    definition: &Definition,
+) -> Result<Vec<EngineSpec>, RunError> {
+    let first = opening.engine.clone().or_else(|| task.engine.clone());
+    let mut engines: Vec<EngineSpec> = first.into_iter().collect();
+    for choice in &definition.choices {
+        engines.push(EngineSpec::of(choice, &task.scripts)?);
+    }
+    for engine in &engines {
+        if task.acts == Acts::Programs && engine.is_worker() {
+            let reason = format!("`acts: programs` {NOT_BY_WORKERS}");
+            return Err(RunError::Model { label: engine.label.clone(), reason });
+        }
+        // A key that is missing is said before anything is done.
+        drop(reach(engine, 0)?);
+    }
+    Ok(engines)
+}
+
+/// The model of an engine; none where it is an agent program.
+///
+/// `asked` is how often it has answered before the supervisor was started again.
+pub(super) fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn Model>>, RunError> {
+    let failed = |error: ModelError| RunError::Model {
+        label: engine.label.clone(),
+        reason: worded(engine, &error),
+    };
+    match &engine.kind {
+        EngineKind::Script(script) => {
+            Ok(Some(Box::new(InProcess::new(script.clone()).after(asked))))
+        }
+        EngineKind::Model(reach) => connect(&spec(reach)).map(Some).map_err(failed),
+        EngineKind::Claude { .. } | EngineKind::Command(_) => Ok(None),
+    }
+}
+
+/// Why a model does not answer. Whoever has named a variable for the key is told of that one.
+pub(super) fn worded(engine: &EngineSpec, error: &ModelError) -> String {
+    let message = error.to_string();
+    let EngineKind::Model(reach) = &engine.kind else { return message };
+    match (error.kind, reach.provider.default_key_env(), &reach.key_env) {
+        (ErrorKind::Auth, Some(usual), Some(named)) => message.replace(usual, named),
+        _ => message,
+    }
+}
+
+fn spec(reach: &Reach) -> ModelSpec {
+    let usual = reach.provider.default_key_env();
+    let variable = reach.key_env.as_deref().or(usual);
+    ModelSpec {
+        provider: reach.provider,
+        name: reach.model.clone(),
+        url: reach.url.clone(),
+        key: variable.and_then(named_variable).map(|key| Key::new(&key)),
+        timeout: reach.timeout,
+        silence_max: SILENCE_MAX.min(reach.timeout),
+    }
+}

@@ -1,0 +1,170 @@
+//! Calls over a session that somebody has begun: what they are made of, and what stays from
+//! one to the next.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+
+use jackline_attempt::{InternalOutcome, Trace};
+use jackline_engine::{AttemptResult, Definition, SessionId};
+use jackline_journal::FileStore;
+use jackline_program::{Ending, Limits, Workers};
+use jackline_registry::Registry;
+use jackline_runtime::Reporter;
+use jackline_workspace::Workspace;
+use jackline_workspace::undo::Left;
+use serde_json::Map;
+
+use crate::call::Calling;
+use crate::context::Contexts;
+use crate::guard::Guard;
+use crate::model::SharedModel;
+use crate::recover::left;
+use crate::shared::Shared;
+use crate::spec::Task;
+use crate::told::Told;
+
+/// How many attempts may be open at once: so many the engine keeps, one a depth.
+const DEPTHS: u32 = 4;
+
+/// What calls are made over.
+pub struct Ground<'w> {
+    /// Where tools work.
+    pub workspace: &'w Workspace,
+    /// The store of the machine.
+    pub store: FileStore,
+    /// The session that has begun.
+    pub session: SessionId,
+    /// The definition, where a person or the task has named one.
+    pub definition: Option<PathBuf>,
+    /// Those who run programs.
+    pub workers: Workers,
+    /// Whether nothing may go on any more.
+    pub ending: Ending,
+    /// How many attempts the session has had.
+    pub attempts: u32,
+}
+
+/// Makes calls over a session, one after the other.
+pub struct Calls<'w> {
+    ground: Ground<'w>,
+    registry: Registry,
+    /// The directory of the session in the state home.
+    directory: PathBuf,
+    /// What programs remember.
+    contexts: RefCell<Contexts>,
+    /// How many attempts and calls there were so far.
+    attempts: Cell<u32>,
+    made: Cell<u32>,
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub struct Called {
+    /// How it ended, with everything.
+    pub outcome: InternalOutcome,
+    /// How it went, with everything.
+    pub trace: Trace,
+    /// What the guards still want the model to know.
+    pub owed: Vec<String>,
+    /// Why nothing may go on, where the guards hold the session.
+    pub held: Option<String>,
+    /// Which file is in which state, where an attempt could not be undone.
+    pub stuck: Option<String>,
+}
+
+/// Who does a call, and over what.
+pub(crate) struct Over<'r> {
+    pub(crate) guard: Guard<'r>,
+    pub(crate) task: &'r Task,
+    pub(crate) model: SharedModel<'r>,
+    /// What calls may spend.
+    pub(crate) defined: &'r Definition,
+    pub(crate) hear: &'r mut dyn FnMut(&Told),
+}
+
+impl<'w> Calls<'w> {
+    /// Over a session whose directory is there.
+    pub fn new(ground: Ground<'w>) -> Self {
+        let registry = Registry::of_home(ground.store.home());
+        let directory = ground.store.directory(&ground.session);
+        // Each call has at least one attempt, so no name is given twice.
+        let (attempts, made) = (Cell::new(ground.attempts), Cell::new(ground.attempts));
+        Self { ground, registry, directory, contexts: RefCell::default(), attempts, made }
+    }
+
+    /// Makes a call, by a model that somebody else has. `hear` is told how it goes on.
+    pub fn call<'r>(
+        &'r self,
+        task: &'r Task,
+        defined: &'r Definition,
+        reporter: &'r RefCell<Reporter>,
+        model: SharedModel<'r>,
+        hear: &'r mut dyn FnMut(&Told),
+    ) -> Called {
+        let guard = Guard::new(reporter, "the next program can make it");
+        self.make(Over { guard, task, model, defined, hear }, |_, _| {})
+    }
+
+    /// The same for one who has more to tell the guards when it has ended.
+    pub(crate) fn make<'r>(
+        &'r self,
+        over: Over<'r>,
+        ended: impl FnOnce(&mut Guard<'r>, &InternalOutcome),
+    ) -> Called {
+        let Over { guard, task, model, defined, hear } = over;
+        let ground = &self.ground;
+        let shared = Shared {
+            guard: RefCell::new(guard),
+            workspace: ground.workspace,
+            registry: &self.registry,
+            overlay: RefCell::new(self.registry.begin()),
+            contexts: RefCell::new(self.contexts.take()),
+            workers: ground.workers.clone(),
+            limits: Limits { depth_max: DEPTHS - 1, ..Limits::default() },
+            budgets: defined.attempts.clone(),
+            health: defined.health,
+            directory: self.directory.clone(),
+            session: ground.session.to_string(),
+            store: ground.store.clone(),
+            definition: ground.definition.clone(),
+            attempts: Cell::new(self.attempts.get()),
+            calls: Cell::new(self.made.get()),
+            uses: RefCell::default(),
+            commands: RefCell::default(),
+            stuck: RefCell::default(),
+            ending: ground.ending.clone(),
+            hear: RefCell::new(hear),
+        };
+        let calling = Calling::new(&shared, task, model, Map::new(), None);
+        let (outcome, trace) = calling.run();
+        ended(&mut shared.guard.borrow_mut(), &outcome);
+        calling.tell_asides();
+        self.attempts.set(shared.attempts.get());
+        self.made.set(shared.calls.get());
+        self.contexts.replace(shared.contexts.take());
+        let mut guard = shared.guard.borrow_mut();
+        let (owed, held) = (guard.take_owed(), guard.held().map(ToOwned::to_owned));
+        Called { outcome, trace, owed, held, stuck: shared.stuck.take() }
+    }
+
+    /// Ends attempts in the session that an earlier process of it left open there; their
+    /// files are done with. Gives which of them stay.
+    pub fn close(&self, reporter: &RefCell<Reporter>, open: &[u32]) -> Vec<u32> {
+        let mut guard = Guard::new(reporter, "");
+        let mut kept = Vec::new();
+        // They may lie within earlier ones.
+        for number in open.iter().rev() {
+            let log = self.directory.join("undo").join(number.to_string());
+            let result = match left(&log) {
+                Some(Left::Committed) => AttemptResult::Commit,
+                Some(Left::Open | Left::RolledBack) | None => AttemptResult::Rollback,
+            };
+            if result == AttemptResult::Commit {
+                kept.push(*number);
+            }
+            // A session that takes nothing any more says so with the next event.
+            let _ = guard.attempt_ended(*number, result);
+        }
+        kept
+    }
+}
