@@ -103,23 +103,29 @@ fn get_npm() -> Result<(), String> {
     if Command::new("npm").arg("--version").output().is_ok() {
         return Ok(());
     }
+    debian(&["npm"])
+}
+
+/// Has packages of the system installed.
+pub(crate) fn debian(packages: &[&str]) -> Result<(), String> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let mut apt = Command::new(if is_root { "apt-get" } else { "sudo" });
     if !is_root {
         apt.args(["-n", "apt-get"]);
     }
-    apt.args(["install", "--yes", "--no-install-recommends", "npm"]);
-    shell::run(&mut apt).map_err(|error| format!("{error}; install npm, then run this again"))
+    apt.args(["install", "--yes", "--no-install-recommends"]).args(packages);
+    shell::run(&mut apt)
+        .map_err(|error| format!("{error}; install {}, then run this again", packages.join(", ")))
 }
 
-/// Where clients are kept between runs.
-fn cache() -> Result<PathBuf, String> {
+/// Where what is fetched for tests is kept between runs.
+pub(crate) fn cache() -> Result<PathBuf, String> {
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     let cache = cache.ok_or("no cache directory: set XDG_CACHE_HOME or HOME")?;
     Ok(cache.join("jackline").join("clients"))
 }
 
-fn variable(name: &str) -> Option<PathBuf> {
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "a developer's machine, not the product")]
     let value = env::var_os(name).filter(|value| !value.is_empty());
     value.map(PathBuf::from)

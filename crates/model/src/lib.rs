@@ -13,6 +13,7 @@ mod error;
 mod fields;
 mod gemini;
 mod http;
+mod local;
 mod openai;
 mod refusal;
 mod remote;
@@ -28,5 +29,6 @@ pub use ask::{
 };
 pub use error::{ErrorKind, ModelError};
 pub use http::{UrlError, check_url};
+pub use local::{LocalSpec, open_local};
 pub use retry::{Patience, Waiter, ask_patiently};
 pub use spec::{Key, ModelSpec, Provider, UnknownProvider, connect};

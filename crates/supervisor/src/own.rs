@@ -98,7 +98,8 @@ impl Own<'_> {
                 Ok(reply) => reply,
                 Err(ended) => return ended,
             };
-            let gate = count(desk, engine, &reply);
+            let window = engine.window.or_else(|| self.model.as_ref()?.window());
+            let gate = count(desk, engine, &reply, window);
             let Reply { said, end, .. } = reply;
             if !said.text.trim().is_empty() {
                 desk.say(&Told::Said { text: shown(&said.text) });
@@ -334,7 +335,7 @@ pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
 }
 
 /// Tells what an answer cost; whether the conversation has to begin anew.
-fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply) -> bool {
+fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply, window: Option<u64>) -> bool {
     let usage = reply.usage.unwrap_or_default();
     let request = reply.request.as_deref().and_then(|id| RequestId::parse(id).ok());
     let verdict = desk.tell(EventKind::UsageReported {
@@ -344,7 +345,7 @@ fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply) -> bool {
         cache_read: usage.cache_read,
         cache_creation: usage.cache_creation,
         output: usage.output,
-        window: engine.window,
+        window,
         cost_micros: None,
         unknown: reply.usage.is_none(),
     });

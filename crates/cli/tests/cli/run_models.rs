@@ -220,3 +220,34 @@ fn a_stop_does_not_wait_for_a_model_that_is_silent() {
     assert!(ms < 5000, "{ms} ms");
     asked.world.prove(&session(&run));
 }
+
+#[cfg(not(feature = "local-model"))]
+#[test]
+fn a_build_without_models_of_this_machine_says_how_to_get_one() {
+    let world = World::new("");
+    let task = Task::of(&world, REPORT, &["provider: local, model: some.gguf".to_owned()]);
+    let run = task.run(&[]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    let part = "built without `local-model`, so `some.gguf` can't be run; build one with `cargo build --release --features local-model`";
+    assert!(run.stderr.contains(part), "{run:?}");
+    let file = task.directory.join("task.yaml");
+    for (model, part) in [
+        ("local:some.gguf", "task/some.gguf` can't be run"),
+        ("{ provider: local, name: some.gguf, window: 2048 }", "task/some.gguf` can't be run"),
+        ("local", "task.yaml:3:8: `model` can't be `local`; `local:FILE.gguf`, or a mapping"),
+        (
+            "{ provider: local, name: a, key_env: K }",
+            "task.yaml:3:39: a model of this machine has no `key_env`",
+        ),
+        (
+            "{ provider: local, name: a, window: 0 }",
+            "task.yaml:3:37: `window` is no number of tokens",
+        ),
+    ] {
+        let text = format!("prompt: x\ndefinition: jackline.yaml\nmodel: {model}\n");
+        fs::write(&file, text).unwrap();
+        let run = task.run(&[]);
+        assert_eq!(run.code, Some(2), "{model}: {run:?}");
+        assert!(run.stderr.contains(part), "{model}: {run:?}");
+    }
+}

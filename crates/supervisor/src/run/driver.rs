@@ -9,7 +9,7 @@ use jackline_engine::{
 };
 use jackline_model::scripted::InProcess;
 use jackline_model::{
-    ErrorKind, Key, Message, Model, ModelError, ModelSpec, Patience, Request, connect,
+    ErrorKind, Key, Message, Model, ModelError, ModelSpec, Patience, Request, connect, open_local,
 };
 use jackline_runtime::{named_variable, now};
 
@@ -75,6 +75,7 @@ fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn Model>>, Ru
             Ok(Some(Box::new(InProcess::new(script.clone()).after(asked))))
         }
         EngineKind::Model(reach) => connect(&spec(reach)).map(Some).map_err(failed),
+        EngineKind::Local(local) => open_local(local).map(Some).map_err(failed),
         EngineKind::Claude { .. } | EngineKind::Command(_) => Ok(None),
     }
 }

