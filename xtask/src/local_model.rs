@@ -32,24 +32,29 @@ const WHAT: [&str; 7] = [
 /// A model takes all cores.
 const AT_ONCE: &str = "1";
 
-/// The tests that want the model, and the scenarios: the feature brings another order of keys
-/// into `serde_json`, and no verdict may hang on that.
-const TESTS: [&str; 5] = ["--lib", "--test", "local_model", "--test", "corpus"];
+/// The tests that want the model.
+const TESTS: [&str; 3] = ["--lib", "--test", "local_model"];
+
+/// The scenarios: the feature brings another order of keys into `serde_json`, and no verdict
+/// may hang on that.
+const SCENARIOS: [&str; 2] = ["--test", "corpus"];
 
 /// Fetches the model where it is not yet, builds with the feature, and runs the tests.
 pub(crate) fn run(filter: &[String]) -> Result<(), String> {
     get_tools()?;
     let model = model()?;
-    if has_cargo("nextest") {
-        let mut command = cargo(&["nextest", "run"]);
-        command.args(WHAT).args(TESTS);
-        command.args(["--test-threads", AT_ONCE]).args(filter);
-        return shell::run(command.env(VARIABLE, model));
-    }
-    let mut command = cargo(&["test"]);
-    command.args(WHAT).args(TESTS).arg("--");
-    command.args(["--test-threads", AT_ONCE]).args(filter);
-    shell::run(command.env(VARIABLE, model))
+    let nextest = has_cargo("nextest");
+    let test = |what: &[&str], at_once: Option<&str>| {
+        let mut command = cargo(if nextest { &["nextest", "run"] } else { &["test"] });
+        command.args(WHAT).args(what).env(VARIABLE, &model);
+        if !nextest {
+            command.arg("--");
+        }
+        command.args(at_once.iter().flat_map(|count| ["--test-threads", count]));
+        shell::run(command.args(filter))
+    };
+    test(&TESTS, Some(AT_ONCE))?;
+    if filter.is_empty() { test(&SCENARIOS, None) } else { Ok(()) }
 }
 
 /// The model's file, fetched if need be.

@@ -159,8 +159,9 @@ impl ModelChoice {
     /// keys, where the file says.
     pub fn needs_trust(&self) -> bool {
         match &self.kind {
-            ModelKind::Provider { provider: ModelProvider::Local, .. } => true,
-            ModelKind::Provider { url, key_env, .. } => url.is_some() || key_env.is_some(),
+            ModelKind::Provider { provider, url, key_env, .. } => {
+                *provider == ModelProvider::Local || url.is_some() || key_env.is_some()
+            }
             ModelKind::Claude | ModelKind::Command(_) => true,
         }
     }
