@@ -62,7 +62,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ),
     (
         "supervisor",
-        &["attempt", "definition", "engine", "journal", "model", "runtime", "workspace"],
+        &["attempt", "decode", "definition", "engine", "journal", "model", "runtime", "workspace"],
     ),
     (
         "cli",

@@ -12,6 +12,7 @@ mod draft;
 mod error;
 mod fields;
 mod gemini;
+mod heard;
 mod http;
 mod local;
 mod openai;
@@ -28,6 +29,7 @@ pub use ask::{
     ToolResult, Usage,
 };
 pub use error::{ErrorKind, ModelError};
+pub use heard::Heard;
 pub use http::{UrlError, check_url};
 pub use local::{LocalSpec, open_local};
 pub use retry::{Patience, Waiter, ask_patiently};

@@ -221,6 +221,32 @@ fn a_stop_does_not_wait_for_a_model_that_is_silent() {
     asked.world.prove(&session(&run));
 }
 
+#[test]
+fn a_call_that_can_not_become_valid_is_cut_and_told_by_its_byte() {
+    let schema = "tools: { write_file: { schema: { type: object, required: [path, content], \
+        additionalProperties: false, properties: { path: { type: string }, content: { type: string } } } } }\n";
+    at_each(|provider| {
+        // The first byte that can't be is long before the end.
+        let wrong = json!({ "file": "report.md", "content": "x".repeat(20_000) });
+        let steps =
+            vec![Step::call("write_file", wrong), write("report.md"), Step::say("Written.")];
+        let asked = Asked::new(provider, steps);
+        let task = Task::of(&asked.world, &format!("{REPORT}{schema}"), &[asked.model(10)]);
+        let mut command = task.command(&["--json", "--no-wait"]);
+        let run = feed(command.arg(&task.directory).env(KEY.0, KEY.1), b"");
+        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
+        assert_eq!(texts(&run, "called", "decision"), ["deny", "allow"], "{provider}: {run:?}");
+        let requests = asked.server.requests();
+        let told = "was cut at byte ";
+        let next = requests[1].body.to_string();
+        assert!(next.contains(told), "{provider}: {next}");
+        assert!(next.contains("expected a key, one of "), "{provider}: {next}");
+        // What came goes back to the model, and not all that it wrote.
+        let in_pieces = matches!(provider, Provider::Anthropic | Provider::OpenAiChat);
+        assert_eq!(next.contains(&"x".repeat(200)), !in_pieces, "{provider}: {next}");
+    });
+}
+
 #[cfg(not(feature = "local-model"))]
 #[test]
 fn a_build_without_models_of_this_machine_says_how_to_get_one() {
