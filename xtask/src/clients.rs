@@ -78,24 +78,35 @@ fn mcp_servers() -> Result<PathBuf, String> {
     Ok(place)
 }
 
-/// Installs under another name, so that what is there is there completely.
 fn install(cache: &Path, place: &Path, packages: &[&str]) -> Result<(), String> {
+    get_npm()?;
+    let installed = kept(cache, place, |unfinished| {
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
+        shell::run(npm.arg(unfinished).args(packages))
+    });
+    installed.map_err(|error| {
+        format!("{error}; {} is needed, or {VARIABLE} and {MCP_VARIABLE}", packages.join(", "))
+    })
+}
+
+/// Keeps what is made in a directory. It is made under another name, so that what is there is
+/// there completely.
+pub(crate) fn kept(
+    cache: &Path,
+    place: &Path,
+    make: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), String> {
     let unfinished = cache.join(format!("unfinished-{}", std::process::id()));
     let cannot = |what: &Path, error| format!("can't use `{}`: {error}", what.display());
-    get_npm()?;
     fs::create_dir_all(&unfinished).map_err(|error| cannot(&unfinished, error))?;
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
-    npm.arg(&unfinished).args(packages);
-    let installed = shell::run(&mut npm).and_then(|()| {
-        // Half an installation from before can't be used, nor stay in the way.
+    let made = make(&unfinished).and_then(|()| {
+        // Half of it from before can't be used, nor stay in the way.
         let _ = fs::remove_dir_all(place);
         fs::rename(&unfinished, place).map_err(|error| cannot(place, error))
     });
     let _ = fs::remove_dir_all(&unfinished);
-    installed.map_err(|error| {
-        format!("{error}; {} is needed, or {VARIABLE} and {MCP_VARIABLE}", packages.join(", "))
-    })
+    made
 }
 
 /// The client comes from npm's registry. A fresh Debian has no npm, but can get it.

