@@ -78,24 +78,35 @@ fn mcp_servers() -> Result<PathBuf, String> {
     Ok(place)
 }
 
-/// Installs under another name, so that what is there is there completely.
 fn install(cache: &Path, place: &Path, packages: &[&str]) -> Result<(), String> {
+    get_npm()?;
+    let installed = kept(cache, place, |unfinished| {
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
+        shell::run(npm.arg(unfinished).args(packages))
+    });
+    installed.map_err(|error| {
+        format!("{error}; {} is needed, or {VARIABLE} and {MCP_VARIABLE}", packages.join(", "))
+    })
+}
+
+/// Keeps what is made in a directory. It is made under another name, so that what is there is
+/// there completely.
+pub(crate) fn kept(
+    cache: &Path,
+    place: &Path,
+    make: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), String> {
     let unfinished = cache.join(format!("unfinished-{}", std::process::id()));
     let cannot = |what: &Path, error| format!("can't use `{}`: {error}", what.display());
-    get_npm()?;
     fs::create_dir_all(&unfinished).map_err(|error| cannot(&unfinished, error))?;
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
-    npm.arg(&unfinished).args(packages);
-    let installed = shell::run(&mut npm).and_then(|()| {
-        // Half an installation from before can't be used, nor stay in the way.
+    let made = make(&unfinished).and_then(|()| {
+        // Half of it from before can't be used, nor stay in the way.
         let _ = fs::remove_dir_all(place);
         fs::rename(&unfinished, place).map_err(|error| cannot(place, error))
     });
     let _ = fs::remove_dir_all(&unfinished);
-    installed.map_err(|error| {
-        format!("{error}; {} is needed, or {VARIABLE} and {MCP_VARIABLE}", packages.join(", "))
-    })
+    made
 }
 
 /// The client comes from npm's registry. A fresh Debian has no npm, but can get it.
@@ -103,23 +114,29 @@ fn get_npm() -> Result<(), String> {
     if Command::new("npm").arg("--version").output().is_ok() {
         return Ok(());
     }
+    debian(&["npm"])
+}
+
+/// Has packages of the system installed.
+pub(crate) fn debian(packages: &[&str]) -> Result<(), String> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let mut apt = Command::new(if is_root { "apt-get" } else { "sudo" });
     if !is_root {
         apt.args(["-n", "apt-get"]);
     }
-    apt.args(["install", "--yes", "--no-install-recommends", "npm"]);
-    shell::run(&mut apt).map_err(|error| format!("{error}; install npm, then run this again"))
+    apt.args(["install", "--yes", "--no-install-recommends"]).args(packages);
+    shell::run(&mut apt)
+        .map_err(|error| format!("{error}; install {}, then run this again", packages.join(", ")))
 }
 
-/// Where clients are kept between runs.
-fn cache() -> Result<PathBuf, String> {
+/// Where what is fetched for tests is kept between runs.
+pub(crate) fn cache() -> Result<PathBuf, String> {
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     let cache = cache.ok_or("no cache directory: set XDG_CACHE_HOME or HOME")?;
     Ok(cache.join("jackline").join("clients"))
 }
 
-fn variable(name: &str) -> Option<PathBuf> {
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "a developer's machine, not the product")]
     let value = env::var_os(name).filter(|value| !value.is_empty());
     value.map(PathBuf::from)

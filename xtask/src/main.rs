@@ -7,6 +7,7 @@ mod bench;
 mod clients;
 mod fuzz;
 mod generate;
+mod local_model;
 mod record;
 mod shell;
 mod test;
@@ -22,6 +23,10 @@ usage: cargo xtask COMMAND
   test --clients [FILTER…]
                    install the pinned agent client into a cache directory, and run
                    the tests that drive it
+  test --local-model [FILTER…]
+                   fetch a small model (98 MB) into a cache directory, build with the
+                   feature `local-model` (a quarter of an hour, the first time), and
+                   run the tests that have it answer
   tidy             check the house rules that no compiler checks
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema

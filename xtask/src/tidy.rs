@@ -64,6 +64,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
         "supervisor",
         &[
             "attempt",
+            "decode",
             "definition",
             "engine",
             "journal",

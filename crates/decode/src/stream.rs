@@ -26,6 +26,7 @@
 
 mod alternatives;
 mod compile;
+mod cut;
 mod decimal;
 mod inhabited;
 mod leaf;
@@ -44,6 +45,7 @@ use number::{Number, Taken};
 use text::{Progress, Text};
 use why::Why;
 
+pub use cut::Cutter;
 pub use number::NUMBER_BYTES_MAX;
 pub use refusal::{Refusal, RefusalKind, SchemaError};
 pub use schema::StreamSchema;

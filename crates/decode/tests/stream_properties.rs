@@ -4,6 +4,8 @@
 
 #[path = "streaming/completion.rs"]
 mod completion;
+#[path = "streaming/cut.rs"]
+mod cut;
 #[path = "streaming/random.rs"]
 mod random;
 #[path = "streaming/strict.rs"]

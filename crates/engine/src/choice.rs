@@ -59,16 +59,19 @@ pub enum ModelProvider {
     Gemini,
     /// A script that is played.
     Scripted,
+    /// A file of this machine, which is run in the process that asks.
+    Local,
 }
 
 impl ModelProvider {
     /// All of them, with their words.
-    pub const ALL: [(&str, Self); 5] = [
+    pub const ALL: [(&str, Self); 6] = [
         ("anthropic", Self::Anthropic),
         ("openai", Self::OpenAi),
         ("openai-chat", Self::OpenAiChat),
         ("gemini", Self::Gemini),
         ("scripted", Self::Scripted),
+        ("local", Self::Local),
     ];
 
     /// Its word.
@@ -151,11 +154,14 @@ impl ModelChoice {
         }
     }
 
-    /// Whether a person has to trust whoever names it: it runs a program, or sends what
-    /// is worked on, or one of their keys, where the file says.
+    /// Whether a person has to trust whoever names it: it runs a program, or has a library
+    /// read a file that may be made to harm it, or sends what is worked on, or one of their
+    /// keys, where the file says.
     pub fn needs_trust(&self) -> bool {
         match &self.kind {
-            ModelKind::Provider { url, key_env, .. } => url.is_some() || key_env.is_some(),
+            ModelKind::Provider { provider, url, key_env, .. } => {
+                *provider == ModelProvider::Local || url.is_some() || key_env.is_some()
+            }
             ModelKind::Claude | ModelKind::Command(_) => true,
         }
     }
@@ -201,6 +207,11 @@ mod tests {
         assert!(!provider(None, None).needs_trust());
         assert!(provider(Some("https://elsewhere.example"), None).needs_trust());
         assert!(provider(None, Some("GITHUB_TOKEN")).needs_trust());
+        let mut local = provider(None, None);
+        if let ModelKind::Provider { provider, .. } = &mut local.kind {
+            *provider = ModelProvider::Local;
+        }
+        assert!(local.needs_trust());
         assert!(choice(ModelKind::Claude, None).needs_trust());
         assert!(command(&["agent"], None).needs_trust());
     }

@@ -12,6 +12,11 @@ pub trait Model: Send {
     /// What it is called in records: the name that prices and windows are known by.
     fn name(&self) -> &str;
 
+    /// How many tokens its context holds, where it knows that itself.
+    fn window(&self) -> Option<u64> {
+        None
+    }
+
     /// Asks once. `hear` is told what arrives while it arrives, and may break the answer
     /// off; that is [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) then.
     fn ask(&mut self, request: &Request, hear: &mut Hearer<'_>) -> Result<Reply, ModelError>;

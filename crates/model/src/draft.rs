@@ -149,8 +149,7 @@ impl Draft {
         };
         for call in &mut said.calls {
             if call.id.is_empty() {
-                let number = MADE_COUNT.fetch_add(1, Ordering::Relaxed);
-                call.id = format!("{MADE}{:x}_{number}", std::process::id());
+                call.id = made_id();
             }
             if call.arguments.trim().is_empty() {
                 "{}".clone_into(&mut call.arguments);
@@ -168,6 +167,12 @@ impl Draft {
 
 fn tell(hear: &mut Hearer<'_>, delta: Delta<'_>) -> Result<(), Trouble> {
     if hear(delta).is_break() { Err(Trouble::Cancelled) } else { Ok(()) }
+}
+
+/// An id for a call that the provider gave none.
+pub(crate) fn made_id() -> String {
+    let number = MADE_COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{MADE}{:x}_{number}", std::process::id())
 }
 
 /// Whether the provider itself gave this id.

@@ -12,7 +12,9 @@ mod draft;
 mod error;
 mod fields;
 mod gemini;
+mod heard;
 mod http;
+mod local;
 mod openai;
 mod refusal;
 mod remote;
@@ -27,6 +29,8 @@ pub use ask::{
     ToolResult, Usage,
 };
 pub use error::{ErrorKind, ModelError};
+pub use heard::Heard;
 pub use http::{UrlError, check_url};
+pub use local::{LocalSpec, open_local};
 pub use retry::{Patience, Waiter, ask_patiently};
 pub use spec::{Key, ModelSpec, Provider, UnknownProvider, connect};

@@ -15,6 +15,7 @@ use jackline_model::{
     Delta, ErrorKind, Model, ModelError, Patience, Reply, Request, ask_patiently,
 };
 
+use crate::listening::{Cut, Listening, Schemas};
 use crate::lookout::Lookout;
 
 /// How often is looked whether the run is to end.
@@ -24,6 +25,8 @@ const TICK: Duration = Duration::from_millis(50);
 pub(crate) enum Asked {
     /// An answer.
     Reply(Box<Reply>),
+    /// One that was cut, because it could not become valid.
+    Cut(Box<Cut>),
     /// None, and why.
     Failed(ModelError),
     /// Nobody waits for it any more.
@@ -35,12 +38,14 @@ enum Heard {
     /// It waits before it asks again.
     Waits(Duration, ModelError),
     Ended(Box<dyn Model>, Result<Reply, ModelError>),
+    Cut(Box<dyn Model>, Box<Cut>),
 }
 
 /// Asks, and gives the model back unless it is still asked. `waits` is told of pauses.
 pub(crate) fn ask(
     mut model: Box<dyn Model>,
     request: Request,
+    schemas: Arc<Schemas>,
     patience: Patience,
     lookout: &Lookout,
     waits: &mut dyn FnMut(Duration, &ModelError),
@@ -49,9 +54,13 @@ pub(crate) fn ask(
     let left = Arc::new(AtomicBool::new(false));
     let leaves = Arc::clone(&left);
     let spawned = Builder::new().name("asks a model".to_owned()).spawn(move || {
-        let answer = question(&mut *model, &request, &patience, &leaves, &sender);
+        let mut listening = Listening::new(&schemas);
+        let answer = question(&mut *model, &request, &mut listening, &patience, &leaves, &sender);
         // Nobody may be there any more.
-        let _ = sender.send(Heard::Ended(model, answer));
+        let _ = sender.send(match listening.cut() {
+            Some(cut) => Heard::Cut(model, Box::new(cut)),
+            None => Heard::Ended(model, answer),
+        });
     });
     if let Err(error) = spawned {
         let message = format!("no thread can be started: {error}");
@@ -63,6 +72,7 @@ pub(crate) fn ask(
             Ok(Heard::Ended(model, Ok(reply))) => {
                 return (Some(model), Asked::Reply(Box::new(reply)));
             }
+            Ok(Heard::Cut(model, cut)) => return (Some(model), Asked::Cut(cut)),
             Ok(Heard::Ended(model, Err(error))) => return (Some(model), Asked::Failed(error)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -80,6 +90,7 @@ pub(crate) fn ask(
 fn question(
     model: &mut dyn Model,
     request: &Request,
+    listening: &mut Listening<'_>,
     patience: &Patience,
     leaves: &AtomicBool,
     sender: &Sender<Heard>,
@@ -88,7 +99,10 @@ fn question(
         let left = leaves.load(Ordering::SeqCst);
         if left { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut hear = |_: Delta<'_>| goes_on();
+    let mut hear = |delta: Delta<'_>| {
+        listening.hear(delta)?;
+        goes_on()
+    };
     let mut wait = |pause: Duration, error: &ModelError| {
         let _ = sender.send(Heard::Waits(pause, error.clone()));
         let mut waited = Duration::ZERO;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jackline_engine::definition::{ModelChoice, ModelKind, ModelOccasion as When, ModelProvider};
 use jackline_model::scripted::Script;
-use jackline_model::{ErrorKind, Provider};
+use jackline_model::{ErrorKind, LocalSpec, Provider};
 
 use crate::load::{SCRIPTED_WINDOW, TIMEOUT_SECONDS};
 use crate::run::RunError;
@@ -36,6 +36,8 @@ pub enum EngineKind {
     Script(Script),
     /// A model behind an address.
     Model(Reach),
+    /// A file of this machine, run in this process.
+    Local(LocalSpec),
     /// Claude Code, run without a person.
     Claude {
         /// The model that it is to use.
@@ -125,11 +127,17 @@ impl EngineSpec {
             ModelKind::Command(words) => EngineKind::Command(words.clone()),
             ModelKind::Provider { provider, model, url, key_env, window, timeout_seconds } => {
                 spec.window = *window;
+                let seconds = timeout_seconds.map_or(TIMEOUT_SECONDS, u64::from);
+                let timeout = Duration::from_secs(seconds);
                 let provider = match provider {
                     ModelProvider::Anthropic => Provider::Anthropic,
                     ModelProvider::OpenAi => Provider::OpenAi,
                     ModelProvider::OpenAiChat => Provider::OpenAiChat,
                     ModelProvider::Gemini => Provider::Gemini,
+                    ModelProvider::Local => {
+                        let local = LocalSpec { path: model.into(), window: *window, timeout };
+                        return Ok(Self { kind: EngineKind::Local(local), ..spec });
+                    }
                     ModelProvider::Scripted => {
                         let script = scripts.get(model).cloned();
                         let reason = format!("the task has no `scripts: {{ {model}: FILE }}`");
@@ -138,13 +146,12 @@ impl EngineSpec {
                         return Ok(Self { kind: EngineKind::Script(script), window, ..spec });
                     }
                 };
-                let seconds = timeout_seconds.map_or(TIMEOUT_SECONDS, u64::from);
                 EngineKind::Model(Reach {
                     provider,
                     model: model.clone(),
                     url: url.clone(),
                     key_env: key_env.clone(),
-                    timeout: Duration::from_secs(seconds),
+                    timeout,
                 })
             }
         };
@@ -156,9 +163,10 @@ impl EngineSpec {
         match &self.kind {
             EngineKind::Model(reach) => &reach.model,
             EngineKind::Claude { model: Some(model) } => model,
-            EngineKind::Script(_) | EngineKind::Claude { .. } | EngineKind::Command(_) => {
-                &self.label
-            }
+            EngineKind::Script(_)
+            | EngineKind::Local(_)
+            | EngineKind::Claude { .. }
+            | EngineKind::Command(_) => &self.label,
         }
     }
 

@@ -15,6 +15,7 @@ mod evidence;
 mod handover;
 mod history;
 mod keeping;
+mod listening;
 mod load;
 mod lookout;
 mod own;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jackline_definition::Diagnostics;
 use jackline_definition::form::{Form, read_file};
 use jackline_definition::yaml::{Node, NodeValue};
-use jackline_model::Provider;
 use jackline_model::scripted::Script;
+use jackline_model::{LocalSpec, Provider};
 
 use crate::engines::{EngineKind, EngineSpec, Reach};
 use crate::spec::{Acts, RunTask, TASK_FILE};
@@ -22,8 +22,11 @@ pub(crate) const SCRIPTED_WINDOW: u64 = 200_000;
 const TASK: [&str; 8] =
     ["prompt", "definition", "copy", "acts", "tools", "model", "scripts", "sensitive"];
 const ACTS: [(&str, Acts); 2] = [("tools", Acts::Tools), ("programs", Acts::Programs)];
-const MODEL: [&str; 7] =
-    ["script", "provider", "name", "url", "key_env", "timeout_seconds", "worker"];
+const MODEL: [&str; 8] =
+    ["script", "provider", "name", "url", "key_env", "timeout_seconds", "window", "worker"];
+
+/// The provider that is a file of this machine.
+const LOCAL: &str = "local";
 
 /// Why an agent program does not act by programs.
 pub(crate) const NOT_BY_WORKERS: &str =
@@ -153,9 +156,19 @@ impl Reader {
     }
 
     fn model(&mut self, node: &Node) -> Option<EngineSpec> {
+        if let NodeValue::Text(name) = &node.value {
+            let Some(path) = LocalSpec::path_in(name) else {
+                let hint = "`local:FILE.gguf`, or a mapping with a `provider` and a `name`";
+                let message = format!("`model` can't be `{name}`");
+                self.form.complain(node.at, message, Some(hint.to_owned()));
+                return None;
+            };
+            return Some(self.local(path, None, Duration::from_secs(TIMEOUT_SECONDS)));
+        }
         let fields = self.form.fields(node, "`model`", &MODEL);
         let get = |name: &str| fields.iter().find(|(key, _)| key.text == name).map(|(_, it)| it);
         let name = get("name").and_then(|it| self.form.text(it, "`name`"));
+        let window = get("window").and_then(|it| self.window(it));
         let ways = [get("script"), get("provider"), get("worker")];
         let (label, kind) = match ways {
             [Some(script), None, None] => {
@@ -164,10 +177,12 @@ impl Reader {
             }
             [None, Some(provider), None] => {
                 let word = self.form.text(provider, "`provider`")?;
-                let provider = match word.parse::<Provider>() {
+                let parsed = if word == LOCAL { Ok(None) } else { word.parse().map(Some) };
+                let provider: Option<Provider> = match parsed {
                     Ok(provider) => provider,
                     Err(error) => {
-                        self.form.complain(provider.at, error.to_string(), None);
+                        let hint = format!("`{LOCAL}` is a GGUF file of this machine");
+                        self.form.complain(provider.at, error.to_string(), Some(hint));
                         return None;
                     }
                 };
@@ -177,12 +192,22 @@ impl Reader {
                 };
                 let seconds = get("timeout_seconds")
                     .map(|it| self.form.seconds(it, "`timeout_seconds`", TIMEOUT_SECONDS));
+                let timeout = Duration::from_secs(seconds.unwrap_or(TIMEOUT_SECONDS));
+                let Some(provider) = provider else {
+                    for name in ["url", "key_env"] {
+                        if let Some(node) = get(name) {
+                            let message = format!("a model of this machine has no `{name}`");
+                            self.form.complain(node.at, message, None);
+                        }
+                    }
+                    return Some(self.local(&model, window, timeout));
+                };
                 let reach = Reach {
                     provider,
                     model: model.clone(),
                     url: get("url").and_then(|it| self.form.text(it, "`url`")),
                     key_env: get("key_env").and_then(|it| self.form.text(it, "`key_env`")),
-                    timeout: Duration::from_secs(seconds.unwrap_or(TIMEOUT_SECONDS)),
+                    timeout,
                 };
                 (format!("{provider}/{model}"), EngineKind::Model(reach))
             }
@@ -193,8 +218,29 @@ impl Reader {
                 return None;
             }
         };
-        let window = matches!(kind, EngineKind::Script(_)).then_some(SCRIPTED_WINDOW);
+        let usual = matches!(kind, EngineKind::Script(_)).then_some(SCRIPTED_WINDOW);
+        let window = window.or(usual);
         Some(EngineSpec { label, kind, when: Vec::new(), budget: None, window })
+    }
+
+    /// A file of this machine, beside the task.
+    fn local(&self, path: &str, window: Option<u64>, timeout: Duration) -> EngineSpec {
+        let local = LocalSpec { path: self.directory.join(path), window, timeout };
+        EngineSpec {
+            label: format!("{LOCAL}/{path}"),
+            kind: EngineKind::Local(local),
+            when: Vec::new(),
+            budget: None,
+            window,
+        }
+    }
+
+    fn window(&mut self, node: &Node) -> Option<u64> {
+        if let NodeValue::Integer(tokens @ 1..) = node.value {
+            return Some(tokens.unsigned_abs());
+        }
+        self.form.complain(node.at, "`window` is no number of tokens", None);
+        None
     }
 
     fn worker(&mut self, node: &Node, model: Option<String>) -> Option<(String, EngineKind)> {

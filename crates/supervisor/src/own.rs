@@ -1,9 +1,11 @@
 //! Our own loop: a model is asked, what it wants called is decided on and done, and it is
 //! asked again, until it wants to stop.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jackline_attempt::InternalOutcome;
+use jackline_decode::stream::Refusal;
 use jackline_engine::{
     Arguments, Completion, ContextLevel, Decision, EventKind, Payload, RequestId, Status, ToolName,
     Verdict,
@@ -19,6 +21,7 @@ use crate::asking::{Asked, ask};
 use crate::conversation::Conversation;
 use crate::desk::{CameBack, Desk, Ruling, why};
 use crate::engines::EngineSpec;
+use crate::listening::{Cut, Schemas, told as told_of_cut};
 use crate::told::{Told, Waits};
 
 /// How much a model may write at once.
@@ -99,6 +102,8 @@ pub(crate) struct Turn {
     pub(crate) end: End,
     /// Whether the conversation has to begin anew.
     pub(crate) full: bool,
+    /// Why its last call can't be valid, where it was cut for that.
+    pub(crate) refusal: Option<Refusal>,
 }
 
 /// A model, its conversation and the tools.
@@ -107,6 +112,8 @@ pub(crate) struct Own<'w> {
     pub(crate) conversation: Conversation,
     pub(crate) system: String,
     pub(crate) tools: Vec<Tool>,
+    /// What the arguments of these have to look like, where somebody says so.
+    pub(crate) schemas: Arc<Schemas>,
     pub(crate) steps_max: u32,
     /// The model, while nobody asks it.
     pub(crate) model: Option<Box<dyn Model>>,
@@ -121,7 +128,7 @@ impl Own<'_> {
                 return Ended::Steps;
             }
             let (system, tools) = (self.system.clone(), self.tools.clone());
-            let Turn { said, end, full } = match self.turn(desk, whom, system, tools) {
+            let Turn { said, end, full, refusal } = match self.turn(desk, whom, system, tools) {
                 Ok(turn) => turn,
                 Err(ended) => return ended,
             };
@@ -141,7 +148,7 @@ impl Own<'_> {
             if said.calls.is_empty() {
                 return self.stop(desk, &said, calls);
             }
-            let (results, held) = self.call_all(desk, &said.calls);
+            let (results, held) = self.call_all(desk, &said.calls, refusal.as_ref());
             calls += u32::try_from(said.calls.len()).unwrap_or(u32::MAX);
             desk.say_standing();
             if let Err(error) = self.conversation.push(Message::Results(results)) {
@@ -173,8 +180,9 @@ impl Own<'_> {
             return Err(Ended::Spent);
         }
         let offers = !tools.is_empty();
-        let reply = self.ask(desk, whom, system, tools)?;
-        let full = count(desk, whom.engine, &reply);
+        let (reply, refusal) = self.ask(desk, whom, system, tools)?;
+        let window = whom.engine.window.or_else(|| self.model.as_ref()?.window());
+        let full = count(desk, whom.engine, &reply, window);
         let Reply { mut said, end, .. } = reply;
         if !offers {
             // What was not offered can't be called, so nothing would ever answer it.
@@ -188,16 +196,18 @@ impl Own<'_> {
             let message = "the provider did not want to answer";
             return Err(Ended::Failed(ModelError::new(ErrorKind::BadRequest, message)));
         }
-        Ok(Turn { said, end, full })
+        Ok(Turn { said, end, full, refusal })
     }
 
+    /// Asks the model. An answer that was cut ends with a call that can't be valid; with it
+    /// comes the byte that says so.
     fn ask(
         &mut self,
         desk: &mut Desk<'_>,
         whom: &Whom<'_>,
         system: String,
         tools: Vec<Tool>,
-    ) -> Result<Reply, Ended> {
+    ) -> Result<(Reply, Option<Refusal>), Ended> {
         let (engine, patience) = (whom.engine, whom.patience);
         let Some(model) = self.model.take() else {
             let message = format!("`{}` is not there", engine.label);
@@ -217,10 +227,16 @@ impl Own<'_> {
             let waits = Waits::Model { why: error.to_string(), ms };
             desk.say(&Told::Waiting { waits });
         };
-        let (model, asked) = ask(model, request, patience, &lookout, &mut waits);
+        let schemas = Arc::clone(&self.schemas);
+        let (model, asked) = ask(model, request, schemas, patience, &lookout, &mut waits);
         self.model = model;
         match asked {
-            Asked::Reply(reply) => Ok(*reply),
+            Asked::Reply(reply) => Ok((*reply, None)),
+            // What it cost is told at the end of an answer, so nobody knows.
+            Asked::Cut(cut) => {
+                let Cut { said, refusal } = *cut;
+                Ok((Reply { said, end: End::Calls, usage: None, request: None }, Some(refusal)))
+            }
             Asked::Failed(error) => Err(Ended::Failed(error)),
             Asked::Over => Err(Ended::Held),
         }
@@ -247,24 +263,36 @@ impl Own<'_> {
     }
 
     /// Makes the calls of one answer; whether somebody holds the session now.
-    fn call_all(&mut self, desk: &mut Desk<'_>, calls: &[Call]) -> (Vec<ToolResult>, bool) {
+    /// The last one may be none that can run, and is refused.
+    fn call_all(
+        &mut self,
+        desk: &mut Desk<'_>,
+        calls: &[Call],
+        refusal: Option<&Refusal>,
+    ) -> (Vec<ToolResult>, bool) {
         let mut results = Vec::new();
         let mut held = false;
-        for call in calls {
+        for (number, call) in calls.iter().enumerate() {
             if held || desk.lookout.is_over() || desk.broken().is_some() {
                 held = true;
                 let text = "jackline: not run, because nothing runs now".to_owned();
                 results.push(refused(call, text));
                 continue;
             }
-            let (result, verdict) = self.call(desk, call);
+            let refusal = refusal.filter(|_| number + 1 == calls.len());
+            let (result, verdict) = self.call(desk, call, refusal);
             results.push(result);
             held = verdict.is_enforced(Decision::Pause) || verdict.is_enforced(Decision::Stop);
         }
         (results, held)
     }
 
-    fn call(&mut self, desk: &mut Desk<'_>, call: &Call) -> (ToolResult, Verdict) {
+    fn call(
+        &mut self,
+        desk: &mut Desk<'_>,
+        call: &Call,
+        refusal: Option<&Refusal>,
+    ) -> (ToolResult, Verdict) {
         let parsed = serde_json::from_str::<Value>(&call.arguments);
         let parsed = parsed.ok().filter(Value::is_object);
         let does = parsed.as_ref().map_or_else(|| call.arguments.clone(), does);
@@ -276,8 +304,10 @@ impl Own<'_> {
         let tool = if ToolName::parse(&call.name).is_ok() { call.name.as_str() } else { "?" };
         let (ruling, verdict) = desk.propose(tool, args);
         let decision = verdict.decision.word().to_owned();
+        let cut = refusal.map(|refusal| told_of_cut(&call.name, refusal));
         let (number, arguments) = match ruling {
             Ruling::Refuse(text) => {
+                let text = cut.map_or(text.clone(), |cut| format!("{text}\n\n{cut}"));
                 let (why, does) = (Some(shown(&text)), shown(&does));
                 let tool = call.name.clone();
                 desk.say(&Told::Called {
@@ -294,7 +324,11 @@ impl Own<'_> {
             Ruling::Run { number, args } => (number, args.or(parsed).unwrap_or_default()),
         };
         let began = started();
-        let (back, shows, is_error) = self.run(number, &call.name, &arguments);
+        let (back, shows, is_error) = match cut {
+            // Half a call never runs, whatever could be made of it.
+            Some(cut) => failed(number, cut),
+            None => self.run(number, &call.name, &arguments),
+        };
         let (status, exit_code) = (back.status, back.exit_code);
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (after, owed) = desk.finish(back);
@@ -327,15 +361,16 @@ impl Own<'_> {
                 };
                 (back, output.text, status != Status::Ok)
             }
-            Err(error) => {
-                let text = error.text();
-                let (exit_code, seen) = (None, Vec::new());
-                let status = Status::Error;
-                let back = CameBack { number, status, text: text.clone(), exit_code, seen };
-                (back, text, true)
-            }
+            Err(error) => failed(number, error.text()),
         }
     }
+}
+
+/// A call that brought nothing but an error.
+fn failed(number: u64, text: String) -> (CameBack, String, bool) {
+    let (exit_code, seen) = (None, Vec::new());
+    let back = CameBack { number, status: Status::Error, text: text.clone(), exit_code, seen };
+    (back, text, true)
 }
 
 /// What becomes of a stop.
@@ -376,7 +411,7 @@ pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
 }
 
 /// Tells what an answer cost; whether the conversation has to begin anew.
-fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply) -> bool {
+fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply, window: Option<u64>) -> bool {
     let usage = reply.usage.unwrap_or_default();
     let request = reply.request.as_deref().and_then(|id| RequestId::parse(id).ok());
     let verdict = desk.tell(EventKind::UsageReported {
@@ -386,7 +421,7 @@ fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply) -> bool {
         cache_read: usage.cache_read,
         cache_creation: usage.cache_creation,
         output: usage.output,
-        window: engine.window,
+        window,
         cost_micros: None,
         unknown: reply.usage.is_none(),
     });

@@ -215,7 +215,7 @@ impl Model for Asks<'_, '_, '_, '_, '_> {
         // The task is in the conversation.
         let system = format!("{}\n{}", request.system, request.means);
         match self.own.turn(desk, self.whom, system, Vec::new()) {
-            Ok(Turn { said, end, full }) => {
+            Ok(Turn { said, end, full, .. }) => {
                 self.full = full;
                 Ok(Reply { text: said.text, usage: None, cut_off: end == End::Length })
             }

@@ -28,6 +28,7 @@ use crate::engines::{Chain, EngineSpec};
 use crate::evidence::{Evidence, Looks};
 use crate::history::History;
 use crate::keeping::{Kept, PREFIX, drive};
+use crate::listening::Schemas;
 use crate::lookout::Lookout;
 use crate::own::Own;
 use crate::programs::Programs;
@@ -255,7 +256,9 @@ pub fn run(
     let approved = begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
     let steps_max =
         defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
-    let own = Own { workspace: &workspace, conversation, system, tools, steps_max, model: None };
+    let schemas = Arc::new(Schemas::of(defined, &tools));
+    let workspace = &workspace;
+    let own = Own { workspace, conversation, system, tools, schemas, steps_max, model: None };
     let mut driver =
         Driver::new(task, &opening, desk, chain, (own, programs), defined.clone(), history);
     let answer = if approved { driver.drive()? } else { driver.refuse() };

@@ -153,7 +153,9 @@ fn words(desk: &Desk<'_>, engine: &EngineSpec, opening: &Opening) -> Result<Vec<
             Some(hooked) => hooked(desk.session(), model.as_deref()),
             None => Err("Claude Code can't be run from here".to_owned()),
         },
-        EngineKind::Script(_) | EngineKind::Model(_) => Err("it is no program".to_owned()),
+        EngineKind::Script(_) | EngineKind::Model(_) | EngineKind::Local(_) => {
+            Err("it is no program".to_owned())
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jackline_definition::Diagnostics;
 use jackline_definition::form::{Form, read_file};
 use jackline_definition::yaml::{Node, NodeValue};
-use jackline_model::check_url;
+use jackline_model::{LocalSpec, check_url};
 use serde_json::{Map, Value};
 
 use crate::model::{Answer, Chat, ModelSpec, Script};
@@ -178,6 +179,13 @@ impl Reader {
     }
 
     fn model(&mut self, node: &Node) -> ModelSpec {
+        if let NodeValue::Text(name) = &node.value
+            && let Some(path) = LocalSpec::path_in(name)
+        {
+            let timeout = Duration::from_secs(TIMEOUT_SECONDS);
+            let path = self.directory.join(path);
+            return ModelSpec::Local(LocalSpec { path, window: None, timeout });
+        }
         let fields = self.form.fields(node, "`model`", &MODEL);
         let get = |name: &str| fields.iter().find(|(key, _)| key.text == name).map(|(_, it)| it);
         let (script, url) = (get("script"), get("url"));
@@ -211,7 +219,7 @@ impl Reader {
                 })
             }
             _ => {
-                let message = "`model` needs either `script` or `url`";
+                let message = "`model` needs either `script` or `url`, or is `local:FILE.gguf`";
                 self.form.complain(node.at, message, None);
                 ModelSpec::Inherited
             }

@@ -1,4 +1,4 @@
-//! Who writes programs and plans: a script, or a model behind an address.
+//! Who writes programs and plans: a script, or a model behind an address or of this machine.
 
 mod chat;
 mod script;
@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use jackline_attempt::ProviderError;
+use jackline_model::LocalSpec;
 
 pub use chat::Chat;
 pub use script::{Answer, Script};
@@ -20,6 +21,8 @@ pub enum ModelSpec {
     Script(Script),
     /// A model behind an address.
     Chat(Chat),
+    /// A file of this machine, run in this process.
+    Local(LocalSpec),
 }
 
 /// What a model is asked.
@@ -90,8 +93,9 @@ pub(crate) fn make<'m>(
         (ModelSpec::Script(script), _) => Rc::new(RefCell::new(script::Player::new(script))),
         (ModelSpec::Chat(chat), _) => {
             let key = chat.key_env.as_deref().and_then(key);
-            Rc::new(RefCell::new(chat::Remote::new(chat, key.as_deref())))
+            Rc::new(RefCell::new(chat::Asked::new(chat, key.as_deref())))
         }
+        (ModelSpec::Local(local), _) => Rc::new(RefCell::new(chat::Asked::local(local))),
     }
 }
 

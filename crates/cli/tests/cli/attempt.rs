@@ -170,7 +170,7 @@ fn a_task_that_is_wrong_is_said_with_all_its_lines() {
     assert_eq!(run.code, Some(2));
     let expected = "error: the task is wrong\n\
         ROOT/bad.yaml:2:1: unknown key `tool` in a task; did you mean `tools`?\n\
-        ROOT/bad.yaml:3:8: `model` needs either `script` or `url`\n\
+        ROOT/bad.yaml:3:8: `model` needs either `script` or `url`, or is `local:FILE.gguf`\n\
         ROOT/bad.yaml:3:10: unknown key `scrip` in `model`; did you mean `script`?\n";
     assert_eq!(run.stderr, expected);
     let run = attempt(&world, &world.root().join("nowhere"), &[]);

@@ -220,3 +220,72 @@ fn a_stop_does_not_wait_for_a_model_that_is_silent() {
     assert!(ms < 5000, "{ms} ms");
     asked.world.prove(&session(&run));
 }
+
+/// What the arguments of `write_file` have to look like.
+const SCHEMA: &str = "tools: { write_file: { schema: { type: object, required: [path, content], \
+    additionalProperties: false, properties: { path: { type: string }, content: { type: string } } } } }\n";
+
+/// A model calls with a key that nobody knows, long before the end, then as it should; what it
+/// was shown after the first, and how the calls were decided on.
+fn after_a_wrong_key(provider: Provider, mode: &str) -> (String, Vec<String>) {
+    let wrong = json!({ "at": "report.md", "content": "x".repeat(20_000) });
+    let steps = vec![Step::call("write_file", wrong), write("report.md"), Step::say("Written.")];
+    let asked = Asked::new(provider, steps);
+    let definition = format!("mode: {mode}\n{REPORT}{SCHEMA}");
+    let task = Task::of(&asked.world, &definition, &[asked.model(10)]);
+    let mut command = task.command(&["--json", "--no-wait"]);
+    let run = feed(command.arg(&task.directory).env(KEY.0, KEY.1), b"");
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
+    (asked.server.requests()[1].body.to_string(), texts(&run, "called", "decision"))
+}
+
+#[test]
+fn a_call_that_can_not_become_valid_is_cut_and_told_by_its_byte() {
+    at_each(|provider| {
+        let (next, decisions) = after_a_wrong_key(provider, "enforce");
+        assert_eq!(decisions, ["deny", "allow"], "{provider}");
+        assert!(next.contains("was cut at byte "), "{provider}: {next}");
+        assert!(next.contains("expected a key, one of "), "{provider}: {next}");
+        // What came goes back to the model, and not all that it wrote.
+        let in_pieces = matches!(provider, Provider::Anthropic | Provider::OpenAiChat);
+        assert_eq!(next.contains(&"x".repeat(200)), !in_pieces, "{provider}: {next}");
+    });
+}
+
+#[test]
+fn nothing_is_cut_where_verdicts_only_observe() {
+    let (next, _) = after_a_wrong_key(Provider::OpenAiChat, "observe");
+    assert!(!next.contains("was cut at byte "), "{next}");
+    assert!(next.contains(&"x".repeat(200)), "{next}");
+}
+
+#[cfg(not(feature = "local-model"))]
+#[test]
+fn a_build_without_models_of_this_machine_says_how_to_get_one() {
+    let world = World::new("");
+    let task = Task::of(&world, REPORT, &["provider: local, model: some.gguf".to_owned()]);
+    let run = task.run(&[]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    let part = "built without `local-model`, so `some.gguf` can't be run; build one with `cargo build --release --features local-model`";
+    assert!(run.stderr.contains(part), "{run:?}");
+    let file = task.directory.join("task.yaml");
+    for (model, part) in [
+        ("local:some.gguf", "task/some.gguf` can't be run"),
+        ("{ provider: local, name: some.gguf, window: 2048 }", "task/some.gguf` can't be run"),
+        ("local", "task.yaml:3:8: `model` can't be `local`; `local:FILE.gguf`, or a mapping"),
+        (
+            "{ provider: local, name: a, key_env: K }",
+            "task.yaml:3:45: a model of this machine has no `key_env`",
+        ),
+        (
+            "{ provider: local, name: a, window: 0 }",
+            "task.yaml:3:44: `window` is no number of tokens",
+        ),
+    ] {
+        let text = format!("prompt: x\ndefinition: jackline.yaml\nmodel: {model}\n");
+        fs::write(&file, text).unwrap();
+        let run = task.run(&[]);
+        assert_eq!(run.code, Some(2), "{model}: {run:?}");
+        assert!(run.stderr.contains(part), "{model}: {run:?}");
+    }
+}

@@ -5,7 +5,8 @@ use super::tables::{I64, U32, key};
 use super::{Keys, Needs};
 
 /// How a model can be spoken to.
-pub(crate) const PROVIDERS: &[&str] = &["anthropic", "openai", "openai-chat", "gemini", "scripted"];
+pub(crate) const PROVIDERS: &[&str] =
+    &["anthropic", "openai", "openai-chat", "gemini", "scripted", "local"];
 
 /// What a model can be tried for.
 pub(crate) const MODEL_OCCASIONS: &[&str] = &["overload", "cost", "offline", "sensitive"];
@@ -14,14 +15,14 @@ pub(crate) static MODEL: Keys = Keys {
     id: "model",
     of: "`models`",
     doc: "A `provider` with its `model`, or a `worker`: an agent with a loop of its own. Two can't go by the same name, which is \
-          `provider/model`, or the worker's with the model it is told to use. In the definition of a repository, a worker, `url` \
-          and `key_env` count only once a person has said `jackline trust`.",
+          `provider/model`, or the worker's with the model it is told to use. In the definition of a repository, a worker, `provider: local`, \
+          `url` and `key_env` count only once a person has said `jackline trust`.",
     known: &[
         key(
             "provider",
             Word(PROVIDERS),
             "",
-            "How it is spoken to. `openai-chat` is what most other servers speak, too.",
+            "How it is spoken to. `openai-chat` is what most other servers speak, too; `local` is a GGUF file that runs in the same process.",
         ),
         key(
             "worker",
@@ -33,7 +34,7 @@ pub(crate) static MODEL: Keys = Keys {
             "model",
             Text,
             "required with `provider`; what the worker uses by itself",
-            "The name of the model.",
+            "The name of the model; the path of the file where it is `local`.",
         ),
         key(
             "url",

@@ -119,6 +119,14 @@ impl Given<'_> {
                     let hint = "name it as the provider does";
                     reader.complain_hint(node.at, "a `provider` has no `model`", hint);
                 }
+                if self.provider == Some(ModelProvider::Local) {
+                    for name in ["url", "key_env"] {
+                        if let Some(node) = at(name) {
+                            let message = format!("a model of this machine has no `{name}`");
+                            reader.complain_hint(node.at, message, "its `model` is a path");
+                        }
+                    }
+                }
                 let kind = ModelKind::Provider {
                     provider: self.provider?,
                     model: self.model?,

@@ -353,7 +353,8 @@ impl<'a, 'h> Driver<'a, 'h> {
             let engine = EngineSpec::of(choice, &self.task.scripts)?;
             let Some(model) = reach(&engine, 0)? else { continue };
             let lookout = self.desk.lookout.clone();
-            let (_, asked) = ask(model, request.clone(), patience(2), &lookout, &mut |_, _| {});
+            let (schemas, waits) = (Arc::default(), &mut |_: Duration, _: &ModelError| {});
+            let (_, asked) = ask(model, request.clone(), schemas, patience(2), &lookout, waits);
             let (instruction, error) = match asked {
                 Asked::Over => return Ok(true),
                 Asked::Reply(reply) => {
@@ -362,6 +363,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                     (Some(text).filter(|text| !text.is_empty()), None)
                 }
                 Asked::Failed(error) => (None, Some(error.to_string())),
+                Asked::Cut(cut) => (None, Some(cut.refusal.to_string())),
             };
             let model = engine.label.clone();
             let told = Told::Advised { model: model.clone(), instruction: instruction.clone() };

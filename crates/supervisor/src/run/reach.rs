@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jackline_engine::Definition;
 use jackline_model::scripted::InProcess;
-use jackline_model::{ErrorKind, Key, Model, ModelError, ModelSpec, connect};
+use jackline_model::{ErrorKind, Key, Model, ModelError, ModelSpec, connect, open_local};
 use jackline_runtime::named_variable;
 
 use super::{Opening, RunError};
@@ -50,6 +50,7 @@ pub(super) fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn 
             Ok(Some(Box::new(InProcess::new(script.clone()).after(asked))))
         }
         EngineKind::Model(reach) => connect(&spec(reach)).map(Some).map_err(failed),
+        EngineKind::Local(local) => open_local(local).map(Some).map_err(failed),
         EngineKind::Claude { .. } | EngineKind::Command(_) => Ok(None),
     }
 }

@@ -1,11 +1,14 @@
-//! A model behind an address that speaks as `OpenAI`'s chat completions do.
+//! A model behind an address that speaks as `OpenAI`'s chat completions do, or one of this
+//! machine.
 
 use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use jackline_attempt::ProviderError;
-use jackline_model::{End, ErrorKind, Key, Message, ModelError, Provider, connect};
+use jackline_model::{
+    End, ErrorKind, Key, LocalSpec, Message, ModelError, Provider, connect, open_local,
+};
 
 use super::{Model, Reply, Request, Usage};
 
@@ -22,20 +25,20 @@ pub struct Chat {
     pub timeout_seconds: u64,
 }
 
-/// A model that is asked by HTTP.
-pub(super) struct Remote {
-    chat: Chat,
+/// A model that is asked.
+pub(super) struct Asked {
+    name: String,
     /// Or why it can't be asked.
     model: Result<Box<dyn jackline_model::Model>, ModelError>,
 }
 
-impl fmt::Debug for Remote {
+impl fmt::Debug for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.chat)
+        f.debug_tuple("Asked").field(&self.name).finish()
     }
 }
 
-impl Remote {
+impl Asked {
     pub(super) fn new(chat: &Chat, key: Option<&str>) -> Self {
         let timeout = Duration::from_secs(chat.timeout_seconds.max(1));
         let model = connect(&jackline_model::ModelSpec {
@@ -46,13 +49,17 @@ impl Remote {
             timeout,
             silence_max: timeout,
         });
-        Self { chat: chat.clone(), model }
+        Self { name: chat.name.clone(), model }
+    }
+
+    pub(super) fn local(spec: &LocalSpec) -> Self {
+        Self { name: spec.name(), model: open_local(spec) }
     }
 }
 
-impl Model for Remote {
+impl Model for Asked {
     fn name(&self) -> String {
-        self.chat.name.clone()
+        self.name.clone()
     }
 
     fn ask(&mut self, request: &Request) -> Result<Reply, ProviderError> {

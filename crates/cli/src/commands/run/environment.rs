@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use jackline_model::Provider;
+use jackline_model::{LocalSpec, Provider};
 use jackline_runtime::named_variable;
 use jackline_supervisor::{EngineKind, EngineSpec, Reach};
 
-/// Which model, as `provider/name`.
+/// Which model, as `provider/name`, or as `local:FILE.gguf`.
 const MODEL: &str = "JACKLINE_MODEL";
 
 /// Where a server is that speaks as chat completions do.
@@ -25,6 +25,10 @@ const USUAL: [(Provider, &str); 3] = [
 /// The model that the environment names, by an address or by a key.
 pub(super) fn engine() -> Option<EngineSpec> {
     let named = named_variable(MODEL);
+    if let Some(path) = named.as_deref().and_then(LocalSpec::path_in) {
+        let local = LocalSpec { path: path.into(), window: None, timeout: TIMEOUT };
+        return Some(made(format!("local/{path}"), EngineKind::Local(local)));
+    }
     if let Some(url) = named_variable(URL) {
         let model = named.unwrap_or_else(|| "default".to_owned());
         return Some(spec(Provider::OpenAiChat, &model, Some(url)));
@@ -40,11 +44,9 @@ pub(super) fn engine() -> Option<EngineSpec> {
 
 fn spec(provider: Provider, model: &str, url: Option<String>) -> EngineSpec {
     let reach = Reach { provider, model: model.to_owned(), url, key_env: None, timeout: TIMEOUT };
-    EngineSpec {
-        label: format!("{provider}/{model}"),
-        kind: EngineKind::Model(reach),
-        when: Vec::new(),
-        budget: None,
-        window: None,
-    }
+    made(format!("{provider}/{model}"), EngineKind::Model(reach))
+}
+
+fn made(label: String, kind: EngineKind) -> EngineSpec {
+    EngineSpec { label, kind, when: Vec::new(), budget: None, window: None }
 }

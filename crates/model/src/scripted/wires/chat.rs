@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::pieces;
 use crate::fields::{list, set};
 use crate::scripted::script::Step;
 
@@ -54,10 +55,12 @@ pub(super) fn events(completion: &Value) -> Vec<Value> {
         if let Some(function) = begun.get_mut("function") {
             set(function, "arguments", json!(""));
         }
-        let arguments = call.pointer("/function/arguments");
-        let more = json!({ "index": index, "function": { "arguments": arguments } });
         events.push(delta(json!({ "tool_calls": [begun] }), &null));
-        events.push(delta(json!({ "tool_calls": [more] }), &null));
+        let arguments = call.pointer("/function/arguments").and_then(Value::as_str);
+        for piece in pieces(arguments.unwrap_or_default()) {
+            let more = json!({ "index": index, "function": { "arguments": piece } });
+            events.push(delta(json!({ "tool_calls": [more] }), &null));
+        }
     }
     events.push(delta(json!({}), at("/choices/0/finish_reason")));
     events.push(chunk(json!([]), at("/usage")));

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::pieces;
 use crate::fields::{list, set};
 use crate::scripted::script::Step;
 
@@ -51,22 +52,22 @@ pub(super) fn events(mut message: Value) -> Vec<Value> {
 }
 
 /// A block starts empty, and what is in it follows.
-fn block_events(index: usize, block: &Value) -> [Value; 3] {
+fn block_events(index: usize, block: &Value) -> Vec<Value> {
     let mut start = block.clone();
-    let delta = match block.get("input") {
+    let deltas: Vec<Value> = match block.get("input") {
         Some(input) => {
             set(&mut start, "input", json!({}));
             let text = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
-            json!({ "type": "input_json_delta", "partial_json": text })
+            let delta = |piece| json!({ "type": "input_json_delta", "partial_json": piece });
+            pieces(&text).into_iter().map(delta).collect()
         }
         None => {
             set(&mut start, "text", json!(""));
-            json!({ "type": "text_delta", "text": block.get("text") })
+            vec![json!({ "type": "text_delta", "text": block.get("text") })]
         }
     };
-    [
-        json!({ "type": "content_block_start", "index": index, "content_block": start }),
-        json!({ "type": "content_block_delta", "index": index, "delta": delta }),
-        json!({ "type": "content_block_stop", "index": index }),
-    ]
+    let starts = json!({ "type": "content_block_start", "index": index, "content_block": start });
+    let more = |delta| json!({ "type": "content_block_delta", "index": index, "delta": delta });
+    let stops = json!({ "type": "content_block_stop", "index": index });
+    std::iter::once(starts).chain(deltas.into_iter().map(more)).chain([stops]).collect()
 }

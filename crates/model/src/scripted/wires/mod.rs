@@ -12,6 +12,22 @@ use super::script::{Broken, Step, for_each_text};
 /// What comes where an answer is expected.
 const PAGE: &str = "<!doctype html><html><body><h1>502 Bad Gateway</h1></body></html>";
 
+/// How much of the arguments of a call comes at once.
+const PIECE_BYTES: usize = 64;
+
+/// A text in pieces, as a stream brings it; one that is empty is a piece, too.
+fn pieces(text: &str) -> Vec<&str> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    loop {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        pieces.push(piece);
+        if after.is_empty() {
+            return pieces;
+        }
+        rest = after;
+    }
+}
+
 /// Whose words are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire {
