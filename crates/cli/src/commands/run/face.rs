@@ -92,7 +92,7 @@ impl Foot {
             }
             Told::Asking { model } => self.now = format!("asking {model}"),
             Told::Said { .. } | Told::Program { .. } | Told::GoesOn {} => {
-                "working".clone_into(&mut self.now)
+                "working".clone_into(&mut self.now);
             }
             Told::Waiting { waits } => self.now = format!("waiting: {}", waiting(waits)),
             _ => {}
