@@ -35,6 +35,10 @@ const REFUSED_STOPS_MAX: u32 = 3;
 /// So many iterations without a call, too.
 const IDLE_MAX: u32 = 3;
 
+/// How often in a row a model may fill its conversation without a call between. One that
+/// writes without an end would do so for ever.
+const FILLED_MAX: u32 = 2;
+
 /// The longest silence of a model.
 const SILENCE_MAX: Duration = Duration::from_mins(2);
 
@@ -115,6 +119,8 @@ pub(super) struct Driver<'a, 'h> {
     worker: worker::Told,
     refused_stops: u32,
     idle: u32,
+    /// How often its conversation was full, and how many calls there were by then.
+    filled: (u32, u64),
     advised: u32,
     left: Option<String>,
     stop: Option<Stop>,
@@ -149,6 +155,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             worker: worker::Told::default(),
             refused_stops: 0,
             idle: 0,
+            filled: (0, 0),
             advised: history.advised,
             left: None,
             stop: None,
@@ -467,6 +474,14 @@ impl<'a, 'h> Driver<'a, 'h> {
         Ok(())
     }
 
+    /// Whether a conversation that is full may begin anew once more.
+    fn may_fill(&mut self) -> bool {
+        let calls = self.desk.summary().map_or(0, |summary| summary.invocations.proposed);
+        let again = self.filled.1 == calls;
+        self.filled = (if again { self.filled.0 + 1 } else { 1 }, calls);
+        self.filled.0 <= FILLED_MAX
+    }
+
     /// A conversation for somebody who goes on with what others have begun.
     fn take_over_text(&mut self, plan: Option<String>) -> Result<(), RunError> {
         let Some(summary) = self.desk.summary() else { return Ok(()) };
@@ -489,7 +504,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         let why = self.chain.current().map(|engine| worded(engine, error)).unwrap_or_default();
         self.desk.say(&Told::Aside { text: shown(&format!("{}: {why}", self.chain.label())) });
         let too_long = error.kind == ErrorKind::ContextLength;
-        if too_long && !self.own.conversation.is_fresh() {
+        if too_long && !self.own.conversation.is_fresh() && self.may_fill() {
             self.begin_anew()?;
             return Ok(Goes::On);
         }
