@@ -39,7 +39,7 @@ fn a_run_with_a_model_of_this_machine_ends_with_a_stop_code() {
     let last = events.last().unwrap_or_else(|| panic!("{:?}", output.stderr));
     println!("{last}");
     assert_eq!(last["event"], "ended", "{said}");
-    assert!(last["stop"]["code"].is_string() || last["left"].is_string(), "{last}");
+    assert!(last["stop"]["code"].is_string(), "{last}");
     let asked = events.iter().filter(|event| event["event"] == "asking").count();
     assert!(asked > 0, "{said}");
     let replay = Command::new(JACKLINE)

@@ -38,6 +38,10 @@ const EXHAUSTED_MAX: u32 = 3;
 /// So many iterations without a call, too.
 const IDLE_MAX: u32 = 3;
 
+/// How often in a row a model may fill its conversation without a call between. One that
+/// writes without an end would do so for ever.
+const FILLED_MAX: u32 = 2;
+
 /// How much an advisor may write.
 const ADVICE_TOKENS_MAX: u32 = 2000;
 
@@ -59,6 +63,8 @@ pub(super) struct Driver<'a, 'h> {
     refused_stops: u32,
     idle: u32,
     exhausted: u32,
+    /// How often its conversation was full, and how many calls there were by then.
+    filled: (u32, u64),
     advised: u32,
     left: Option<String>,
     stop: Option<Stop>,
@@ -95,6 +101,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             refused_stops: 0,
             idle: 0,
             exhausted: 0,
+            filled: (0, 0),
             advised: history.advised,
             left: None,
             stop: None,
@@ -446,6 +453,14 @@ impl<'a, 'h> Driver<'a, 'h> {
         Ok(())
     }
 
+    /// Whether a conversation that is full may begin anew once more.
+    fn may_fill(&mut self) -> bool {
+        let calls = self.desk.summary().map_or(0, |summary| summary.invocations.proposed);
+        let again = self.filled.1 == calls;
+        self.filled = (if again { self.filled.0 + 1 } else { 1 }, calls);
+        self.filled.0 <= FILLED_MAX
+    }
+
     /// A conversation for somebody who goes on with what others have begun.
     fn take_over_text(&mut self, plan: Option<String>) -> Result<(), RunError> {
         let Some(summary) = self.desk.summary() else { return Ok(()) };
@@ -468,7 +483,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         let why = self.chain.current().map(|engine| worded(engine, error)).unwrap_or_default();
         self.desk.say(&Told::Aside { text: shown(&format!("{}: {why}", self.chain.label())) });
         let too_long = error.kind == ErrorKind::ContextLength;
-        if too_long && !self.own.conversation.is_fresh() {
+        if too_long && !self.own.conversation.is_fresh() && self.may_fill() {
             self.begin_anew()?;
             return Ok(Goes::On);
         }
