@@ -125,8 +125,7 @@ fn narrow(value: &Value) -> Value {
     match value {
         Value::Null => json!({ "type": "null" }),
         Value::Bool(_) => json!({ "type": "boolean" }),
-        Value::Number(_) => json!({ "const": value }),
-        Value::String(_) => json!({ "const": value }),
+        Value::Number(_) | Value::String(_) => json!({ "const": value }),
         Value::Array(items) => {
             let all: Vec<Value> = items.iter().map(narrow).collect();
             let count = items.len();
