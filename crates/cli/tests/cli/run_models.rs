@@ -121,6 +121,24 @@ fn a_delta_of_a_megabyte_is_a_text_like_any_other() {
     });
 }
 
+/// A model that only ever writes too much fills one conversation after the other.
+#[test]
+fn one_that_never_comes_to_an_end_is_given_up() {
+    at_each(|provider| {
+        let steps = vec![Step::say("and so on ".repeat(50)).broken(Broken::Long); 40];
+        let asked = Asked::new(provider, steps);
+        let run = asked.run();
+        assert_eq!(code(&run), "SYSTEM_ERROR", "{provider}: {}", run.stdout);
+        let count = told(&run, "asking").len();
+        assert!((6..=9).contains(&count), "{provider}: asked {count} times");
+        // Somebody else can take over.
+        let next = Step::call("write_file", json!({ "path": "report.md", "content": "x" }));
+        let other = Asked::new(provider, vec![next, Step::say("done")]);
+        let run = asked.run_with(&[asked.model(2), other.model(2)]);
+        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {}", run.stdout);
+    });
+}
+
 #[test]
 fn calls_that_are_none_are_answered_and_the_model_goes_on() {
     at_each(|provider| {

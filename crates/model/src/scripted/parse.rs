@@ -164,8 +164,9 @@ impl Reader {
             Some("html") => Some(Broken::Html),
             Some("nothing") => Some(Broken::Nothing),
             Some("huge") => Some(Broken::Huge),
+            Some("long") => Some(Broken::Long),
             _ => {
-                self.complain(path, "is none of `half`, `html`, `nothing`, `huge`");
+                self.complain(path, "is none of `half`, `html`, `nothing`, `huge`, `long`");
                 None
             }
         }
@@ -276,7 +277,7 @@ mod tests {
             "steps[2].calls[1]: is no object",
             "steps[2].calls[2]: has both `args` and `args_text`",
             "steps[3].status: is no whole number from 300 to 599",
-            "steps[3].broken: is none of `half`, `html`, `nothing`, `huge`",
+            "steps[3].broken: is none of `half`, `html`, `nothing`, `huge`, `long`",
             "steps[3]: has both `status` and `broken`; an answer fails in one way",
             "steps[4].usage.input: is no whole number from 0 to 4294967295",
             "steps[5]: is no object",

@@ -52,6 +52,8 @@ pub enum Broken {
     Nothing,
     /// Its text is one piece of a megabyte.
     Huge,
+    /// It is cut off, as one that got too long.
+    Long,
 }
 
 /// One call of a tool.
@@ -135,6 +137,11 @@ impl Step {
             Some(Broken::Huge) => "x".repeat(HUGE_BYTES).into(),
             _ => self.text.as_str().into(),
         }
+    }
+
+    /// Whether it ends because it got too long.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.broken == Some(Broken::Long)
     }
 
     /// Answers, and something is wrong with it.

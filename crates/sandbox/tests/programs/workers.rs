@@ -114,7 +114,7 @@ fn a_worker_that_speaks_otherwise_is_not_believed() {
         let fault = world.fault("ok(1)");
         assert_eq!(fault.0, error_type, "{script}: {}", fault.1);
     }
-    let (_directory, world) = false_worker(&format!("{READY}; exec tr '\\0' x < /dev/zero"));
+    let (_directory, world) = false_worker(&format!("{READY}; exec tr '\\0' x 3<&0 < /dev/zero"));
     let (error_type, message) = world.fault("ok(1)");
     assert_eq!(error_type, "worker_crash");
     assert!(message.contains("bytes at once"), "{message}");

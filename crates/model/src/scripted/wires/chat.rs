@@ -16,7 +16,8 @@ pub(super) fn completion(step: &Step, model: &Value, id: &str) -> Value {
         });
         set(&mut message, "tool_calls", calls.collect());
     }
-    let reason = if step.tools.is_empty() { "stop" } else { "tool_calls" };
+    let ends = if step.tools.is_empty() { "stop" } else { "tool_calls" };
+    let reason = if step.is_cut_off() { "length" } else { ends };
     let (input, output) = (step.usage.read(), step.usage.output);
     json!({
         "id": format!("chatcmpl_{id}"),

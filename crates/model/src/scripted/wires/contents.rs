@@ -17,13 +17,14 @@ pub(super) fn content(step: &Step, id: &str) -> Value {
     }
     // This wire has no words for arguments that are broken: the provider notices itself.
     let broken = step.tools.iter().any(|tool| tool.text.is_some());
+    let ends = if broken { "MALFORMED_FUNCTION_CALL" } else { "STOP" };
     let (input, output) = (step.usage.read(), step.usage.output);
     json!({
         "responseId": id,
         "candidates": [{
             "index": 0,
             "content": { "role": "model", "parts": if broken { Vec::new() } else { parts } },
-            "finishReason": if broken { "MALFORMED_FUNCTION_CALL" } else { "STOP" },
+            "finishReason": if step.is_cut_off() { "MAX_TOKENS" } else { ends },
         }],
         "usageMetadata": {
             "promptTokenCount": input,

@@ -18,13 +18,14 @@ pub(super) fn message(step: &Step, model: &Value, id: &str) -> Value {
         let input = tool.text.as_ref().map_or_else(|| tool.input.clone(), |text| json!(text));
         content.push(json!({ "type": "tool_use", "id": id, "name": name, "input": input }));
     }
+    let ends = if step.tools.is_empty() { "end_turn" } else { "tool_use" };
     json!({
         "id": format!("msg_{id}"),
         "type": "message",
         "role": "assistant",
         "model": model,
         "content": content,
-        "stop_reason": if step.tools.is_empty() { "end_turn" } else { "tool_use" },
+        "stop_reason": if step.is_cut_off() { "max_tokens" } else { ends },
         "stop_sequence": null,
         "usage": {
             "input_tokens": step.usage.input,

@@ -23,12 +23,13 @@ pub(super) fn response(step: &Step, model: &Value, id: &str) -> Value {
         }));
     }
     let (input, output_tokens) = (step.usage.read(), step.usage.output);
+    let cut_off = step.is_cut_off();
     json!({
         "id": format!("resp_{id}"),
         "object": "response",
-        "status": "completed",
+        "status": if cut_off { "incomplete" } else { "completed" },
         "error": null,
-        "incomplete_details": null,
+        "incomplete_details": cut_off.then(|| json!({ "reason": "max_output_tokens" })),
         "model": model,
         "output": output,
         "usage": {
@@ -73,7 +74,8 @@ pub(super) fn events(response: &Value) -> Vec<Value> {
         set(last, "item", item.clone());
         events.extend(events_of);
     }
-    events.push(json!({ "type": "response.completed", "response": response }));
+    let last = format!("response.{}", text(response, "status"));
+    events.push(json!({ "type": last, "response": response }));
     for (number, event) in events.iter_mut().enumerate() {
         set(event, "sequence_number", json!(number));
     }
