@@ -128,9 +128,9 @@ fn one_that_never_comes_to_an_end_is_given_up() {
         let steps = vec![Step::say("and so on ".repeat(50)).broken(Broken::Long); 40];
         let asked = Asked::new(provider, steps);
         let run = asked.run();
-        assert_eq!(code(&run), "SYSTEM_ERROR", "{provider}: {}", run.stdout);
+        assert_eq!(code(&run), "SYSTEM_ERROR{model}", "{provider}: {}", run.stdout);
         let count = told(&run, "asking").len();
-        assert!((6..=9).contains(&count), "{provider}: asked {count} times");
+        assert_eq!(count, 9, "{provider}: three conversations of three answers");
         // Somebody else can take over.
         let next = Step::call("write_file", json!({ "path": "report.md", "content": "x" }));
         let other = Asked::new(provider, vec![next, Step::say("done")]);
