@@ -81,7 +81,7 @@ impl Local {
         let (sender, questions) = channel();
         let spec = self.spec.clone();
         let thread = Builder::new().name("local model".to_owned());
-        thread.spawn(move || seat::run(&spec, &questions)).map_err(|error| {
+        thread.spawn(move || seat::run(&spec, questions)).map_err(|error| {
             let message = format!("no thread can be started for the model: {error}");
             ModelError::new(ErrorKind::Network, message)
         })?;

@@ -48,20 +48,27 @@ static BACKEND: LazyLock<Result<LlamaBackend, String>> = LazyLock::new(|| {
 
 /// Answers questions until nobody has any. A model that can't be loaded answers the first
 /// with the reason, and is gone.
-pub(super) fn run(spec: &LocalSpec, questions: &Receiver<Question>) {
+pub(super) fn run(spec: &LocalSpec, questions: Receiver<Question>) {
     let Ok(mut question) = questions.recv() else { return };
     let sit = || {
         let backend =
             BACKEND.as_ref().map_err(|reason| bad(&format!("no model runs: {reason}")))?;
         Ok((backend, load(spec, backend, &question)?))
     };
+    // Whoever is told that nobody sits here asks somebody new, so the seat is gone by then.
     let (backend, model) = match sit() {
         Ok(sat) => sat,
-        Err(error) => return tell(&question, Err(error)),
+        Err(error) => {
+            drop(questions);
+            return tell(&question, Err(error));
+        }
     };
     let mut seat = match Seat::new(spec, backend, &model) {
         Ok(seat) => seat,
-        Err(error) => return tell(&question, Err(error)),
+        Err(error) => {
+            drop(questions);
+            return tell(&question, Err(error));
+        }
     };
     loop {
         let written = seat.write(&question);
