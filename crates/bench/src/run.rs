@@ -54,6 +54,7 @@ fn drive(
         task: task.file.clone(),
         workspace: work.clone(),
         definition: None,
+        defined_by: None,
         started_in: place.to_owned(),
         scripted: true,
     };

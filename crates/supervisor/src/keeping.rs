@@ -26,6 +26,9 @@ pub struct Kept {
     pub workspace: PathBuf,
     /// The definition that a person has named.
     pub definition: Option<PathBuf>,
+    /// The definition that it was begun under, named by that person or by the task as it was.
+    #[serde(default)]
+    pub defined_by: Option<PathBuf>,
     /// Where it was started.
     pub started_in: PathBuf,
     /// Whether a model out of the environment takes the place of a script.

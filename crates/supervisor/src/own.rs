@@ -23,6 +23,7 @@ use crate::desk::{CameBack, Desk, Ruling, why};
 use crate::engines::EngineSpec;
 use crate::listening::{Cut, Schemas, told as told_of_cut};
 use crate::told::{Told, Waits};
+use crate::undoing::Undoing;
 
 /// How much a model may write at once.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;
@@ -115,6 +116,8 @@ pub(crate) struct Own<'w> {
     /// What the arguments of these have to look like, where somebody says so.
     pub(crate) schemas: Arc<Schemas>,
     pub(crate) steps_max: u32,
+    /// Keeps what files were that are written.
+    pub(crate) undoing: Undoing,
     /// The model, while nobody asks it.
     pub(crate) model: Option<Box<dyn Model>>,
 }
@@ -349,7 +352,7 @@ impl Own<'_> {
         let known = self.tools.iter().any(|tool| tool.name == name);
         // One that this task does not have is answered as one that nobody has.
         let name = if known { name } else { "" };
-        match self.workspace.call(name, arguments) {
+        match self.undoing.around(name, arguments, || self.workspace.call(name, arguments)) {
             Ok(output) => {
                 let status = output.status();
                 let back = CameBack {

@@ -34,6 +34,7 @@ use crate::own::Own;
 use crate::programs::Programs;
 use crate::spec::{Acts, RunTask};
 use crate::told::Told;
+use crate::undoing::Undoing;
 use driver::Driver;
 
 /// The name under which sessions are started.
@@ -143,7 +144,7 @@ pub enum RunError {
         found: String,
     },
     /// The guard is broken, so nothing goes on.
-    #[error("{0}")]
+    #[error("{0}; once it is mended, go on with `jackline run --resume`")]
     Guard(String),
     /// What a run keeps could not be written down.
     #[error(
@@ -181,6 +182,7 @@ pub fn run(
     };
     let root = opening.workspace.clone();
     let definition = opening.definition.clone().or_else(|| task.definition.clone());
+    let defined_by = definition.clone();
     let definitions = Definitions::new(definition, Some(&opening.store));
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
@@ -203,7 +205,7 @@ pub fn run(
     jackline_journal::create_directory(&directory)
         .map_err(|error| RunError::Session(error.to_string()))?;
     let Some(_driven) = drive(&directory)? else { return Err(RunError::Driven(id)) };
-    opening.kept.save(&directory)?;
+    Kept { defined_by, ..opening.kept.clone() }.save(&directory)?;
 
     let mut limits = Limits::of(defined.io);
     limits.shell.cancel = Cancel::when(is_over.clone());
@@ -258,7 +260,9 @@ pub fn run(
         defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
     let schemas = Arc::new(Schemas::of(defined, &tools));
     let workspace = &workspace;
-    let own = Own { workspace, conversation, system, tools, schemas, steps_max, model: None };
+    let undoing = Undoing::new(&directory, &root, desk.session().clone());
+    let model = None;
+    let own = Own { workspace, conversation, system, tools, schemas, steps_max, undoing, model };
     let mut driver =
         Driver::new(task, &opening, desk, chain, (own, programs), defined.clone(), history);
     let answer = if approved { driver.drive()? } else { driver.refuse() };

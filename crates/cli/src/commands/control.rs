@@ -2,9 +2,11 @@
 //! person steers a session.
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
 use jackline_engine::{Action, SessionId};
 use jackline_journal::FileStore;
+use jackline_supervisor::{Kept, PREFIX};
 use serde_json::json;
 
 use super::person::{Said, fits, may_open, may_say, objections};
@@ -32,6 +34,9 @@ pub(crate) fn clear(args: &ClearArgs) -> Exit {
     run(&args.control, action)
 }
 
+/// What is to be done where an agent works that nobody drives.
+const TELL: &str = "tell the agent to go on; it does not know by itself";
+
 /// `jackline reload`.
 pub(crate) fn reload(args: &ReloadArgs) -> Exit {
     let action = Action::Reload;
@@ -41,11 +46,17 @@ pub(crate) fn reload(args: &ReloadArgs) -> Exit {
     match find(&args.control) {
         Ok((store, session)) => {
             let said = Said::new(session, action, &args.control.word);
-            let said = Said { definition: args.definition.clone(), ..said };
+            let definition = args.definition.clone().or_else(|| of_run(&store, &said.session));
+            let said = Said { definition, ..said };
             send(store, said, args.control.json)
         }
         Err(exit) => exit,
     }
+}
+
+/// The definition that a run was begun with, where a person or its task has named one.
+fn of_run(store: &FileStore, session: &SessionId) -> Option<PathBuf> {
+    Kept::load(&store.directory(session)).ok().flatten()?.defined_by
 }
 
 /// `jackline constraint expire`.
@@ -128,7 +139,12 @@ fn send(store: FileStore, said: Said<'_>, as_json: bool) -> Exit {
     }
     let (what, next) = outcome(action);
     say(format!("session `{name}` {what}"));
-    say(dim(next));
+    if session.as_str().starts_with(PREFIX) && next == TELL {
+        let again = format!("`jackline run --resume {name}`");
+        say(dim(format!("a run that waits goes on by itself; one that was left, by {again}")));
+    } else {
+        say(dim(next));
+    }
     Exit::Fine
 }
 
@@ -146,7 +162,6 @@ fn command(action: Action) -> &'static str {
 
 /// What was done, and what comes next.
 pub(super) fn outcome(action: Action) -> (&'static str, &'static str) {
-    const TELL: &str = "tell the agent to go on; it does not know by itself";
     match action {
         Action::Pause => (
             "is paused",

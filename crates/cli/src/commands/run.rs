@@ -120,6 +120,7 @@ fn fresh(args: &RunArgs) -> Result<Kept, Exit> {
         task: absolute(&task, "task")?,
         workspace: absolute(&root, "directory")?,
         definition: args.definition.as_deref().map(|it| absolute(it, "definition")).transpose()?,
+        defined_by: None,
         started_in: here(),
         scripted: args.scripted,
     })

@@ -51,6 +51,7 @@ mod reload;
 mod run;
 mod run_hard;
 mod run_models;
+mod run_person;
 mod run_programs;
 mod run_support;
 mod soak;

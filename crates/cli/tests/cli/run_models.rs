@@ -9,7 +9,7 @@ use jackline_model::scripted::{Broken, Script, ScriptedModel, Step};
 use jackline_runtime::now;
 use serde_json::{Value, json};
 
-use crate::run_support::{REPORT, Task, code, end_of, session, told, until};
+use crate::run_support::{REPORT, Task, code, end_of, piped, session, told, until};
 use crate::support::{Run, World, feed};
 
 /// A server ends at the latest after so long.
@@ -134,7 +134,8 @@ fn one_that_never_comes_to_an_end_is_given_up() {
         // Somebody else can take over.
         let next = Step::call("write_file", json!({ "path": "report.md", "content": "x" }));
         let other = Asked::new(provider, vec![next, Step::say("done")]);
-        let run = asked.run_with(&[asked.model(2), other.model(2)]);
+        let next = other.model(2).replace("some-model", "another");
+        let run = asked.run_with(&[asked.model(2), next]);
         assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {}", run.stdout);
     });
 }
@@ -205,7 +206,7 @@ fn a_key_is_asked_for_by_the_variable_that_was_named() {
     let task = Task::of(&asked.world, REPORT, &[asked.model(1)]);
     let run = task.run(&[]);
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("set A_KEY"), "{run:?}");
+    assert!(run.stderr.contains("the variable `A_KEY`, which `key_env` names"), "{run:?}");
     assert_eq!(asked.server.count(), 0);
 }
 
@@ -227,7 +228,7 @@ fn behind_one_that_is_silent_the_next_answers_within_its_first_time_out() {
 fn a_stop_does_not_wait_for_a_model_that_is_silent() {
     let asked = Asked::new(Provider::OpenAiChat, vec![Step::say("x").broken(Broken::Nothing)]);
     let task = Task::of(&asked.world, REPORT, &[asked.model(60)]);
-    let child = task.start(&[]);
+    let child = piped(task.command(&["--json"]).arg(&task.directory).env(KEY.0, KEY.1));
     until("the question", || asked.server.count() == 1);
     let stopped = now().boot_ms;
     fs::create_dir_all(asked.world.work().join(".jackline")).unwrap();

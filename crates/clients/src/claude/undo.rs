@@ -4,7 +4,7 @@
 //! for no other, and what goes wrong with it is written down and changes no answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use jackline_engine::{Decision, SessionId, Verdict};
 use jackline_runtime::{Outcome, Runtime, home, keep_fault};
@@ -150,17 +150,7 @@ fn plain(named: &str, cwd: Option<&str>) -> Option<PathBuf> {
         Some(rest) => home()?.join(rest.trim_start_matches('/')),
         None => Path::new(cwd.unwrap_or("/")).join(named),
     };
-    let mut path = PathBuf::new();
-    for part in named.components() {
-        match part {
-            Component::ParentDir => {
-                path.pop();
-            }
-            Component::CurDir => {}
-            part => path.push(part),
-        }
-    }
-    (path.is_absolute() && path.file_name().is_some()).then_some(path)
+    calls::plain(&named)
 }
 
 #[cfg(test)]

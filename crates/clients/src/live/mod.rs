@@ -24,7 +24,7 @@ use std::path::PathBuf;
 pub enum LiveError {
     /// There is no such program.
     #[error(
-        "the client `{program}` is not found; install it with `npm install -g {NPM_PACKAGE}`, or say where it is with --client-program"
+        "the client `{program}` is not found; install it with `npm install -g {NPM_PACKAGE}`, or put it into PATH (`init` and `doctor` take --client-program)"
     )]
     NotFound {
         /// What was looked for.

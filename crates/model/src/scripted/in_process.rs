@@ -71,11 +71,8 @@ impl InProcess {
             cache_creation: step.usage.cache_creation,
             output: step.usage.output,
         };
-        let end = match step.is_cut_off() {
-            true => End::Length,
-            false if calls.is_empty() => End::Turn,
-            false => End::Calls,
-        };
+        let whole = if calls.is_empty() { End::Turn } else { End::Calls };
+        let end = if step.is_cut_off() { End::Length } else { whole };
         let said = Said { text: text.into_owned(), calls, kept: None };
         Ok(Reply { said, end, usage: Some(usage), request: None })
     }

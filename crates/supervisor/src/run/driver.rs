@@ -311,11 +311,11 @@ impl<'a, 'h> Driver<'a, 'h> {
             return Ok(Goes::On);
         }
         let why = summary.paused_why.clone().unwrap_or_else(|| "no reason given".to_owned());
+        let how = how_to_go_on(summary);
         if !self.opening.waits {
-            self.leave(&format!("it waits for a person: {why}"));
+            self.leave(&format!("it waits for a person: {why}; first {how}"));
             return Ok(Goes::Over);
         }
-        let how = how_to_go_on(summary);
         self.desk.say(&Told::Waiting { waits: Waits::Person { why, how } });
         match wait(&mut self.desk, &self.opening.workspace, summary) {
             Waited::Changed if self.desk.lookout.is_gone() => Ok(Goes::On),

@@ -32,6 +32,12 @@ pub(super) fn engines(
             return Err(RunError::Model { label: engine.label.clone(), reason });
         }
         // A key that is missing is said before anything is done.
+        if let EngineKind::Model(Reach { key_env: Some(name), .. }) = &engine.kind
+            && named_variable(name).is_none()
+        {
+            let reason = format!("the variable `{name}`, which `key_env` names, is not set");
+            return Err(RunError::Model { label: engine.label.clone(), reason });
+        }
         drop(reach(engine, 0)?);
     }
     Ok(engines)

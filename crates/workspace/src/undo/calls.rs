@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -61,6 +61,21 @@ pub fn before(
         }
     }
     if entries.is_empty() { Ok(()) } else { log.lines(&entries) }
+}
+
+/// A path as these take it: absolute, and dots go by the text alone.
+pub fn plain(named: &Path) -> Option<PathBuf> {
+    let mut path = PathBuf::new();
+    for part in named.components() {
+        match part {
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::CurDir => {}
+            part => path.push(part),
+        }
+    }
+    (path.is_absolute() && path.file_name().is_some()).then_some(path)
 }
 
 /// Writes down what a call has made of a path.

@@ -39,6 +39,9 @@ pub(super) fn show(report: &Report, as_json: bool) {
         }
     };
     say(format!("\n{head}"));
+    if report.stop.as_ref().is_some_and(|stop| stop.code == StopCode::NoEvidence) {
+        say("  nothing says when it is done: give the definition a `completion`");
+    }
     outcome(&report.public).lines().for_each(|line| say(format!("  {}", plain(line, 400))));
     for (name, value) in rows(&report.evidence) {
         say(format!("  {} {value}", dim(format!("{name:<12}"))));
@@ -69,7 +72,7 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         (true, "yes") => "run since the last change, and pass".to_owned(),
         (true, passing) => format!("run since the last change; passing: {passing}"),
         (false, _) if evidence.code_modified => "not run since the last change".to_owned(),
-        (false, _) => "nothing was changed".to_owned(),
+        (false, _) => "no code was changed".to_owned(),
     };
     let mut files: Vec<String> =
         evidence.files_changed.iter().take(FILES_MAX).map(|file| plain(file, 80)).collect();
