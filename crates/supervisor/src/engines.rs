@@ -3,6 +3,7 @@
 mod chain;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use jackline_engine::definition::{ModelChoice, ModelKind, ModelOccasion as When, ModelProvider};
@@ -158,15 +159,23 @@ impl EngineSpec {
         Ok(spec)
     }
 
+    /// The same with a file that is looked for in a directory, where its path is relative.
+    pub(crate) fn beneath(mut self, directory: &Path) -> Self {
+        if let EngineKind::Local(local) = &mut self.kind {
+            local.path = directory.join(&local.path);
+        }
+        self
+    }
+
     /// The name by which prices and windows are known.
     pub(crate) fn model_name(&self) -> &str {
         match &self.kind {
             EngineKind::Model(reach) => &reach.model,
             EngineKind::Claude { model: Some(model) } => model,
-            EngineKind::Script(_)
-            | EngineKind::Local(_)
-            | EngineKind::Claude { .. }
-            | EngineKind::Command(_) => &self.label,
+            EngineKind::Local(local) => local.name(),
+            EngineKind::Script(_) | EngineKind::Claude { .. } | EngineKind::Command(_) => {
+                &self.label
+            }
         }
     }
 
