@@ -198,3 +198,26 @@ impl EngineSpec {
         whens.peek().is_none() || whens.any(|when| named.contains(when))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_of_this_machine_is_called_by_its_file_which_lies_where_the_run_was_begun() {
+        let (window, timeout) = (None, Duration::from_secs(1));
+        let local = |path: &str| LocalSpec { path: path.into(), window, timeout };
+        let engine = |path: &str| EngineSpec {
+            label: format!("local/{path}"),
+            kind: EngineKind::Local(local(path)),
+            when: Vec::new(),
+            budget: None,
+            window,
+        };
+        for (path, found) in [("m/a.gguf", "/begun/m/a.gguf"), ("/m/a.gguf", "/m/a.gguf")] {
+            let engine = engine(path).beneath(Path::new("/begun"));
+            assert_eq!(engine.kind, EngineKind::Local(local(found)));
+            assert_eq!(engine.model_name(), "a");
+        }
+    }
+}
