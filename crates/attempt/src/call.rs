@@ -154,6 +154,9 @@ impl<A> Going<'_, '_, A> {
             Outcome::Child(child) => return Ok(Err(Failed::Child(child))),
             Outcome::Error(error) => return Ok(Err(Failed::Outcome(error))),
         };
+        // Whoever holds the call holds it also where the artifact took no notice of that.
+        let held = self.parts.stages.ended();
+        self.over(held)?;
         if let Err(error) = self.parts.transaction.commit(self.attempt) {
             return Err(self.inside(ROLLBACK_FAILED, &error.0, false));
         }

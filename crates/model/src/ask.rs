@@ -165,8 +165,9 @@ pub enum Delta<'a> {
     Text(&'a str),
     /// A call of this tool begins.
     Call(&'a str),
-    /// More of the arguments of the call that began last.
-    Arguments(&'a str),
+    /// More of the arguments of a call, by its number in this answer: those of several calls
+    /// may come by turns.
+    Arguments(usize, &'a str),
     /// Nothing that could be shown has come for a moment. It is told so that whoever
     /// listens can break off while nobody speaks.
     Waiting,

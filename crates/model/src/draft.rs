@@ -114,7 +114,7 @@ impl Draft {
             return Ok(());
         };
         call.arguments.push_str(more);
-        tell(hear, Delta::Arguments(more))
+        tell(hear, Delta::Arguments(number, more))
     }
 
     /// The calls so far.
@@ -151,9 +151,7 @@ impl Draft {
             if call.id.is_empty() {
                 call.id = made_id();
             }
-            if call.arguments.trim().is_empty() {
-                "{}".clone_into(&mut call.arguments);
-            }
+            complete(call);
         }
         let has_own = |part: &Part| {
             !matches!(part, Part::Text { with: None, .. } | Part::Call { with: None })
@@ -167,6 +165,13 @@ impl Draft {
 
 fn tell(hear: &mut Hearer<'_>, delta: Delta<'_>) -> Result<(), Trouble> {
     if hear(delta).is_break() { Err(Trouble::Cancelled) } else { Ok(()) }
+}
+
+/// A call that is whole and has no arguments has none of them.
+pub(crate) fn complete(call: &mut Call) {
+    if call.arguments.trim().is_empty() {
+        "{}".clone_into(&mut call.arguments);
+    }
 }
 
 /// An id for a call that the provider gave none.

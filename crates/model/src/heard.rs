@@ -1,7 +1,7 @@
 //! What was heard of an answer that nobody listened to until its end.
 
 use crate::ask::{Call, Delta, Said};
-use crate::draft::made_id;
+use crate::draft::{complete, made_id};
 
 /// Keeps what arrives.
 #[derive(Debug, Default)]
@@ -19,8 +19,8 @@ impl Heard {
                 name: name.to_owned(),
                 arguments: String::new(),
             }),
-            Delta::Arguments(more) => {
-                if let Some(call) = self.said.calls.last_mut() {
+            Delta::Arguments(number, more) => {
+                if let Some(call) = self.said.calls.get_mut(number) {
                     call.arguments.push_str(more);
                 }
             }
@@ -30,8 +30,11 @@ impl Heard {
     }
 
     /// What was said so far. What a provider wants back is not in it, as if another one had
-    /// said it.
-    pub fn into_said(self) -> Said {
+    /// said it. The last call may be half of one.
+    pub fn into_said(mut self) -> Said {
+        if let Some((_, before)) = self.said.calls.split_last_mut() {
+            before.iter_mut().for_each(complete);
+        }
         self.said
     }
 }
@@ -51,17 +54,20 @@ mod tests {
             Delta::Waiting,
             Delta::Text("ing."),
             Delta::Call("a"),
-            Delta::Arguments("{}"),
+            Delta::Arguments(0, "{\"y\""),
+            Delta::Call("none"),
             Delta::Call("b"),
-            Delta::Arguments("{\"x\""),
-            Delta::Arguments(":"),
+            Delta::Arguments(2, "{\"x\""),
+            Delta::Arguments(0, ":1}"),
+            Delta::Arguments(2, ":"),
         ] {
             heard.hear(delta);
         }
         let said = heard.into_said();
         let calls: Vec<(&str, &str)> =
             said.calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
-        assert_eq!((said.text.as_str(), calls), ("Looking.", vec![("a", "{}"), ("b", "{\"x\":")]));
+        let expected = vec![("a", "{\"y\":1}"), ("none", "{}"), ("b", "{\"x\":")];
+        assert_eq!((said.text.as_str(), calls), ("Looking.", expected));
         assert!(said.calls[0].id != said.calls[1].id && said.kept.is_none());
     }
 }

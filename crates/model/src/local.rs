@@ -49,9 +49,8 @@ impl LocalSpec {
     }
 
     /// What it is called in records: the file's name without its end.
-    pub fn name(&self) -> String {
-        let name = self.path.file_stem().unwrap_or(self.path.as_os_str());
-        name.to_string_lossy().into_owned()
+    pub fn name(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("local")
     }
 }
 

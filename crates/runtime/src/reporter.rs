@@ -1,6 +1,8 @@
 //! Whoever reports what happens in one session, and hears what is decided.
 
-use jackline_engine::{ActorId, CallId, Event, EventKind, SessionId, Summary, Verdict};
+use std::sync::Arc;
+
+use jackline_engine::{ActorId, CallId, Definition, Event, EventKind, SessionId, Summary, Verdict};
 use serde_json::Value;
 
 use crate::door::Outcome;
@@ -78,5 +80,11 @@ impl Reporter {
     pub fn summary(&mut self) -> Option<Summary> {
         let session = self.session.clone();
         self.runtime.summary(&session)
+    }
+
+    /// The definition that the session is under, which a person may have changed.
+    pub fn definition(&mut self) -> Option<Arc<Definition>> {
+        let session = self.session.clone();
+        self.runtime.definition_of(&session)
     }
 }

@@ -165,7 +165,7 @@ impl Runtime {
     }
 
     /// Saves states in [`Self::tidy`], and not before the answer: for a process that
-    /// calls it after every one.
+    /// calls it soon. Of what it answered since, a cut can't be found once it is killed.
     #[must_use]
     pub fn saving_late(mut self) -> Self {
         self.saves_late = true;

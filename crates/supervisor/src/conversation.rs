@@ -19,6 +19,9 @@ const FILE: &str = "conversation.jsonl";
 const CUT_OFF: &str = "jackline: the work was cut off while this ran, and it may have run. Look at what is there \
                        before you do it again.";
 
+/// How many bytes a token has, where nobody counts them.
+pub(crate) const BYTES_PER_TOKEN: u64 = 4;
+
 /// A conversation and its file.
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -96,7 +99,7 @@ impl Conversation {
     /// How many tokens it has, roughly.
     pub(crate) fn tokens(&self) -> u64 {
         let bytes: usize = self.messages.iter().map(size).sum();
-        bytes as u64 / 4
+        bytes as u64 / BYTES_PER_TOKEN
     }
 
     /// The last lines of it, for somebody who only reads.

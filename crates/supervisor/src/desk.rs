@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use jackline_engine::{
-    Arguments, Decision, EventKind, Payload, PromptSource, Seen, SessionId, Status, Summary,
-    ToolName, Verdict,
+    Arguments, Decision, Definition, EventKind, Payload, PromptSource, Seen, SessionId, Status,
+    Summary, ToolName, Verdict,
 };
-use jackline_runtime::{Outcome, Reporter, ask_code, now};
+use jackline_journal::Note;
+use jackline_runtime::{Outcome, Reporter, ask_code};
 
 use crate::lookout::Lookout;
 use crate::told::Told;
@@ -22,8 +23,6 @@ pub(crate) struct Desk<'h> {
     owed: Vec<String>,
     /// Why no gate is left, once the guard is broken.
     broken: Option<String>,
-    /// When something was told last, on the clock of the machine's start.
-    told_ms: u64,
 }
 
 /// What becomes of a call.
@@ -49,9 +48,9 @@ impl<'h> Desk<'h> {
         lookout: Arc<Lookout>,
         hear: &'h mut dyn FnMut(&Told),
     ) -> Self {
-        let (owed, told_ms) = (Vec::new(), now().boot_ms);
+        let owed = Vec::new();
         let session = reporter.borrow().session().clone();
-        Self { reporter, session, lookout, hear, owed, broken: None, told_ms }
+        Self { reporter, session, lookout, hear, owed, broken: None }
     }
 
     /// Who reports for the session, for attempts that are made over it.
@@ -76,7 +75,6 @@ impl<'h> Desk<'h> {
         meta: Option<serde_json::Value>,
     ) -> Verdict {
         let (verdict, outcome) = self.reporter.borrow_mut().tell_with(kind, meta);
-        self.told_ms = now().boot_ms;
         if outcome == Outcome::Broken {
             self.broken = Some(why(&verdict));
         }
@@ -144,6 +142,12 @@ impl<'h> Desk<'h> {
         (verdict, self.take_owed())
     }
 
+    /// Has something that went wrong on our side written down with the next record.
+    pub(crate) fn note_fault(&self, kind: &str, reason: String) {
+        let note = Note::Fault { kind: kind.to_owned(), reason };
+        self.reporter.borrow_mut().runtime().note(note);
+    }
+
     /// What the agent is to be told since this was last asked.
     pub(crate) fn take_owed(&mut self) -> Option<String> {
         let owed = std::mem::take(&mut self.owed);
@@ -165,9 +169,9 @@ impl<'h> Desk<'h> {
         self.reporter.borrow_mut().summary()
     }
 
-    /// When something was told last, on the clock of the machine's start.
-    pub(crate) fn told_ms(&self) -> u64 {
-        self.told_ms
+    /// The definition in force, which a person may have changed.
+    pub(crate) fn definition(&self) -> Option<Arc<Definition>> {
+        self.reporter.borrow_mut().definition()
     }
 
     /// The session.

@@ -3,6 +3,7 @@
 mod chain;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use jackline_engine::definition::{ModelChoice, ModelKind, ModelOccasion as When, ModelProvider};
@@ -158,15 +159,23 @@ impl EngineSpec {
         Ok(spec)
     }
 
+    /// The same with a file that is looked for in a directory, where its path is relative.
+    pub(crate) fn beneath(mut self, directory: &Path) -> Self {
+        if let EngineKind::Local(local) = &mut self.kind {
+            local.path = directory.join(&local.path);
+        }
+        self
+    }
+
     /// The name by which prices and windows are known.
     pub(crate) fn model_name(&self) -> &str {
         match &self.kind {
             EngineKind::Model(reach) => &reach.model,
             EngineKind::Claude { model: Some(model) } => model,
-            EngineKind::Script(_)
-            | EngineKind::Local(_)
-            | EngineKind::Claude { .. }
-            | EngineKind::Command(_) => &self.label,
+            EngineKind::Local(local) => local.name(),
+            EngineKind::Script(_) | EngineKind::Claude { .. } | EngineKind::Command(_) => {
+                &self.label
+            }
         }
     }
 
@@ -187,5 +196,28 @@ impl EngineSpec {
         let others = |when: &&When| **when != When::Sensitive;
         let mut whens = self.when.iter().filter(others).peekable();
         whens.peek().is_none() || whens.any(|when| named.contains(when))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_of_this_machine_is_called_by_its_file_which_lies_where_the_run_was_begun() {
+        let (window, timeout) = (None, Duration::from_secs(1));
+        let local = |path: &str| LocalSpec { path: path.into(), window, timeout };
+        let engine = |path: &str| EngineSpec {
+            label: format!("local/{path}"),
+            kind: EngineKind::Local(local(path)),
+            when: Vec::new(),
+            budget: None,
+            window,
+        };
+        for (path, found) in [("m/a.gguf", "/begun/m/a.gguf"), ("/m/a.gguf", "/m/a.gguf")] {
+            let engine = engine(path).beneath(Path::new("/begun"));
+            assert_eq!(engine.kind, EngineKind::Local(local(found)));
+            assert_eq!(engine.model_name(), "a");
+        }
     }
 }

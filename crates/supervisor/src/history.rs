@@ -40,20 +40,19 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Reads the journal of a session; `chain` has not moved yet.
-    pub(crate) fn read(journal: &Path, chain: &Chain) -> Self {
+    /// Reads the journal of a session; `chain` has not moved yet. Of one that can't be read
+    /// to its end nobody knows what is used up.
+    pub(crate) fn read(journal: &Path, chain: &Chain) -> Result<Self, StoreError> {
         let mut history = Self { current: chain.label(), ..Self::default() };
-        let Ok(journal) = JournalFile::open(journal) else { return history };
-        // What can't be read shuts the gate, which says so.
-        let _ = journal.for_each(|line| {
+        JournalFile::open(journal)?.for_each(|line| {
             if let Line::Event(record) = parse_record(line)? {
                 let record = record.as_record();
                 let is_worker = chain.is_worker(&history.current);
                 history.follow(&record.event.kind, record.verdict, is_worker);
             }
             Ok::<_, StoreError>(())
-        });
-        history
+        })?;
+        Ok(history)
     }
 
     /// Takes over what a record says. Under an agent program most of them are those of its

@@ -40,9 +40,12 @@ impl Schemas {
 pub(crate) struct Listening<'s> {
     schemas: &'s Schemas,
     heard: Heard,
-    /// Listens to the call that began last.
-    cutter: Option<Cutter<'s>>,
-    refusal: Option<Refusal>,
+    /// Listen to the calls, each to its own, where there is a schema.
+    cutters: Vec<Option<Cutter<'s>>>,
+    /// Whether calls came by turns, so that nobody knows which of them are whole.
+    by_turns: bool,
+    /// Which call was cut, and why.
+    refusal: Option<(usize, Refusal)>,
 }
 
 /// An answer that was cut: its last call can't be valid.
@@ -54,7 +57,8 @@ pub(crate) struct Cut {
 
 impl<'s> Listening<'s> {
     pub(crate) fn new(schemas: &'s Schemas) -> Self {
-        Self { schemas, heard: Heard::default(), cutter: None, refusal: None }
+        let (heard, cutters) = (Heard::default(), Vec::new());
+        Self { schemas, heard, cutters, by_turns: false, refusal: None }
     }
 
     /// One piece more; whether to go on.
@@ -64,23 +68,32 @@ impl<'s> Listening<'s> {
         }
         self.heard.hear(delta);
         match delta {
-            Delta::Call(tool) => self.cutter = self.schemas.0.get(tool).map(Cutter::new),
-            Delta::Arguments(more) => {
-                let fed = self.cutter.as_mut().map(|cutter| cutter.feed(more));
-                if let Some(Err(refusal)) = fed {
-                    self.refusal = Some(refusal);
+            Delta::Call(tool) => self.cutters.push(self.schemas.0.get(tool).map(Cutter::new)),
+            Delta::Arguments(number, more) => {
+                self.by_turns |= number + 1 < self.cutters.len();
+                let cutter = self.cutters.get_mut(number).and_then(Option::as_mut);
+                if let Some(Err(refusal)) = cutter.map(|cutter| cutter.feed(more)) {
+                    self.refusal = Some((number, refusal));
                     return ControlFlow::Break(());
                 }
             }
-            Delta::Again => self.cutter = None,
+            Delta::Again => {
+                self.cutters.clear();
+                self.by_turns = false;
+            }
             Delta::Text(_) | Delta::Waiting => {}
         }
         ControlFlow::Continue(())
     }
 
-    /// What there is, if it was cut.
+    /// What there is, if it was cut. What may be half of a call is left out.
     pub(crate) fn cut(self) -> Option<Cut> {
-        Some(Cut { refusal: self.refusal?, said: self.heard.into_said() })
+        let (number, refusal) = self.refusal?;
+        let mut said = self.heard.into_said();
+        if self.by_turns {
+            said.calls = said.calls.into_iter().skip(number).take(1).collect();
+        }
+        Some(Cut { said, refusal })
     }
 }
 
@@ -108,9 +121,10 @@ mod tests {
 
     /// How many pieces are heard of a call that comes character by character.
     fn heard(listening: &mut Listening<'_>, tool: &str, arguments: &str) -> usize {
+        let number = listening.cutters.len();
         assert!(listening.hear(Delta::Call(tool)).is_continue());
-        let pieces = arguments.split_inclusive(|_: char| true);
-        pieces.take_while(|piece| listening.hear(Delta::Arguments(piece)).is_continue()).count()
+        let mut hear = |piece: &&str| listening.hear(Delta::Arguments(number, piece)).is_continue();
+        arguments.split_inclusive(|_: char| true).take_while(|piece| hear(piece)).count()
     }
 
     #[test]
@@ -145,8 +159,23 @@ mod tests {
         // An answer that broke and is asked for again begins anew.
         let mut listening = Listening::new(&schemas);
         assert!(listening.hear(Delta::Call("write")).is_continue());
-        assert!(listening.hear(Delta::Arguments("{\"path\": ")).is_continue());
+        assert!(listening.hear(Delta::Arguments(0, "{\"path\": ")).is_continue());
         assert!(listening.hear(Delta::Again).is_continue());
-        assert!(listening.hear(Delta::Arguments("3")).is_continue());
+        assert!(listening.hear(Delta::Arguments(0, "3")).is_continue());
+    }
+
+    #[test]
+    fn calls_that_come_by_turns_are_each_heard_on_their_own() {
+        let schemas = schemas();
+        let mut listening = Listening::new(&schemas);
+        let mut hear = |delta: Delta<'_>| listening.hear(delta).is_continue();
+        assert!(hear(Delta::Call("write")) && hear(Delta::Call("write")));
+        assert!(hear(Delta::Arguments(0, r#"{"path""#)) && hear(Delta::Arguments(1, r#"{"path""#)));
+        assert!(hear(Delta::Arguments(1, r#": "a"}"#)));
+        assert!(!hear(Delta::Arguments(0, ": 3")));
+        // Whether the other one is whole nobody says, so nothing is made of it.
+        let Cut { said, .. } = listening.cut().unwrap();
+        let arguments: Vec<&str> = said.calls.iter().map(|it| it.arguments.as_str()).collect();
+        assert_eq!(arguments, [r#"{"path": 3"#]);
     }
 }

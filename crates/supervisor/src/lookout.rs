@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jackline_engine::Markers;
 use jackline_journal::JournalFile;
-use jackline_runtime::{Found, glance};
+use jackline_runtime::{Found, glance, off_now};
 
 /// What is looked at: a person's file, the journal, a signal, and whether the workspace is
 /// still there.
@@ -69,6 +69,11 @@ impl Lookout {
     /// tools hold the first.
     pub(crate) fn is_gone(&self) -> bool {
         directory(&self.workspace) != self.directory
+    }
+
+    /// Whether a person has switched the guard off here.
+    pub(crate) fn is_off(&self) -> bool {
+        off_now(Some(&self.workspace)).is_some()
     }
 
     /// Whether the session was ended by somebody else. What they wrote is read only where

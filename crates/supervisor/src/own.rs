@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use jackline_attempt::InternalOutcome;
 use jackline_decode::stream::Refusal;
 use jackline_engine::{
-    Arguments, Completion, ContextLevel, Decision, EventKind, Payload, RequestId, Status, ToolName,
-    Verdict,
+    Arguments, Completion, ContextLevel, Decision, Definition, EventKind, Payload, RequestId,
+    Status, ToolName, Verdict,
 };
 use jackline_model::{
     Call, End, ErrorKind, Message, Model, ModelError, Patience, Reply, Request, Said, Tool,
-    ToolResult,
+    ToolResult, Usage,
 };
 use jackline_workspace::{Shows, Workspace};
 use serde_json::Value;
 
 use crate::asking::{Asked, ask};
-use crate::conversation::Conversation;
+use crate::conversation::{BYTES_PER_TOKEN, Conversation};
 use crate::desk::{CameBack, Desk, Ruling, why};
 use crate::engines::EngineSpec;
 use crate::listening::{Cut, Schemas, told as told_of_cut};
@@ -27,6 +27,9 @@ use crate::undoing::Undoing;
 
 /// How much a model may write at once.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;
+
+/// How many steps an iteration has where the definition says nothing.
+const STEPS_PER_ITERATION: u32 = 50;
 
 /// How often in a row an answer may be cut off by its length.
 const CUT_OFF_MAX: u32 = 3;
@@ -61,6 +64,8 @@ pub(crate) enum Ended {
     Exhausted {
         /// How the last of them failed.
         error: String,
+        /// Whether the conversation has to begin anew.
+        full: bool,
     },
     /// It has taken as many steps as an iteration has.
     Steps,
@@ -115,7 +120,8 @@ pub(crate) struct Own<'w> {
     pub(crate) tools: Vec<Tool>,
     /// What the arguments of these have to look like, where somebody says so.
     pub(crate) schemas: Arc<Schemas>,
-    pub(crate) steps_max: u32,
+    /// The definition that says so.
+    pub(crate) defined: Arc<Definition>,
     /// Keeps what files were that are written.
     pub(crate) undoing: Undoing,
     /// The model, while nobody asks it.
@@ -127,7 +133,7 @@ impl Own<'_> {
     pub(crate) fn iterate(&mut self, desk: &mut Desk<'_>, whom: &mut Whom<'_>) -> Ended {
         let (mut calls, mut cut_off) = (0_u32, 0_u32);
         loop {
-            if calls >= self.steps_max {
+            if calls >= steps_max(&self.defined) {
                 return Ended::Steps;
             }
             let (system, tools) = (self.system.clone(), self.tools.clone());
@@ -166,6 +172,17 @@ impl Own<'_> {
         }
     }
 
+    /// The schemas that hold now: a person may have changed the definition, or switched the
+    /// guard off.
+    fn schemas(&mut self, desk: &Desk<'_>) -> Arc<Schemas> {
+        if let Some(defined) = desk.definition().filter(|it| !Arc::ptr_eq(it, &self.defined)) {
+            self.schemas = Arc::new(Schemas::of(&defined, &self.tools));
+            self.defined = defined;
+        }
+        let is_off = desk.lookout.is_off();
+        if is_off { Arc::default() } else { Arc::clone(&self.schemas) }
+    }
+
     /// Tells the model something by the supervisor.
     pub(crate) fn tell(&mut self, text: String) -> std::io::Result<()> {
         self.conversation.push(Message::User(text))
@@ -183,9 +200,15 @@ impl Own<'_> {
             return Err(Ended::Spent);
         }
         let offers = !tools.is_empty();
+        let besides = size(&system, &tools);
         let (reply, refusal) = self.ask(desk, whom, system, tools)?;
-        let window = whom.engine.window.or_else(|| self.model.as_ref()?.window());
-        let full = count(desk, whom.engine, &reply, window);
+        // What an answer has cost is told at its end; of one that was cut it is guessed, and
+        // counts all the same.
+        let guess = refusal.as_ref().map(|_| self.guess(besides, &reply.said));
+        // A model that knows how much it holds holds no more because somebody says so.
+        let known = self.model.as_ref().and_then(|model| model.window());
+        let window = [whom.engine.window, known].into_iter().flatten().min();
+        let full = count(desk, whom.engine, &reply, guess, window);
         let Reply { mut said, end, .. } = reply;
         if !offers {
             // What was not offered can't be called, so nothing would ever answer it.
@@ -216,6 +239,7 @@ impl Own<'_> {
             let message = format!("`{}` is not there", engine.label);
             return Err(Ended::Failed(ModelError::new(ErrorKind::Network, message)));
         };
+        let schemas = self.schemas(desk);
         desk.say(&Told::Asking { model: engine.label.clone() });
         let request = Request {
             system,
@@ -230,12 +254,10 @@ impl Own<'_> {
             let waits = Waits::Model { why: error.to_string(), ms };
             desk.say(&Told::Waiting { waits });
         };
-        let schemas = Arc::clone(&self.schemas);
         let (model, asked) = ask(model, request, schemas, patience, &lookout, &mut waits);
         self.model = model;
         match asked {
             Asked::Reply(reply) => Ok((*reply, None)),
-            // What it cost is told at the end of an answer, so nobody knows.
             Asked::Cut(cut) => {
                 let Cut { said, refusal } = *cut;
                 Ok((Reply { said, end: End::Calls, usage: None, request: None }, Some(refusal)))
@@ -243,6 +265,13 @@ impl Own<'_> {
             Asked::Failed(error) => Err(Ended::Failed(error)),
             Asked::Over => Err(Ended::Held),
         }
+    }
+
+    /// What an answer has cost that came so far, roughly, besides the conversation.
+    fn guess(&self, besides: u64, said: &Said) -> Usage {
+        let calls: usize = said.calls.iter().map(|it| it.name.len() + it.arguments.len()).sum();
+        let output = (said.text.len() + calls) as u64 / BYTES_PER_TOKEN;
+        Usage { input: self.conversation.tokens() + besides, output, ..Usage::default() }
     }
 
     /// Answers an answer that was cut off: none of its calls is made.
@@ -330,7 +359,7 @@ impl Own<'_> {
         let (back, shows, is_error) = match cut {
             // Half a call never runs, whatever could be made of it.
             Some(cut) => failed(number, cut),
-            None => self.run(number, &call.name, &arguments),
+            None => self.run(desk, number, &call.name, &arguments),
         };
         let (status, exit_code) = (back.status, back.exit_code);
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -348,11 +377,19 @@ impl Own<'_> {
     }
 
     /// Runs a tool of the workspace; what is told to the guards, and to the model.
-    fn run(&self, number: u64, name: &str, arguments: &Value) -> (CameBack, String, bool) {
+    fn run(
+        &self,
+        desk: &Desk<'_>,
+        number: u64,
+        name: &str,
+        arguments: &Value,
+    ) -> (CameBack, String, bool) {
         let known = self.tools.iter().any(|tool| tool.name == name);
         // One that this task does not have is answered as one that nobody has.
         let name = if known { name } else { "" };
-        match self.undoing.around(name, arguments, || self.workspace.call(name, arguments)) {
+        let mut note = |reason: String| desk.note_fault("undo", reason);
+        let call = || self.workspace.call(name, arguments);
+        match self.undoing.around(name, arguments, &mut note, call) {
             Ok(output) => {
                 let status = output.status();
                 let back = CameBack {
@@ -374,6 +411,11 @@ fn failed(number: u64, text: String) -> (CameBack, String, bool) {
     let (exit_code, seen) = (None, Vec::new());
     let back = CameBack { number, status: Status::Error, text: text.clone(), exit_code, seen };
     (back, text, true)
+}
+
+/// How many steps an iteration has.
+fn steps_max(defined: &Definition) -> u32 {
+    defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration)
 }
 
 /// What becomes of a stop.
@@ -414,8 +456,14 @@ pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
 }
 
 /// Tells what an answer cost; whether the conversation has to begin anew.
-fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply, window: Option<u64>) -> bool {
-    let usage = reply.usage.unwrap_or_default();
+fn count(
+    desk: &mut Desk<'_>,
+    engine: &EngineSpec,
+    reply: &Reply,
+    guess: Option<Usage>,
+    window: Option<u64>,
+) -> bool {
+    let usage = reply.usage.or(guess).unwrap_or_default();
     let request = reply.request.as_deref().and_then(|id| RequestId::parse(id).ok());
     let verdict = desk.tell(EventKind::UsageReported {
         request,
@@ -429,6 +477,12 @@ fn count(desk: &mut Desk<'_>, engine: &EngineSpec, reply: &Reply, window: Option
         unknown: reply.usage.is_none(),
     });
     verdict.context_gate.is_some_and(|gate| gate.level >= ContextLevel::Compact)
+}
+
+/// How many tokens go with every question, roughly.
+fn size(system: &str, tools: &[Tool]) -> u64 {
+    let described = serde_json::to_vec(tools).map_or(0, |text| text.len());
+    (system.len() + described) as u64 / BYTES_PER_TOKEN
 }
 
 fn refused(call: &Call, text: String) -> ToolResult {

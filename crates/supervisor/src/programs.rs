@@ -8,9 +8,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use jackline_attempt::{InternalOutcome, OutcomeError, ProviderError};
-use jackline_engine::Definition;
 use jackline_model::{End, Tool};
 use jackline_task::{
     ArtifactKind, Called, Calls, Ground, Held, Model, ModelSpec, Reply, Request, Task, What, hold,
@@ -34,11 +34,13 @@ pub(crate) struct Programs<'w> {
     calls: Calls<'w>,
     task: Task,
     /// Shows others that whoever makes these attempts is there.
-    _held: Option<Held>,
+    _held: Held,
     /// Whether the last one of an earlier process came to nothing.
     cut_off: bool,
     /// How the last of them ended, where it came to nothing.
     failed: Option<InternalOutcome>,
+    /// How many of this process stay.
+    kept: u64,
 }
 
 /// Asks the model of the run for what a call wants written.
@@ -62,7 +64,12 @@ impl<'w> Programs<'w> {
         history: &History,
     ) -> Result<Self, RunError> {
         let reporter = desk.reporter();
-        let recovery = recover(&ground.store, root, reporter);
+        // Held first: whoever else undoes what is left here is not done with it yet.
+        let Some(held) = hold(&ground.store.directory(&ground.session))? else {
+            let text = "another process is undoing it; try again in a moment".to_owned();
+            return Err(RunError::Unfinished(text));
+        };
+        let recovery = recover(&ground.store, root, reporter, Some(&held));
         if let Some(text) = recovery.unfinished() {
             return Err(RunError::Unfinished(text));
         }
@@ -78,7 +85,6 @@ impl<'w> Programs<'w> {
                 ours.push(attempt);
             }
         }
-        let held = hold(&ground.store.directory(&ground.session))?;
         let calls = Calls::new(ground);
         let is_open = |it: &u32| !ours.contains(it);
         let open: Vec<u32> = history.open.iter().copied().filter(is_open).collect();
@@ -95,7 +101,7 @@ impl<'w> Programs<'w> {
             delegates: BTreeMap::new(),
             artifact: ArtifactKind::Program,
         };
-        Ok(Self { calls, task, _held: held, cut_off, failed: None })
+        Ok(Self { calls, task, _held: held, cut_off, failed: None, kept: 0 })
     }
 
     /// What a model is to know whose last program came to nothing with its process.
@@ -113,15 +119,20 @@ impl<'w> Programs<'w> {
         self.failed.take()
     }
 
+    /// How many programs of this process stay.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept
+    }
+
     /// Has programs written until one is good, or none is left, or something else comes up.
     pub(crate) fn iterate(
         &mut self,
         own: &mut Own<'_>,
         desk: &mut Desk<'_>,
-        defined: &Definition,
         whom: &mut Whom<'_>,
     ) -> Ended {
         self.failed = None;
+        let defined = desk.definition().unwrap_or_else(|| Arc::clone(&own.defined));
         let before = calls_of(desk);
         let reporter = desk.reporter();
         let (called, ended, full) = {
@@ -136,7 +147,7 @@ impl<'w> Programs<'w> {
                 desk.borrow_mut().say(&told);
             };
             let model = Rc::clone(&asks);
-            let called = self.calls.call(&self.task, defined, reporter, model, &mut hear);
+            let called = self.calls.call(&self.task, &defined, reporter, model, &mut hear);
             let mut asks = asks.borrow_mut();
             (called, asks.ended.take(), asks.full)
         };
@@ -148,6 +159,7 @@ impl<'w> Programs<'w> {
         let InternalOutcome::Ok { value, .. } = &called.outcome else {
             return self.undone(own, desk, called, full);
         };
+        self.kept += 1;
         match propose_stop(desk, &in_words(value)) {
             Stopped::As(counts_as) => Ended::done(counts_as, called.outcome),
             Stopped::Held => Ended::Held,
@@ -185,12 +197,13 @@ impl<'w> Programs<'w> {
             "No program of yours did what was asked for, and everything that they did is undone. The last \
              one failed: {error}\n\nGo about it differently."
         );
+        let ended = Ended::Exhausted { error: shown(&error), full };
         if full {
             // The conversation begins anew, and this has to be in it.
             desk.owe_words([text]);
-            return Ended::Full;
+            return ended;
         }
-        after(own.tell(text), Ended::Exhausted { error: shown(&error) })
+        after(own.tell(text), ended)
     }
 }
 
@@ -201,6 +214,9 @@ impl Model for Asks<'_, '_, '_, '_, '_> {
 
     fn ask(&mut self, request: &Request) -> Result<Reply, ProviderError> {
         if self.full {
+            // The conversation begins anew, and why it is asked again has to be in it.
+            let news = Some(request.news.clone()).filter(|news| !news.is_empty());
+            self.desk.borrow_mut().owe_words(news);
             return Err(self.leave(Ended::Full, "the conversation is full"));
         }
         let mut desk = self.desk.borrow_mut();

@@ -40,9 +40,6 @@ use driver::Driver;
 /// The name under which sessions are started.
 pub(crate) const CLIENT: &str = "run";
 
-/// How many steps an iteration has where the definition says nothing.
-const STEPS_PER_ITERATION: u32 = 50;
-
 /// With what models are asked, besides what they are asked: it is a part of who the agent is.
 const PARAMETERS: &str = "output_tokens_max=16000";
 
@@ -134,7 +131,7 @@ pub enum RunError {
     },
     /// The journal is not what was written, so nothing is proven.
     #[error(
-        "the journal of session `{session}` was changed while the run was under way ({found}), so nothing \
+        "the journal of session `{session}` was changed ({found}), so nothing \
          that it says is proven; look at it with `jackline verify {session}`"
     )]
     Tampered {
@@ -205,6 +202,8 @@ pub fn run(
     jackline_journal::create_directory(&directory)
         .map_err(|error| RunError::Session(error.to_string()))?;
     let Some(_driven) = drive(&directory)? else { return Err(RunError::Driven(id)) };
+    // One that goes on under another definition was begun under that one all the same.
+    let defined_by = opening.kept.defined_by.clone().or(defined_by);
     Kept { defined_by, ..opening.kept.clone() }.save(&directory)?;
 
     let mut limits = Limits::of(defined.io);
@@ -220,8 +219,13 @@ pub fn run(
     }
     let reporter = RefCell::new(Reporter::new(runtime, session.clone()));
     let mut desk = Desk::new(&reporter, lookout, hear);
-    let history = History::read(&journal, &chain);
+    let mut history = History::default();
     if opening.resumed.is_some() {
+        let read = History::read(&journal, &chain);
+        history = read.map_err(|error| RunError::Tampered {
+            session: id.clone(),
+            found: error.to_string(),
+        })?;
         desk.goes_on();
         let model = desk.summary().and_then(|summary| summary.model);
         chain.go_on(model.as_deref(), &history.asked, now().boot_ms);
@@ -256,15 +260,12 @@ pub fn run(
     let system = if by_programs { Programs::system() } else { SYSTEM };
     let system = system.trim().to_owned();
     let approved = begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
-    let steps_max =
-        defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
     let schemas = Arc::new(Schemas::of(defined, &tools));
     let workspace = &workspace;
-    let undoing = Undoing::new(&directory, &root, desk.session().clone());
-    let model = None;
-    let own = Own { workspace, conversation, system, tools, schemas, steps_max, undoing, model };
-    let mut driver =
-        Driver::new(task, &opening, desk, chain, (own, programs), defined.clone(), history);
+    let undoing = Undoing::new(&directory, &root);
+    let (model, defined) = (None, Arc::clone(defined));
+    let own = Own { workspace, conversation, system, tools, schemas, defined, undoing, model };
+    let mut driver = Driver::new(task, &opening, desk, chain, (own, programs), history);
     let answer = if approved { driver.drive()? } else { driver.refuse() };
     let (stop, left) = driver.end();
     let summary = driver.summary();

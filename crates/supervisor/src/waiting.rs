@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use jackline_engine::{Markers, Now, Summary};
+use jackline_engine::{Markers, Summary};
 use jackline_runtime::now;
 
 use crate::desk::Desk;
@@ -22,35 +22,14 @@ pub(crate) enum Waited {
     Cancelled,
 }
 
-/// Session time while nothing happens. Guards know it only at an event, so here the clock of
-/// the machine's start goes on from there; the wall clock may jump as it likes.
-#[derive(Debug, Clone, Copy)]
-struct Watch {
-    elapsed_ms: u64,
-    boot_ms: u64,
-}
-
-impl Watch {
-    /// Begins with how long the session had lasted at its last event, and when that was.
-    fn since(elapsed_ms: u64, told_ms: u64) -> Self {
-        Self { elapsed_ms, boot_ms: told_ms }
-    }
-
-    /// How long the session has lasted.
-    fn elapsed_ms(self, now: &Now) -> u64 {
-        self.elapsed_ms.saturating_add(now.boot_ms.saturating_sub(self.boot_ms))
-    }
-}
-
 /// Waits until a person does something: a command, or a file that comes or goes.
 pub(crate) fn wait(desk: &mut Desk<'_>, workspace: &Path, paused: &Summary) -> Waited {
     let is_there = |file: &str| workspace.join(file).symlink_metadata().is_ok();
     let reports: Vec<&str> = paused.reports.iter().copied().filter(|it| is_there(it)).collect();
     let held_by_file = is_there(Markers::PAUSE);
-    let watch = Watch::since(paused.elapsed_ms, desk.told_ms());
     loop {
         let summary = desk.summary();
-        if let Some(ended) = is_ended(desk, summary.as_ref(), watch) {
+        if let Some(ended) = is_ended(desk, summary.as_ref()) {
             return ended;
         }
         let moved = summary.is_none_or(|now| now.seq != paused.seq);
@@ -66,11 +45,9 @@ pub(crate) fn wait(desk: &mut Desk<'_>, workspace: &Path, paused: &Summary) -> W
 /// Waits for some time, unless somebody wants the run to end.
 pub(crate) fn sleep(desk: &mut Desk<'_>, pause: Duration) -> Waited {
     let until = now().boot_ms.saturating_add(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
-    let elapsed_ms = desk.summary().map_or(0, |summary| summary.elapsed_ms);
-    let watch = Watch::since(elapsed_ms, desk.told_ms());
     while now().boot_ms < until {
         let summary = desk.summary();
-        if let Some(ended) = is_ended(desk, summary.as_ref(), watch) {
+        if let Some(ended) = is_ended(desk, summary.as_ref()) {
             return ended;
         }
         if desk.lookout.is_over() {
@@ -81,7 +58,7 @@ pub(crate) fn sleep(desk: &mut Desk<'_>, pause: Duration) -> Waited {
     Waited::Changed
 }
 
-fn is_ended(desk: &Desk<'_>, summary: Option<&Summary>, watch: Watch) -> Option<Waited> {
+fn is_ended(desk: &Desk<'_>, summary: Option<&Summary>) -> Option<Waited> {
     if desk.lookout.is_cancelled() {
         return Some(Waited::Cancelled);
     }
@@ -89,7 +66,7 @@ fn is_ended(desk: &Desk<'_>, summary: Option<&Summary>, watch: Watch) -> Option<
     let limits = summary.budgets.iter().filter(|it| it.dimension == "wall_seconds" && !it.soft);
     let limits = limits.map(|it| it.max);
     let left = summary.deadline.map(|deadline| deadline.ms_since(summary.started));
-    is_late(left, limits, watch.elapsed_ms(&now())).then_some(Waited::TimeIsUp)
+    is_late(left, limits, summary.elapsed_at(&now())).then_some(Waited::TimeIsUp)
 }
 
 /// Whether the deadline has passed, so long after the beginning, or a limit on time in
@@ -105,30 +82,12 @@ fn is_late(
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::Timestamp;
-
     use super::*;
 
-    fn at(wall_ms: i64, boot_ms: u64) -> Now {
-        Now { wall: Timestamp::from_ms(wall_ms), boot_id: "a".to_owned(), boot_ms }
-    }
-
     #[test]
-    fn a_wall_clock_that_jumps_neither_ends_a_wait_nor_makes_it_longer() {
-        let hour_s = 3600;
-        let watch = Watch::since(1000, 50_000);
-        for wall_ms in [i64::from(i32::MIN), 0, 1_800_000_000_000, i64::MAX / 2] {
-            let early = watch.elapsed_ms(&at(wall_ms, 50_400));
-            assert_eq!(early, 1400);
-            assert!(!is_late(Some(3_600_000), [hour_s].into_iter(), early));
-            let late = watch.elapsed_ms(&at(wall_ms, 50_000 + 3_599_000));
-            assert!(is_late(None, [hour_s].into_iter(), late), "the limit");
-            assert!(is_late(Some(3_600_000), [].into_iter(), late), "the deadline");
-        }
-    }
-
-    #[test]
-    fn a_clock_of_the_machine_that_runs_back_takes_nothing_away() {
-        assert_eq!(Watch::since(1000, 50_000).elapsed_ms(&at(0, 10)), 1000);
+    fn time_is_up_at_the_deadline_or_at_a_limit() {
+        assert!(!is_late(Some(3_600_000), [3600].into_iter(), 3_599_999));
+        assert!(is_late(None, [7200, 3600].into_iter(), 3_600_000), "the limit");
+        assert!(is_late(Some(3_600_000), [].into_iter(), 3_600_000), "the deadline");
     }
 }

@@ -3,12 +3,20 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A session that is at work; others see that until this is dropped, or the process ends.
 #[derive(Debug)]
 pub struct Held {
+    directory: PathBuf,
     _file: File,
+}
+
+impl Held {
+    /// Whether this is about the session of a directory.
+    pub(crate) fn is_of(&self, directory: &Path) -> bool {
+        self.directory == directory
+    }
 }
 
 /// Says that a session is at work. None if somebody else says so.
@@ -16,7 +24,7 @@ pub fn hold(directory: &Path) -> io::Result<Option<Held>> {
     let path = directory.join("attempting");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(Held { _file: file })),
+        Ok(()) => Ok(Some(Held { directory: directory.to_owned(), _file: file })),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }

@@ -10,7 +10,7 @@ use jackline_runtime::Reporter;
 use jackline_workspace::undo::{self, Left, UndoError, Undone};
 
 use crate::guard::Guard;
-use crate::held::hold;
+use crate::held::{Held, hold};
 
 /// What the sessions of tasks are called first.
 pub(crate) const PREFIX: &str = "attempt-";
@@ -62,9 +62,14 @@ pub(crate) fn left(undo: &Path) -> Option<Left> {
 }
 
 /// Undoes what attempts of processes that are gone have left in a workspace, and writes that
-/// down in their sessions.
-pub fn recover(store: &FileStore, root: &Path, reporter: &RefCell<Reporter>) -> Recovery {
-    let recovery = undo_all(store, root);
+/// down in their sessions. Whoever holds a session has that one looked at, too.
+pub fn recover(
+    store: &FileStore,
+    root: &Path,
+    reporter: &RefCell<Reporter>,
+    ours: Option<&Held>,
+) -> Recovery {
+    let recovery = undo_all(store, root, ours);
     let mut guard = Guard::new(reporter, "");
     for recovered in &recovery.done {
         if let Ok(session) = SessionId::parse(&recovered.session) {
@@ -74,7 +79,7 @@ pub fn recover(store: &FileStore, root: &Path, reporter: &RefCell<Reporter>) -> 
     recovery
 }
 
-fn undo_all(store: &FileStore, root: &Path) -> Recovery {
+fn undo_all(store: &FileStore, root: &Path, ours: Option<&Held>) -> Recovery {
     let mut recovery = Recovery::default();
     for directory in store.directories().unwrap_or_default() {
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -83,7 +88,11 @@ fn undo_all(store: &FileStore, root: &Path) -> Recovery {
             continue;
         }
         // Whoever is at work undoes their own.
-        let Ok(Some(_held)) = hold(&directory) else { continue };
+        let is_held = ours.is_some_and(|ours| ours.is_of(&directory));
+        let held = if is_held { None } else { hold(&directory).ok().flatten() };
+        if !is_held && held.is_none() {
+            continue;
+        }
         for number in numbers(&directory.join("undo")) {
             let log = directory.join("undo").join(number.to_string());
             match finish(&log, root) {

@@ -130,7 +130,7 @@ pub fn run(
     }
     let reporter = RefCell::new(Reporter::new(runtime.saving_late(), session.clone()));
     let mut guard = Guard::new(&reporter, "start the task again");
-    let recovery = recover(&store, &root, &reporter);
+    let recovery = recover(&store, &root, &reporter, None);
     if let Some(text) = recovery.unfinished() {
         return Err(TaskError::Unfinished(text));
     }
@@ -138,6 +138,10 @@ pub fn run(
     let name = model.borrow().name();
     guard.begin(shown, name, &task.prompt).map_err(TaskError::Session)?;
     let held = hold(&directory).map_err(|error| TaskError::Session(error.to_string()))?;
+    let Some(held) = held else {
+        let text = format!("another process is at work in `{id}`");
+        return Err(TaskError::Session(text));
+    };
 
     let calls = Calls::new(Ground {
         workspace: &workspace,

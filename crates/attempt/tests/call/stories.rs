@@ -178,6 +178,15 @@ fn a_cancelled_call_is_undone_and_tries_no_more() {
 }
 
 #[test]
+fn an_artifact_that_took_no_notice_of_the_end_is_undone_as_well() {
+    let mut world = World { end_after: Some(4), ..World::default() };
+    let (outcome, _) = world.play(&Budgets::default(), &[good()]);
+    assert_eq!(outcome.error().unwrap().error_type, "cancelled");
+    assert_eq!((world.asks.len(), &world.kept), (1, &Kept::default()));
+    assert_eq!(world.names(), ["started", "generated", "validated", "executed", "rolled_back"]);
+}
+
+#[test]
 fn good_calls_trip_nothing() {
     for source in ["google", "yahoo", "nyt"] {
         let mut world = World::default();

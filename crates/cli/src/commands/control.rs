@@ -46,7 +46,13 @@ pub(crate) fn reload(args: &ReloadArgs) -> Exit {
     match find(&args.control) {
         Ok((store, session)) => {
             let said = Said::new(session, action, &args.control.word);
-            let definition = args.definition.clone().or_else(|| of_run(&store, &said.session));
+            let definition = match &args.definition {
+                Some(definition) => Some(definition.clone()),
+                None => match of_run(&store, &said.session) {
+                    Ok(definition) => definition,
+                    Err(exit) => return exit,
+                },
+            };
             let said = Said { definition, ..said };
             send(store, said, args.control.json)
         }
@@ -54,9 +60,20 @@ pub(crate) fn reload(args: &ReloadArgs) -> Exit {
     }
 }
 
-/// The definition that a run was begun with, where a person or its task has named one.
-fn of_run(store: &FileStore, session: &SessionId) -> Option<PathBuf> {
-    Kept::load(&store.directory(session)).ok().flatten()?.defined_by
+/// The definition that a run was begun with, where a person or its task has named one. Where
+/// that can't be known, no other one is taken for it.
+fn of_run(store: &FileStore, session: &SessionId) -> Result<Option<PathBuf>, Exit> {
+    match Kept::load(&store.directory(session)) {
+        // What was kept before tasks were told has the word of a person alone.
+        Ok(kept) => Ok(kept.and_then(|kept| kept.defined_by.or(kept.definition))),
+        Err(error) => {
+            let name = plain(session.as_str(), 60);
+            let text = format!(
+                "can't read what session `{name}` was begun with: {error}; name its definition with `-d`"
+            );
+            Err(fail(Exit::Broken, text))
+        }
+    }
 }
 
 /// `jackline constraint expire`.

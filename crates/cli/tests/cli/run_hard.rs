@@ -92,7 +92,7 @@ fn a_worker_that_writes_to_the_journal_is_found_out_and_nothing_counts_as_done()
         ("truncate -s -20 journal.jsonl", "was truncated"),
         ("rm journal.jsonl", "was removed"),
         ("sed -i 's/write report/write other/' journal.jsonl", "was removed"),
-        (flip, "was changed while the run was under way"),
+        (flip, "was changed ("),
     ] {
         let run = meddles(line);
         assert_eq!(run.code, Some(3), "{line}: {run:?}");
@@ -100,6 +100,25 @@ fn a_worker_that_writes_to_the_journal_is_found_out_and_nothing_counts_as_done()
         assert!(run.stderr.contains("jackline verify") || found == "was removed", "{run:?}");
         assert!(!run.stdout.contains("OBJECTIVE_ACHIEVED"), "{line}: {run:?}");
     }
+}
+
+/// What is used up would come back if the rest of it were left out.
+#[test]
+fn a_journal_that_can_not_be_read_to_its_end_is_not_gone_on_with() {
+    let world = World::new("");
+    mark(&world, "PAUSE");
+    let task = Task::new(&world, REPORT, &[("main", WORKS)]);
+    let id = session(&task.run(&[]));
+    fs::remove_file(world.work().join(".jackline/PAUSE")).unwrap();
+    let bytes = fs::read(world.journal(&id)).unwrap();
+    let second = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let journal = fs::OpenOptions::new().write(true).open(world.journal(&id)).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&journal, b"#", second as u64).unwrap();
+    let run = task.resume(&[&id]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("was changed ("), "{run:?}");
+    assert!(run.stderr.contains(&format!("jackline verify {id}")), "{run:?}");
+    assert!(!world.work().join("report.md").exists());
 }
 
 #[test]

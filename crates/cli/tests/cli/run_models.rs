@@ -278,6 +278,75 @@ fn nothing_is_cut_where_verdicts_only_observe() {
     assert!(next.contains(&"x".repeat(200)), "{next}");
 }
 
+/// A script that reads a file, then calls with a key that nobody knows, then as it should.
+fn wrong_after_a_while(delay_ms: u64) -> String {
+    let call = |tool: &str, args: Value| json!({ "calls": [{ "tool": tool, "args": args }] });
+    let mut first = call("list_dir", json!({ "path": "." }));
+    first["delay_ms"] = delay_ms.into();
+    let wrong = call("write_file", json!({ "at": "report.md", "content": "x" }));
+    let right = call("write_file", json!({ "path": "report.md", "content": "x" }));
+    let mut steps = [first, wrong, right, json!({ "text": "Written." })];
+    for step in &mut steps {
+        step["usage"] = json!({ "input": 1, "output": 1 });
+    }
+    json!({ "steps": steps }).to_string()
+}
+
+fn said_to(world: &World, id: &str) -> String {
+    fs::read_to_string(world.directory(id).join("conversation.jsonl")).unwrap()
+}
+
+#[test]
+fn what_an_answer_must_have_cost_counts_where_it_was_cut() {
+    let world = World::new("");
+    let limited = format!("{REPORT}{SCHEMA}limits: {{ total_tokens: 100 }}\n");
+    let run = Task::new(&world, &limited, &[("main", &wrong_after_a_while(0))]).run(&[]);
+    assert_eq!(code(&run), "BUDGET_EXCEEDED{total_tokens}", "{run:?}");
+    assert!(said_to(&world, &session(&run)).contains("was cut at byte "), "{run:?}");
+    world.prove(&session(&run));
+}
+
+#[test]
+fn nothing_is_cut_while_the_guard_is_off() {
+    let world = World::new("");
+    assert_eq!(world.jackline(&["off", "--why", "a migration"]).code, Some(0));
+    let task =
+        Task::new(&world, &format!("{REPORT}{SCHEMA}"), &[("main", &wrong_after_a_while(0))]);
+    let run = task.run(&[]);
+    assert!(!said_to(&world, &session(&run)).contains("was cut at byte "), "{run:?}");
+}
+
+#[test]
+fn a_definition_that_a_person_has_changed_is_the_one_that_cuts() {
+    let world = World::new("");
+    let script = wrong_after_a_while(2000);
+    let task = Task::new(&world, &format!("{REPORT}{SCHEMA}"), &[("main", &script)]);
+    let mut command = task.command(&["--json", "--no-wait"]);
+    let child = piped(command.arg(&task.directory));
+    let begun = || {
+        let mut sessions = fs::read_dir(world.home().join("sessions")).ok()?.flatten();
+        let found = sessions.find(|it| it.path().join("conversation.jsonl").exists())?;
+        found.file_name().into_string().ok()
+    };
+    until("the question", || begun().is_some());
+    let id = begun().unwrap();
+    let file = task.directory.join("jackline.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &file,
+        text.replace("additionalProperties: false", "minProperties: 1")
+            .replace("required: [path, content]", "required: [content]"),
+    )
+    .unwrap();
+    let reloaded = world.jackline(&["reload", &id]);
+    assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
+    let run = end_of(child);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(told(&run, "iteration").len(), 1, "within one iteration: {run:?}");
+    assert!(!said_to(&world, &id).contains("was cut at byte "), "{run:?}");
+    world.prove(&id);
+}
+
 #[cfg(not(feature = "local-model"))]
 #[test]
 fn a_build_without_models_of_this_machine_says_how_to_get_one() {
@@ -285,8 +354,12 @@ fn a_build_without_models_of_this_machine_says_how_to_get_one() {
     let task = Task::of(&world, REPORT, &["provider: local, model: some.gguf".to_owned()]);
     let run = task.run(&[]);
     assert_eq!(run.code, Some(2), "{run:?}");
-    let part = "built without `local-model`, so `some.gguf` can't be run; build one with `cargo build --release --features local-model`";
-    assert!(run.stderr.contains(part), "{run:?}");
+    // Wherever it goes on, the file is looked for where it was begun.
+    let path = world.work().join("some.gguf").display().to_string();
+    let part = format!(
+        "built without `local-model`, so `{path}` can't be run; build one with `cargo build --release --features local-model`"
+    );
+    assert!(run.stderr.contains(&part), "{run:?}");
     let file = task.directory.join("task.yaml");
     for (model, part) in [
         ("local:some.gguf", "task/some.gguf` can't be run"),

@@ -65,6 +65,31 @@ fn a_run_is_reloaded_by_the_definition_that_it_was_begun_under() {
     assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
 }
 
+/// What is kept of a run may be of an older program, or not readable at all.
+#[test]
+fn no_other_definition_is_taken_for_that_of_a_run() {
+    let world = World::new("");
+    let task = Task::new(&world, REPORT, &[("main", &script(&[]))]);
+    fs::create_dir_all(world.work().join(".jackline")).unwrap();
+    fs::write(world.work().join(".jackline/PAUSE"), "").unwrap();
+    let named = world.root().join("named.yaml");
+    let own = fs::read_to_string(task.directory.join("jackline.yaml")).unwrap();
+    fs::write(&named, format!("{own}limits: {{ iterations: 1 }}\n")).unwrap();
+    let id = session(&task.run(&["-d", named.to_str().unwrap()]));
+    let file = world.directory(&id).join("run.json");
+    let mut kept: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    kept.as_object_mut().unwrap().remove("defined_by").unwrap();
+    fs::write(&file, kept.to_string()).unwrap();
+    let same = world.jackline(&["reload", &id]);
+    assert_ne!(same.code, Some(0), "nothing has changed: {same:?}");
+    fs::write(&named, format!("{own}limits: {{ iterations: 9 }}\n")).unwrap();
+    assert_eq!(world.jackline(&["reload", &id]).code, Some(0));
+    fs::write(&file, "{").unwrap();
+    let broken = world.jackline(&["reload", &id]);
+    assert_eq!(broken.code, Some(3), "{broken:?}");
+    assert!(broken.stderr.contains("name its definition with `-d`"), "{broken:?}");
+}
+
 #[test]
 fn a_key_that_a_task_names_has_to_be_there() {
     let world = World::new("");

@@ -128,8 +128,41 @@ fn a_full_context_begins_anew_between_two_programs() {
     let run = task.run(&[]);
     assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
     assert_eq!(told(&run, "restarted")[0]["pct"], 81);
-    assert!(conversation(&world, &run).contains("Where the work stands"));
+    let said = conversation(&world, &run);
+    assert!(said.contains("Where the work stands"), "{said}");
+    assert!(said.contains("Secrets are not written down"), "it is told what was wrong: {said}");
     world.prove(&session(&run));
+}
+
+/// Programs that break a rule, for ever: in a fresh conversation, and in one that is full.
+fn fails_until_full(world: &World, definition: &str) -> Run {
+    let task = Task::programs(world, &format!("{definition}context: {{}}\n"), &[("main", &[])]);
+    let steps = json!({ "repeat": true, "steps": [
+        { "text": BREAKS_A_RULE, "usage": { "input": 10000, "output": 10 } },
+        { "text": BREAKS_A_RULE, "usage": { "input": 81000, "output": 10 } },
+    ] });
+    fs::write(task.directory.join("main.yaml"), steps.to_string()).unwrap();
+    let run = task.run(&[]);
+    assert_eq!(code(&run), "SYSTEM_ERROR{model}", "{run:?}");
+    assert_eq!(files(world), ["jackline.yaml"]);
+    world.prove(&session(&run));
+    run
+}
+
+/// Each time there is room again, so no compaction was useless; but nothing comes of it.
+#[test]
+fn programs_that_only_fill_one_conversation_after_the_other_come_to_an_end() {
+    let run = fails_until_full(&World::new(""), &format!("attempts: {{ guardrail: 2 }}\n{RULE}"));
+    assert_eq!((told(&run, "restarted").len(), told(&run, "asking").len()), (2, 6), "{run:?}");
+    let aside = told(&run, "aside").pop().unwrap();
+    assert!(aside["text"].as_str().unwrap().contains("nothing comes of it"), "{aside}");
+}
+
+#[test]
+fn programs_that_came_to_nothing_count_where_the_conversation_is_full_too() {
+    let run = fails_until_full(&World::new(""), RULE);
+    assert_eq!(told(&run, "iteration_ended").len(), 4, "{run:?}");
+    assert_eq!(told(&run, "restarted").len(), 3, "{run:?}");
 }
 
 /// The processes that a process has started, as far as they are still there.
@@ -279,6 +312,31 @@ fn what_a_kill_leaves_is_undone_before_the_work_goes_on() {
         .collect();
     assert_eq!(numbers, [2], "attempts are numbered through");
     world.prove(&id);
+}
+
+#[test]
+fn while_somebody_else_undoes_what_is_left_none_is_begun() {
+    let world = World::new("");
+    let program = format!("tool('write_file')(path='a.txt', content='half')\n{}", sleeps(277));
+    let task = Task::programs(&world, REPORT, &[("main", &[&program, DOES_IT])]);
+    let mut child = task.start(&[]);
+    until("the command", || sleepers(277) >= 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the end of the command", || sleepers(277) == 0);
+    let mut sessions = fs::read_dir(world.home().join("sessions")).unwrap();
+    let directory = sessions.next().unwrap().unwrap().path();
+    let undoes = fs::File::open(directory.join("attempting")).unwrap();
+    undoes.lock().unwrap();
+    let run = task.resume(&[]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("another process is undoing it"), "{run:?}");
+    assert!(world.work().join("a.txt").exists());
+    drop(undoes);
+    let run = task.resume(&[]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(files(&world), ["jackline.yaml", "report.md"]);
+    world.prove(&session(&run));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::session::Record;
 use crate::state::{Cause, Paused, ReportFile, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
 
-use super::reports::vanished;
+use super::reports::settled;
 
 pub(crate) struct ControlGuard;
 
@@ -62,7 +62,7 @@ impl Guard for ControlGuard {
 }
 
 /// What a person has done along with a record: a control that was not refused,
-/// or a report that they removed; or who goes on in their place where it is stuck.
+/// or the report that it waits with removed; or who goes on in their place where it is stuck.
 pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
     match &record.event.kind {
         EventKind::Control { action, .. } => {
@@ -72,7 +72,7 @@ pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
         _ if advisor::lifts(record.verdict) || fallback::lifts(record) => {
             Some(Action::ClearBlocker)
         }
-        _ => vanished(state, record.facts).and_then(ReportFile::settled_by),
+        _ => settled(state, record.facts).and_then(ReportFile::settled_by),
     }
 }
 

@@ -10,7 +10,7 @@ use alloc::string::String;
 
 use super::{Answers, Fold, Guard, Look, control, protected};
 use crate::event::EventKind;
-use crate::facts::{Facts, WatchedFact};
+use crate::facts::Facts;
 use crate::state::{Cause, Phase, ReportFile, State};
 use crate::verdict::{ContextLevel, Stop};
 
@@ -18,7 +18,7 @@ pub(crate) struct ReportGuard;
 
 impl Guard for ReportGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(report) = vanished(look.state, look.facts) else { return };
+        let Some(report) = settled(look.state, look.facts) else { return };
         let Some(action) = report.settled_by() else { return };
         let details = [("action", action.word()), ("removed", report.path())];
         answers.safety.push(control::safety(look, details, "resumed"));
@@ -57,25 +57,22 @@ impl Guard for ReportGuard {
     }
 }
 
-/// The report that a person has removed.
-pub(crate) fn vanished(state: &State, facts: &Facts) -> Option<ReportFile> {
-    let seen = facts.watched.as_ref()?;
-    let gone = |report: &ReportFile| {
-        let path = report.path();
-        // What we removed ourselves was about another session of this workspace.
-        let removed = |fact: &WatchedFact| {
-            fact.settled || (fact.sha256.is_none() && !fact.by_person && fact.unsure.is_none())
-        };
-        seen.get(path).is_some_and(removed) && !state.watched.is_damaged(path)
-    };
-    let report = state.reports.out.iter().copied().find(gone)?;
-    (!protected::is_suspected(state)).then_some(report)
+/// The report that the session waits with, where a person has removed it. One that is out
+/// for another reason, such as that of a pause which a person has taken over, says nothing
+/// by going: their word is lifted by a word.
+pub(crate) fn settled(state: &State, facts: &Facts) -> Option<ReportFile> {
+    let report = wanted(state).filter(|report| state.reports.out.contains(report))?;
+    let path = report.path();
+    let fact = facts.watched.as_ref()?.get(path)?;
+    // What we removed ourselves was about another session of this workspace.
+    let removed = fact.sha256.is_none() && !fact.by_person && fact.unsure.is_none();
+    let in_doubt = state.watched.is_damaged(path) || protected::is_suspected(state);
+    ((fact.settled || removed) && !in_doubt).then_some(report)
 }
 
 /// Whether a person has settled what the session is paused for.
 pub(super) fn is_settled(look: Look<'_>) -> bool {
-    let wanted = wanted(look.state);
-    wanted.is_some() && vanished(look.state, look.facts) == wanted
+    settled(look.state, look.facts).is_some()
 }
 
 /// Why it says nothing that the report a session waits with is gone, where it is.
@@ -110,7 +107,7 @@ mod tests {
     use crate::definition::Definition;
     use crate::digest::Digest;
     use crate::event::Event;
-    use crate::facts::{Markers, Now};
+    use crate::facts::{Markers, Now, WatchedFact};
     use crate::id::SessionId;
     use crate::place::Place;
     use crate::session::{Record, Session};

@@ -30,14 +30,7 @@ impl Clock {
         let Some(last) = &self.last else {
             return Self { started_ms: reading.wall_ms, elapsed_ms: 0, last: Some(reading) };
         };
-        let passed_ms = match (last.boot, reading.boot) {
-            (Some((machine, before)), Some((same, after))) if machine == same => {
-                after.saturating_sub(before)
-            }
-            // Another machine, a reboot, or a time given by the adapter: the
-            // wall clock is all there is, and where it runs back nothing passed.
-            _ => Timestamp::from_ms(reading.wall_ms).ms_since(Timestamp::from_ms(last.wall_ms)),
-        };
+        let passed_ms = last.passed_ms(&reading);
         // The wall clock is remembered at its furthest, so that a jump back and
         // forth is not counted twice.
         let wall_ms = reading.wall_ms.max(last.wall_ms);
@@ -58,6 +51,13 @@ impl Clock {
         self.elapsed_ms
     }
 
+    /// How long it will have lasted if something happens now.
+    pub(crate) fn elapsed_at(&self, now: &Now) -> u64 {
+        let passed_ms =
+            self.last.as_ref().map_or(0, |last| last.passed_ms(&Reading::of(None, now)));
+        self.elapsed_ms.saturating_add(passed_ms)
+    }
+
     /// What time it is for the session.
     pub(crate) fn now(&self) -> Timestamp {
         self.started().plus_ms(self.elapsed_ms)
@@ -65,6 +65,18 @@ impl Clock {
 }
 
 impl Reading {
+    /// How much time there is between two of them.
+    fn passed_ms(&self, later: &Self) -> u64 {
+        match (self.boot, later.boot) {
+            (Some((machine, before)), Some((same, after))) if machine == same => {
+                after.saturating_sub(before)
+            }
+            // Another machine, a reboot, or a time given by the adapter: the
+            // wall clock is all there is, and where it runs back nothing passed.
+            _ => Timestamp::from_ms(later.wall_ms).ms_since(Timestamp::from_ms(self.wall_ms)),
+        }
+    }
+
     fn of(at: Option<Timestamp>, now: &Now) -> Self {
         match at {
             Some(at) => Self { wall_ms: at.as_ms(), boot: None },
@@ -104,6 +116,22 @@ mod tests {
         assert_eq!(clock.elapsed_ms(), 10);
         let clock = tick(&clock, 0, Some(("a", 80)));
         assert_eq!(clock.elapsed_ms(), 30);
+    }
+
+    #[test]
+    fn while_nothing_happens_time_goes_on_from_the_last_event() {
+        let now = |wall: i64, boot_ms: u64| Now {
+            wall: Timestamp::from_ms(wall),
+            boot_id: "a".into(),
+            boot_ms,
+        };
+        assert_eq!(Clock::default().elapsed_at(&now(5_000, 5_000)), 0);
+        let clock = tick(&Clock::default(), 1_000, Some(("a", 50)));
+        let clock = tick(&clock, 1_010, Some(("a", 60)));
+        for wall in [i64::from(i32::MIN), 0, 1_800_000_000_000, i64::MAX / 2] {
+            assert_eq!(clock.elapsed_at(&now(wall, 70)), 20, "a wall clock that jumps");
+        }
+        assert_eq!(clock.elapsed_at(&now(0, 10)), 10, "a clock that runs back takes nothing away");
     }
 
     #[test]

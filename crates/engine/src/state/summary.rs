@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::actors::Actor;
 
+use super::clock::Clock;
 use super::{Cause, Invocations, LastAction, Override, Paused, Phase, State, UsageTotals};
 use crate::definition::{Definition, Per};
-use crate::facts::Markers;
+use crate::facts::{Markers, Now};
 use crate::guards::advisor::AdvisorSummary;
 use crate::guards::dirty::DirtySummary;
 use crate::guards::limits::budgets;
@@ -45,8 +46,10 @@ pub struct Summary {
     pub seq: u64,
     /// When it began.
     pub started: Timestamp,
-    /// How long it has lasted.
+    /// How long it had lasted at the last record.
     pub elapsed_ms: u64,
+    #[serde(skip)]
+    clock: Clock,
     /// When it must be over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
@@ -169,6 +172,14 @@ pub struct TurnSummary {
     pub usage: UsageTotals,
 }
 
+impl Summary {
+    /// How long the session will have lasted if something happens now. Guards know it only
+    /// at an event.
+    pub fn elapsed_at(&self, now: &Now) -> u64 {
+        self.clock.elapsed_at(now)
+    }
+}
+
 impl State {
     pub(crate) fn summary(&self, definition: &Definition) -> Summary {
         let (phase, stop) = match &self.phase {
@@ -197,6 +208,7 @@ impl State {
             seq: self.seq,
             started: self.clock.started(),
             elapsed_ms: self.clock.elapsed_ms(),
+            clock: self.clock.clone(),
             deadline: self.deadline,
             steps: self.spent.session.steps,
             epoch: self.epoch,

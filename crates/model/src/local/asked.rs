@@ -66,7 +66,7 @@ pub(super) struct Local {
 
 impl Local {
     pub(super) fn new(spec: &LocalSpec) -> Self {
-        Self { spec: spec.clone(), name: spec.name(), window: spec.window, seat: None }
+        Self { spec: spec.clone(), name: spec.name().to_owned(), window: spec.window, seat: None }
     }
 
     /// Puts a question, to somebody new where nobody is there.
@@ -91,7 +91,7 @@ impl Local {
     }
 
     fn answer(&mut self, heard: &Receiver<Heard>, asked: Asked<'_>) -> Result<Reply, ModelError> {
-        let Asked { tools, hear } = asked;
+        let Asked { tools, over, hear } = asked;
         let mut draft = Draft::default();
         let (mut call, mut empty) = (String::new(), true);
         let began = started();
@@ -102,6 +102,8 @@ impl Local {
             let more = match heard.recv_timeout(TICK) {
                 Ok(Heard::Text(more)) => more,
                 Ok(Heard::Ended(written)) => {
+                    // Nobody is at work on it any more, so nobody has to be waited for.
+                    over.store(true, Ordering::SeqCst);
                     let Written { end, usage, window } = written?;
                     self.window = Some(window);
                     match read_call(&call, tools) {
@@ -136,6 +138,8 @@ impl Local {
 /// Who asks, and what may be called.
 struct Asked<'a> {
     tools: &'a [Tool],
+    /// Whether nobody is at work on it, or nobody wants it any more.
+    over: &'a AtomicBool,
     hear: &'a mut Hearer<'a>,
 }
 
@@ -159,9 +163,8 @@ impl Model for Local {
         })?;
         let tools = if request.output.is_some() { &[][..] } else { &request.tools };
         let mut hear = |delta: Delta<'_>| hear(delta);
-        let answer = self.answer(&heard, Asked { tools, hear: &mut hear });
-        if answer.is_err() {
-            over.store(true, Ordering::SeqCst);
+        let answer = self.answer(&heard, Asked { tools, over: &over, hear: &mut hear });
+        if answer.is_err() && !over.swap(true, Ordering::SeqCst) {
             part(&heard);
         }
         answer

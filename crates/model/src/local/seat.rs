@@ -19,7 +19,7 @@ use llguidance::{Matcher, ParserFactory};
 
 use super::asked::{Heard, Question, Written};
 use super::grammar::Form;
-use super::prompt::{harmless, messages};
+use super::prompt::{PROBE, harmless, marks, messages};
 use super::words::Words;
 use super::{LocalSpec, unusable};
 use crate::ask::{End, Request, Usage};
@@ -149,7 +149,7 @@ impl<'m> Seat<'m> {
         let mut factory = ParserFactory::new_simple(&LlamaSampler::llguidance_tok_env(model))
             .map_err(|error| bad(&format!("the words of the model can't be used: {error}")))?;
         factory.quiet();
-        let signs = signs(model);
+        let signs = signs(model, &template);
         Ok(Self { model, context, template, factory, signs, held: Vec::new(), last: 0 })
     }
 
@@ -313,8 +313,8 @@ impl<'m> Seat<'m> {
     }
 }
 
-/// What a template says with single tokens, such as the end of a message.
-fn signs(model: &LlamaModel) -> Vec<String> {
+/// What a template says with single tokens, such as the end of a message, or in words.
+fn signs(model: &LlamaModel, template: &LlamaChatTemplate) -> Vec<String> {
     let vocab = model.vocab();
     let mut signs: Vec<String> = Vec::new();
     for token in vocab.tokens() {
@@ -325,6 +325,13 @@ fn signs(model: &LlamaModel) -> Vec<String> {
         if own || by_user() {
             signs.extend(String::from_utf8(text()));
         }
+    }
+    let said = PROBE
+        .map(|(role, text)| LlamaChatMessage::new(role.as_str().to_owned(), text.to_owned()).ok());
+    let said: Vec<LlamaChatMessage> = said.into_iter().flatten().collect();
+    // One that is not known here is refused with the first question.
+    if let Ok(probed) = model.apply_chat_template(template, &said, true) {
+        signs.extend(marks(&probed));
     }
     // A longer one is looked for before what it begins with.
     signs.sort_by_key(|sign| std::cmp::Reverse(sign.len()));

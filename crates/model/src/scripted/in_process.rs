@@ -61,7 +61,7 @@ impl InProcess {
         for (n, tool) in step.tools.iter().enumerate() {
             let arguments = tool.arguments();
             tell(hear, Delta::Call(&tool.name))?;
-            tell(hear, Delta::Arguments(&arguments))?;
+            tell(hear, Delta::Arguments(n, &arguments))?;
             let id = format!("call_{}_{n}", self.asked);
             calls.push(Call { id, name: tool.name.clone(), arguments });
         }

@@ -72,7 +72,7 @@ impl Heard {
         match delta {
             Delta::Text(more) => self.text.push_str(more),
             Delta::Call(name) => self.calls.push((name.to_owned(), String::new())),
-            Delta::Arguments(more) => self.calls.last_mut().unwrap().1.push_str(more),
+            Delta::Arguments(number, more) => self.calls[number].1.push_str(more),
             Delta::Again => *self = Self::default(),
             Delta::Waiting => {}
         }

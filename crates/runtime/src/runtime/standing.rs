@@ -1,6 +1,8 @@
 //! What is known of a session without an event.
 
-use jackline_engine::{Event, ReportFile, SessionId, Summary, Timestamp};
+use std::sync::Arc;
+
+use jackline_engine::{Definition, Event, ReportFile, Session, SessionId, Summary, Timestamp};
 
 use super::Runtime;
 use crate::live::Live;
@@ -40,12 +42,21 @@ impl Runtime {
 
     /// Where a session stands, as far as anything is known of it.
     pub fn summary(&mut self, id: &SessionId) -> Option<Summary> {
+        self.with(id, Session::summary)
+    }
+
+    /// The definition that a session is under.
+    pub fn definition_of(&mut self, id: &SessionId) -> Option<Arc<Definition>> {
+        self.with(id, |session| Arc::clone(session.definition()))
+    }
+
+    fn with<T>(&mut self, id: &SessionId, tell: impl FnOnce(&Session) -> T) -> Option<T> {
         if let Some((_, live)) = self.live.iter_mut().find(|(open, _)| open == id) {
             // Others steer the same session; what can't be read now is read at the next gate.
             let _ = live.catch_up();
-            return Some(live.session.summary());
+            return Some(tell(&live.session));
         }
-        Some(self.look(id)?.session.summary())
+        Some(tell(&self.look(id)?.session))
     }
 
     /// Whether a session lacks a report on usage; `said` is when it was written down.

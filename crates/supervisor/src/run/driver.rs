@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jackline_attempt::InternalOutcome;
 use jackline_engine::{
-    Decision, Definition, EventKind, Failure, Payload, PromptSource, Stop, Summary,
+    Decision, EventKind, Failure, Invocations, Payload, PromptSource, Stop, Summary,
 };
 use jackline_model::{ErrorKind, Message, ModelError, Patience, Request};
 use jackline_runtime::now;
@@ -38,7 +38,7 @@ const EXHAUSTED_MAX: u32 = 3;
 /// So many iterations without a call, too.
 const IDLE_MAX: u32 = 3;
 
-/// How often in a row a model may fill its conversation without a call between. One that
+/// How often in a row a model may fill its conversation of which nothing comes. One that
 /// writes without an end would do so for ever.
 const FILLED_MAX: u32 = 2;
 
@@ -57,13 +57,12 @@ pub(super) struct Driver<'a, 'h> {
     own: Own<'a>,
     /// How the model acts, where not by calls of tools.
     programs: Option<Programs<'a>>,
-    definition: Arc<Definition>,
     /// What an agent program is told next, and its conversation.
     worker: worker::Told,
     refused_stops: u32,
     idle: u32,
     exhausted: u32,
-    /// How often its conversation was full, and how many calls there were by then.
+    /// How often its conversation was full, and what had come of the work by then.
     filled: (u32, u64),
     advised: u32,
     left: Option<String>,
@@ -86,7 +85,6 @@ impl<'a, 'h> Driver<'a, 'h> {
         desk: Desk<'h>,
         chain: Chain,
         (own, programs): (Own<'a>, Option<Programs<'a>>),
-        definition: Arc<Definition>,
         history: History,
     ) -> Self {
         Self {
@@ -96,7 +94,6 @@ impl<'a, 'h> Driver<'a, 'h> {
             chain,
             own,
             programs,
-            definition,
             worker: worker::Told::default(),
             refused_stops: 0,
             idle: 0,
@@ -157,16 +154,23 @@ impl<'a, 'h> Driver<'a, 'h> {
                     self.end_iteration(None, None);
                     self.hand_over_if_stuck()?;
                 }
-                Ended::Exhausted { error } => {
+                Ended::Exhausted { error, full } => {
                     if self.exhaust(error)? == Goes::Over {
                         return Ok(None);
+                    }
+                    if full {
+                        self.begin_anew()?;
                     }
                 }
                 Ended::Steps => {
                     self.end_iteration(None, None);
                     self.own.tell(GO_ON.to_owned())?;
                 }
-                Ended::Full => self.begin_anew()?,
+                Ended::Full => {
+                    if self.refill()? == Goes::Over {
+                        return Ok(None);
+                    }
+                }
                 Ended::Held if self.desk.lookout.is_gone() => {}
                 Ended::Held => self.knock(),
                 Ended::Failed(error) => {
@@ -259,7 +263,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         let (chain, desk) = (&mut self.chain, &mut self.desk);
         let mut whom = Whom { engine: &engine, patience, spend: &mut || chain.spend() };
         Ok(match &mut self.programs {
-            Some(programs) => programs.iterate(&mut self.own, desk, &self.definition, &mut whom),
+            Some(programs) => programs.iterate(&mut self.own, desk, &mut whom),
             None => self.own.iterate(desk, &mut whom),
         })
     }
@@ -341,7 +345,9 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     /// Asks an advisor, where there is one; whether the agent goes on with what it says.
     fn advise(&mut self, summary: &Summary) -> Result<bool, RunError> {
-        let Some(settings) = self.definition.advisor.clone() else { return Ok(false) };
+        let Some(settings) = self.desk.definition().and_then(|it| it.advisor.clone()) else {
+            return Ok(false);
+        };
         if self.advised >= settings.budget {
             return Ok(false);
         }
@@ -358,6 +364,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         for choice in &settings.models {
             self.advised += 1;
             let engine = EngineSpec::of(choice, &self.task.scripts)?;
+            let engine = engine.beneath(&self.opening.kept.started_in);
             let Some(model) = reach(&engine, 0)? else { continue };
             let lookout = self.desk.lookout.clone();
             let (schemas, waits) = (Arc::default(), &mut |_: Duration, _: &ModelError| {});
@@ -453,12 +460,41 @@ impl<'a, 'h> Driver<'a, 'h> {
         Ok(())
     }
 
+    /// A conversation that is full begins anew, or somebody else takes over, or nobody does.
+    fn refill(&mut self) -> Result<Goes, RunError> {
+        if self.may_fill() {
+            self.begin_anew()?;
+            return Ok(Goes::On);
+        }
+        if self.change(Reason::Context)? {
+            self.filled.0 = 0;
+            return Ok(Goes::On);
+        }
+        let label = self.chain.label();
+        let text =
+            format!("`{label}` fills one conversation after the other, and nothing comes of it");
+        self.desk.say(&Told::Aside { text });
+        self.fail();
+        Ok(Goes::Over)
+    }
+
     /// Whether a conversation that is full may begin anew once more.
     fn may_fill(&mut self) -> bool {
-        let calls = self.desk.summary().map_or(0, |summary| summary.invocations.proposed);
-        let again = self.filled.1 == calls;
-        self.filled = (if again { self.filled.0 + 1 } else { 1 }, calls);
+        let done = self.done();
+        let again = self.filled.1 == done;
+        self.filled = (if again { self.filled.0 + 1 } else { 1 }, done);
         self.filled.0 <= FILLED_MAX
+    }
+
+    /// What has come of the work so far: calls that ran, or programs that stay.
+    fn done(&mut self) -> u64 {
+        if let Some(programs) = &self.programs {
+            return programs.kept();
+        }
+        self.desk.summary().map_or(0, |summary| {
+            let Invocations { proposed, denied, invalid_arguments, .. } = summary.invocations;
+            proposed.saturating_sub(denied.saturating_add(invalid_arguments))
+        })
     }
 
     /// A conversation for somebody who goes on with what others have begun.

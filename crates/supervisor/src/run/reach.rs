@@ -22,9 +22,12 @@ pub(super) fn engines(
     definition: &Definition,
 ) -> Result<Vec<EngineSpec>, RunError> {
     let first = opening.engine.clone().or_else(|| task.engine.clone());
-    let mut engines: Vec<EngineSpec> = first.into_iter().collect();
+    // Where a run was begun, wherever it goes on.
+    let begun_in = &opening.kept.started_in;
+    let mut engines: Vec<EngineSpec> =
+        first.into_iter().map(|engine| engine.beneath(begun_in)).collect();
     for choice in &definition.choices {
-        engines.push(EngineSpec::of(choice, &task.scripts)?);
+        engines.push(EngineSpec::of(choice, &task.scripts)?.beneath(begun_in));
     }
     for engine in &engines {
         if task.acts == Acts::Programs && engine.is_worker() {

@@ -53,7 +53,7 @@ impl Asked {
     }
 
     pub(super) fn local(spec: &LocalSpec) -> Self {
-        Self { name: spec.name(), model: open_local(spec) }
+        Self { name: spec.name().to_owned(), model: open_local(spec) }
     }
 }
 

@@ -85,6 +85,21 @@ fn a_command_that_changes_a_protected_file_in_secret_holds_the_session_and_all_e
     }
 }
 
+#[test]
+fn a_program_that_catches_what_holds_the_session_is_undone_all_the_same() {
+    let world = World::new("");
+    fs::write(world.work().join("jackline.yaml"), "version: 1\n").unwrap();
+    fs::write(world.work().join("tidy.sh"), "echo spoiled > jackline.yaml\n").unwrap();
+    let program = "tool('write_file')(path='a.txt', content='x')\n\
+                   try:\n    tool('shell')(command='sh tidy.sh')\n\
+                   except PermissionError:\n    pass\nok(1)";
+    let done = commanding(&world, &[program, "ok(2)"]);
+    assert_eq!((done.asked(), done.value()), (1, None), "nobody goes on");
+    assert_eq!(done.internal()["error_type"], "cancelled");
+    let files: Vec<String> = world.files().into_keys().collect();
+    assert!(!files.contains(&"a.txt".to_owned()), "{files:?}");
+}
+
 /// Whether what commands did in the workspace was undone with their attempt.
 fn in_a_layer(done: &Done) -> bool {
     let named = done.told.iter().find_map(|told| match &told.what {

@@ -27,7 +27,7 @@ pub(super) fn engine() -> Option<EngineSpec> {
     let named = named_variable(MODEL);
     if let Some(path) = named.as_deref().and_then(LocalSpec::path_in) {
         let local = LocalSpec { path: path.into(), window: None, timeout: TIMEOUT };
-        return Some(made(format!("local/{path}"), EngineKind::Local(local)));
+        return Some(made(format!("local/{}", local.name()), EngineKind::Local(local)));
     }
     if let Some(url) = named_variable(URL) {
         let model = named.unwrap_or_else(|| "default".to_owned());
