@@ -60,7 +60,7 @@ pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX}
 pub use guards::dirty::DirtySummary;
 pub use guards::identity::Agent;
 pub use guards::loops::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
-pub use guards::progress::ProgressSummary;
+pub use guards::progress::{ProgressSummary, TestCounts};
 pub use id::{
     ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,
 };
@@ -94,4 +94,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bumped by any change that can alter a verdict, and then marked ★ in the
 /// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 6;
+pub const SEMANTICS: u32 = 7;

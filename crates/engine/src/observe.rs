@@ -4,6 +4,7 @@
 //! raw payload may expire without breaking replay.
 
 mod error;
+mod refusal;
 mod scrub;
 mod summary;
 

@@ -510,7 +510,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (7, "d36766cc5c0cbd9ad57d517013172e69d1683a1227fe7fa4543e6ec9177d89e0")
+            (8, "accca41be4b0fa39d9e3b3e4fc522bd05839b8cc6d72731b38d6998390f2abc9")
         );
     }
 

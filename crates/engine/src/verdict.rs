@@ -282,6 +282,13 @@ pub struct Constraint {
     /// From when on it is not in force any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// Whether it holds, or is only observed.
+    #[serde(default = "holds", skip_serializing_if = "Clone::clone")]
+    pub enforced: bool,
+}
+
+const fn holds() -> bool {
+    true
 }
 
 /// What a constraint does.

@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use jackline_decode::Decoder;
-use jackline_engine::definition::{Loops, Rule, Rules};
+use jackline_engine::definition::{Loops, Profile, Rule, Rules};
 use jackline_engine::{
     Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session, Timestamp,
     Verdict, Violation, elide, observe, observe_known,
@@ -132,7 +132,7 @@ impl BacktestRun {
         let judged = session.ground().understand(event, |understood| {
             let judged = judge(session, event, understood, &facts);
             let seq = session.seq() + 1;
-            let verdict = went_on(event, seq);
+            let verdict = went_on(event, seq, definition, &judged);
             let record = Record { seq, event, facts: &facts, verdict: &verdict };
             session.apply_on(understood, &record);
             judged
@@ -141,7 +141,7 @@ impl BacktestRun {
     }
 
     fn note(&mut self, event: &Event, judged: Judged) -> BacktestStep {
-        let Judged { objections, undecidable, stop, safety } = judged;
+        let Judged { objections, undecidable, stop, safety, .. } = judged;
         // The first of the strongest.
         let enforced = objections.iter().rev().filter(|objection| objection.enforced);
         let strongest = enforced.max_by_key(|objection| objection.decision);
@@ -177,7 +177,22 @@ fn begin(definition: &Arc<Definition>, place: &Arc<Place>, event: &Event) -> Ses
     Session::new(Arc::clone(definition), place)
 }
 
-/// The verdict that is applied: it happened.
-fn went_on(event: &Event, seq: u64) -> Verdict {
-    Verdict { session: Some(event.session.clone()), seq: Some(seq), ..Verdict::allow() }
+/// The verdict that is applied: it happened. Under the strict profile a loop
+/// puts an override in force, and only with it is the call found that disregards
+/// it and would have ended the session.
+fn went_on(event: &Event, seq: u64, definition: &Definition, judged: &Judged) -> Verdict {
+    let went = Verdict { session: Some(event.session.clone()), seq: Some(seq), ..Verdict::allow() };
+    let is_call =
+        matches!(event.kind, EventKind::ToolProposed { .. } | EventKind::ToolFinished { .. });
+    if !is_call || definition.loops.profile != Profile::Strict {
+        return went;
+    }
+    let overridden = !judged.constraints.is_empty();
+    let of_loops = |found: &&Violation| found.guard == "loops";
+    Verdict {
+        safety: if overridden { judged.safety.clone() } else { Vec::new() },
+        constraints: judged.constraints.clone(),
+        violations: judged.objections.iter().filter(of_loops).cloned().collect(),
+        ..went
+    }
 }

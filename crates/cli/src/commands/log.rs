@@ -192,7 +192,10 @@ pub(super) fn remarks(verdict: &Verdict, mark: impl Fn(String) -> String) -> Vec
         format!("{would}{}", plain(&violation.message, 90))
     });
     let stop = verdict.stop.iter().map(ToString::to_string);
-    let said = verdict.constraints.iter().map(|it| format!("{} {}", it.id, effect(it)));
+    let said = verdict.constraints.iter().map(|it| {
+        let observed = if it.enforced { "" } else { " (only observed)" };
+        format!("{} {}{observed}", it.id, effect(it))
+    });
     let feedback = verdict.feedback.iter().map(|said| plain(&said.summary, 90));
     stop.chain(completion).chain(said).chain(reasons).chain(feedback).collect()
 }

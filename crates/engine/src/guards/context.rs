@@ -37,6 +37,9 @@ const PROVIDER: &str = "Context";
 /// Where the runtime writes what an agent needs to go on.
 pub(crate) const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
 
+/// The word for a call that is held because the context is full.
+const FULL: &str = "context_full";
+
 /// A tool that does nothing but compact.
 const COMPACT: &str = "compact";
 
@@ -112,6 +115,9 @@ impl Guard for ContextGuard {
         let now = next.standing(settings, compacts);
         if next.ineffective > fill.ineffective && next.ineffective >= settings.ineffective_max {
             useless(next.ineffective, answers);
+            let mut details = details(look, &now, settings);
+            details.insert("ineffective".to_string(), next.ineffective.into());
+            log(look, details, "stopped", answers);
         }
         match &look.event.kind {
             EventKind::UsageReported { .. } => {
@@ -120,7 +126,7 @@ impl Guard for ContextGuard {
                     answers.context_gate = Some(now.gate());
                 }
                 if now.level >= ContextLevel::Compact && !fill.briefed {
-                    brief(look, &now, answers);
+                    log(look, details(look, &now, settings), "briefed", answers);
                 }
             }
             EventKind::ToolFinished { .. } => tell(look, &fill, &now, answers),
@@ -128,6 +134,9 @@ impl Guard for ContextGuard {
                 tell(look, &fill, &now, answers);
                 if now.level == ContextLevel::Block && !is_way_out(look.proposal) {
                     hold(&now, answers);
+                    if !fill.held {
+                        log(look, details(look, &now, settings), "held", answers);
+                    }
                 }
             }
             EventKind::CompactionFinished { .. } => briefing::tell(look, &now, answers),
@@ -151,6 +160,7 @@ impl Guard for ContextGuard {
         for said in record.verdict.feedback.iter().filter(|said| said.provider == PROVIDER) {
             next.was_told(level, said.severity);
         }
+        next.held |= record.verdict.violations.iter().any(|it| it.subtype == FULL);
         state.actors.set_fill(&record.event.actor, next);
     }
 }
@@ -206,17 +216,29 @@ fn seen<'a>(state: &State, definition: &Definition, event: &'a Event) -> Seen<'a
     }
 }
 
-/// Says that a briefing is written, for the log and for the runtime.
-fn brief(look: Look<'_>, now: &Standing, answers: &mut Answers) {
-    let action = if answers.enforces() { "briefed" } else { "observed" };
+/// What the safety log says of a context.
+fn details(look: Look<'_>, now: &Standing, settings: Context) -> BTreeMap<String, Value> {
+    let threshold = match now.level {
+        ContextLevel::Block => settings.block,
+        ContextLevel::Compact => settings.compact,
+        ContextLevel::Warn | ContextLevel::Ok | ContextLevel::Unknown => settings.warn,
+    };
     let mut details = BTreeMap::from([
         ("actor".to_string(), Value::from(look.event.actor.as_str())),
         ("level".to_string(), Value::from(word(now.level))),
+        ("threshold".to_string(), Value::from(threshold)),
     ]);
-    let numbers = [("pct", now.pct), ("used", now.used), ("window", now.window)];
+    let numbers =
+        [("context_pct", now.pct), ("pct", now.pct), ("used", now.used), ("window", now.window)];
     for (name, number) in numbers {
         details.extend(number.map(|number| (name.to_string(), Value::from(number))));
     }
+    details
+}
+
+/// Writes down what is done about a context: once for each rise, not for each call.
+fn log(look: Look<'_>, details: BTreeMap<String, Value>, does: &str, answers: &mut Answers) {
+    let action = if answers.enforces() { does } else { "observed" };
     answers.safety.push(SafetyEvent {
         timestamp: look.clock.now(),
         kind: SafetyKind::CompactionGate,
@@ -258,7 +280,7 @@ fn hold(now: &Standing, answers: &mut Answers) {
     answers.object(Objection {
         guard: "context",
         kind: "context",
-        subtype: "context_full",
+        subtype: FULL,
         class: Class::Recoverable,
         decision: Decision::Deny,
         message: format!("{}; nothing but a compaction runs", lower_first(&now.in_words())),

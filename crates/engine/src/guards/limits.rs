@@ -326,7 +326,7 @@ impl Guard for LimitGuard {
 
 /// How many steps an event has spent with what was decided on it: besides events that
 /// are steps themselves a blocked stop, something that has to be written again, and every
-/// override.
+/// override that holds.
 pub(crate) fn steps(kind: &EventKind, verdict: &Verdict) -> u64 {
     let again = match kind {
         EventKind::StopProposed { .. } => verdict.is_enforced(Decision::Deny),
@@ -338,7 +338,7 @@ pub(crate) fn steps(kind: &EventKind, verdict: &Verdict) -> u64 {
     };
     let overrides = match kind {
         EventKind::ToolProposed { .. } | EventKind::ToolFinished { .. } => {
-            verdict.constraints.len() as u64
+            verdict.constraints.iter().filter(|it| it.enforced).count() as u64
         }
         _ => 0,
     };

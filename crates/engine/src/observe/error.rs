@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::refusal;
 use crate::event::Status;
 
 /// The class of an error.
@@ -29,26 +30,37 @@ const HEAD_BYTES: usize = 2048;
 /// How much of that line counts.
 const LINE_BYTES: usize = 256;
 
+/// What stands for every refusal: that somebody has no right is one error,
+/// however it is told and whatever was asked.
+const REFUSED: &[u8] = b"refused";
+
 /// The class of the error that a result reports; nothing for a success.
 pub(super) fn classify(text: &str, status: Status, exit_code: Option<i64>) -> Option<ErrorClass> {
+    let head = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or(text);
+    let answered = refusal::is_answer(head);
     let failed = match status {
-        Status::Ok => exit_code.is_some_and(|code| code != 0) || starts_as_error(text),
+        Status::Ok => exit_code.is_some_and(|code| code != 0) || starts_as_error(text) || answered,
         Status::Error | Status::Timeout | Status::Crashed => true,
         // Somebody else ended it.
         Status::Cancelled => false,
     };
     failed.then(|| {
-        let line = plain(telling_line(text));
+        let line = plain(telling_line(head));
+        let refused = answered
+            || refusal::is_told(&line)
+            || refusal::is_told(&plain(last_line(text)))
+            || refusal::is_within(head);
+        let says = if refused { REFUSED } else { &line };
         let how = u32::from(matches!(status, Status::Timeout | Status::Crashed));
-        let fingerprint = line.iter().fold(0x811c_9dc5 ^ how, |hash: u32, byte| {
+        let fingerprint = says.iter().fold(0x811c_9dc5 ^ how, |hash: u32, byte| {
             (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
         });
-        ErrorClass { fingerprint, protocol: is_protocol(&line) }
+        ErrorClass { fingerprint, protocol: refused || contains_any(&line, protocol) }
     })
 }
 
 /// How results begin that report an error although the call is said to be fine.
-const BEGINNINGS: [&[u8]; 12] = [
+const BEGINNINGS: [&[u8]; 8] = [
     b"error:",
     b"error (",
     b"[error]",
@@ -57,10 +69,6 @@ const BEGINNINGS: [&[u8]; 12] = [
     b"{\"error\" :",
     b"unauthorized",
     b"forbidden",
-    b"http/1.1 401",
-    b"http/1.1 403",
-    b"http/2 401",
-    b"http/2 403",
 ];
 
 fn starts_as_error(text: &str) -> bool {
@@ -74,15 +82,21 @@ fn starts_as_error(text: &str) -> bool {
 
 /// The line that says what went wrong: the first that looks like it, else the
 /// last of what is looked at.
-fn telling_line(text: &str) -> &[u8] {
-    let head = text.as_bytes().get(..HEAD_BYTES).unwrap_or(text.as_bytes());
-    let lines = || head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+fn telling_line(head: &str) -> &[u8] {
+    let lines = || head.as_bytes().split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let tells = |line: &&[u8]| contains_any(line, telling);
     lines()
         .find(tells)
         .or_else(|| lines().rfind(|line| !line.is_empty()))
         .map(|line| line.get(..LINE_BYTES).unwrap_or(line))
         .unwrap_or_default()
+}
+
+/// The last line, where a program says what it died of.
+fn last_line(text: &str) -> &[u8] {
+    let text = text.trim_ascii_end();
+    let tail = text.as_bytes().get(text.len().saturating_sub(LINE_BYTES)..).unwrap_or_default();
+    tail.rsplit(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii()
 }
 
 /// What a line has in it that tells what went wrong, by its first byte.
@@ -120,7 +134,8 @@ fn plain(line: &[u8]) -> Vec<u8> {
             b'0'..=b'9' => {
                 let digits = 1 + after.iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let status = rest_of(line, rest, digits);
-                if !in_word && matches!(status, b"401" | b"403" | b"404" | b"429") {
+                let kept = matches!(status, b"401" | b"403" | b"404" | b"407" | b"429");
+                if kept && (!in_word || matches!(plain.as_slice(), [.., b' ', b'e'])) {
                     plain.extend(status);
                 } else if plain.last() != Some(&b'#') {
                     plain.push(b'#');
@@ -161,25 +176,18 @@ const fn is_of_path(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'/' | b'\\' | b'#' | b'~')
 }
 
-/// Words of errors that are about the call, not about what it asked for.
+/// Words of errors that are about the call, not about what it asked for, apart
+/// from those of a refusal.
 fn protocol(first: u8) -> &'static [&'static [u8]] {
     match first {
-        b'4' => &[b"401 unauthorized", b"401 client error", b"403 forbidden", b"403 client error"],
-        b'h' => &[b"http 401", b"http 403"],
-        b's' => &[b"status 401", b"status 403", b"status code 401", b"status code 403"],
-        b'e' => &[b"error 401", b"error 403"],
-        b'u' => &[b"unauthorized", b"unauthenticated", b"unknown tool"],
-        b'i' => &[b"invalid api key", b"invalid arguments", b"invalid json"],
+        b'u' => &[b"unknown tool"],
+        b'i' => &[b"invalid arguments", b"invalid json"],
         b'n' => &[b"no such tool"],
         b't' => &[b"tool not found"],
         b'v' => &[b"validation error"],
         b'm' => &[b"malformed"],
         _ => &[],
     }
-}
-
-fn is_protocol(line: &[u8]) -> bool {
-    contains_any(line, protocol) || line.starts_with(b"401") || line.starts_with(b"403")
 }
 
 #[cfg(test)]
@@ -206,7 +214,8 @@ mod tests {
         for (one, other) in [
             ("Error: no such column", "Error: no such table"),
             ("ValueError: x", "TypeError: x"),
-            ("Error: 401 Unauthorized", "Error: 429 Unauthorized"),
+            ("Error: 401 Unauthorized", "Error: 429 Too Many Requests"),
+            ("Error: 404 Not Found", "Error: 429 Not Found"),
         ] {
             assert_ne!(failed(one), failed(other), "{one} {other}");
         }

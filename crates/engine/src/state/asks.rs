@@ -106,6 +106,7 @@ impl Answered {
             reason: self.reason.clone(),
             scope: if self.once { "once" } else { "session" }.to_string(),
             expires_at: self.expires_at,
+            enforced: true,
         }
     }
 

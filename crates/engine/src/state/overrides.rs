@@ -15,7 +15,7 @@ use crate::id::ActorId;
 use crate::proposal::{Proposal, Touch};
 use crate::time::Timestamp;
 use crate::tool::Kind;
-use crate::verdict::{Constraint, ConstraintKind};
+use crate::verdict::{Constraint, ConstraintKind, Decision, Violation};
 
 /// How many are in force at a time; the oldest gives way.
 const OVERRIDES_MAX: usize = 16;
@@ -60,6 +60,9 @@ pub(crate) struct Override {
     until_epoch: Option<u64>,
     /// How often it was disregarded.
     pub(crate) repeats: u16,
+    /// Whether it holds. One that is only observed goes the same way, and binds
+    /// nobody.
+    pub(crate) enforced: bool,
 }
 
 /// How a call disregards an override.
@@ -78,12 +81,14 @@ pub(crate) struct Draft {
     pub(crate) call: Digest128,
     pub(crate) reason: String,
     pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) enforced: bool,
 }
 
 impl Draft {
     /// The constraint as verdicts show it.
     pub(crate) fn show(&self, number: u32) -> Constraint {
-        show(number, &self.demand, &self.reason, self.expires_at)
+        let Self { demand, reason, expires_at, enforced, .. } = self;
+        show(number, demand, reason, (*expires_at, *enforced))
     }
 }
 
@@ -128,7 +133,7 @@ fn shows(touch: &Touch) -> bool {
 impl Override {
     /// The constraint as verdicts show it.
     pub(crate) fn show(&self) -> Constraint {
-        show(self.number, &self.demand, &self.reason, self.expires_at)
+        show(self.number, &self.demand, &self.reason, (self.expires_at, self.enforced))
     }
 
     fn is_over(&self, now: Timestamp, epoch: u64) -> bool {
@@ -137,13 +142,19 @@ impl Override {
     }
 }
 
-fn show(number: u32, demand: &Demand, reason: &str, expires_at: Option<Timestamp>) -> Constraint {
+fn show(
+    number: u32,
+    demand: &Demand,
+    reason: &str,
+    (expires_at, enforced): (Option<Timestamp>, bool),
+) -> Constraint {
     Constraint {
         id: format!("k{number}"),
         kind: demand.kind(),
         reason: reason.to_string(),
         scope: "turn".to_string(),
         expires_at,
+        enforced,
     }
 }
 
@@ -155,7 +166,7 @@ impl Overrides {
     /// Puts an override in force for an actor. `until_epoch` is the epoch that
     /// the workspace is in once this event is over.
     pub(crate) fn put(&mut self, number: u32, actor: &ActorId, draft: Draft, until_epoch: u64) {
-        let Draft { demand, call, reason, expires_at } = draft;
+        let Draft { demand, call, reason, expires_at, enforced } = draft;
         let actor = short(actor.as_str());
         if self.0.len() >= OVERRIDES_MAX {
             self.0.remove(0);
@@ -171,22 +182,21 @@ impl Overrides {
             expires_at,
             until_epoch,
             repeats: 0,
+            enforced,
         });
     }
 
     /// Whether an actor is under this very demand already.
-    pub(crate) fn holds(
-        &self,
-        actor: &ActorId,
-        demand: &Demand,
-        now: Timestamp,
-        epoch: u64,
-    ) -> bool {
+    pub(crate) fn holds(&self, actor: &ActorId, draft: &Draft, now: Timestamp, epoch: u64) -> bool {
         let actor = short(actor.as_str());
-        self.in_force(now, epoch).any(|known| known.actor == actor && known.demand == *demand)
+        self.in_force(now, epoch).any(|known| {
+            let as_much = known.enforced || !draft.enforced;
+            known.actor == actor && known.demand == draft.demand && as_much
+        })
     }
 
-    /// The first override that a proposed call disregards, and how.
+    /// The first override that a proposed call disregards, and how; one that
+    /// holds goes before those that are only observed.
     pub(crate) fn breached(
         &self,
         actor: &ActorId,
@@ -197,16 +207,24 @@ impl Overrides {
         let actor = short(actor.as_str());
         let breached =
             |known: &&Override| known.actor == actor && known.demand.is_breached(proposal, call);
-        let found = self.in_force(now, epoch).find(breached)?;
+        let such = || self.in_force(now, epoch).filter(breached);
+        let found = such().find(|known| known.enforced).or_else(|| such().next())?;
         let repeats = found.call == *call || matches!(found.demand, Demand::Budget { .. });
         Some((found, if repeats { Breach::Repeat } else { Breach::Other }))
     }
 
-    /// An override was disregarded by the call it is about.
-    pub(crate) fn repeated(&mut self, id: &str) {
-        for known in self.0.iter_mut().filter(|known| known.show().id == id) {
+    /// An override was disregarded, as an objection says. One that holds counts
+    /// what it held back. One that is only observed counts what ran, and is over
+    /// once it would have ended the session: nothing comes after that.
+    pub(crate) fn repeated(&mut self, by: &Violation) {
+        let Some(id) = by.location.as_deref() else { return };
+        self.0.retain_mut(|known| {
+            if known.show().id != id || (known.enforced && !by.enforced) {
+                return true;
+            }
             known.repeats = known.repeats.saturating_add(1);
-        }
+            known.enforced || by.decision != Decision::Stop
+        });
     }
 
     /// A call was let run: budgets shrink, and another search widens.
@@ -255,7 +273,12 @@ impl Overrides {
         self.0.retain(|known| !known.is_over(now, epoch));
     }
 
-    /// Every override in force.
+    /// Every override that binds somebody.
+    pub(crate) fn binding(&self, now: Timestamp, epoch: u64) -> impl Iterator<Item = &Override> {
+        self.in_force(now, epoch).filter(|known| known.enforced)
+    }
+
+    /// Every override in force, also those that are only observed.
     pub(crate) fn in_force(&self, now: Timestamp, epoch: u64) -> impl Iterator<Item = &Override> {
         self.0.iter().filter(move |known| !known.is_over(now, epoch))
     }

@@ -16,7 +16,7 @@ use crate::guards::advisor::AdvisorSummary;
 use crate::guards::dirty::DirtySummary;
 use crate::guards::limits::budgets;
 use crate::guards::loops::{self, LoopsSummary};
-use crate::guards::progress::ProgressSummary;
+use crate::guards::progress::{ProgressSummary, TestCounts};
 use crate::id::{ActorId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{Constraint, ContextLevel, Stop};
@@ -79,6 +79,9 @@ pub struct Summary {
     pub dirty_bits: DirtySummary,
     /// How iterations went.
     pub progress: ProgressSummary,
+    /// The counts of the latest run of tests that said them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
     /// Every limit, and what was used of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<BudgetSummary>,
@@ -231,11 +234,12 @@ impl State {
             constraints: self
                 .asks
                 .in_force()
-                .chain(self.overrides.in_force(self.clock.now(), self.epoch).map(Override::show))
+                .chain(self.overrides.binding(self.clock.now(), self.epoch).map(Override::show))
                 .collect(),
             loops: loops::summary(self),
             dirty_bits: self.dirty.summary(),
             progress: self.progress.summary(definition),
+            tests: self.progress.counts,
             budgets: self.budgets(definition),
             context: self.contexts(definition),
             advisor: self.advised.summary(definition),

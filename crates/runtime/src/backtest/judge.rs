@@ -1,8 +1,8 @@
 //! What is sure about one event, and what hangs on a world that is gone.
 
 use jackline_engine::{
-    Arguments, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query, ROUNDS_MAX,
-    SafetyEvent, Session, Stop, Understood, Verdict, Violation,
+    Arguments, Constraint, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query,
+    ROUNDS_MAX, SafetyEvent, Session, Stop, Understood, Verdict, Violation,
 };
 
 use super::name_of;
@@ -64,6 +64,8 @@ pub(super) struct Judged {
     pub(super) undecidable: Vec<Undecidable>,
     pub(super) stop: Option<Stop>,
     pub(super) safety: Vec<SafetyEvent>,
+    /// Overrides that would have been put in force.
+    pub(super) constraints: Vec<Constraint>,
 }
 
 /// Judges an event by what is known of its world.
@@ -87,13 +89,14 @@ impl Judge<'_> {
         known.violations.retain(|found| !self.is_of_recording(found));
         let stop = known.stop.clone().filter(|_| known.is_enforced(Decision::Stop));
         let safety = std::mem::take(&mut known.safety);
+        let constraints = std::mem::take(&mut known.constraints);
         let is_sure = || {
             let open = self.session.needs_of(self.understood, self.facts);
             !open.iter().any(is_about_it)
         };
         if !self.is_proposed || is_sure() {
             let undecidable = Vec::new();
-            return Judged { objections: known.violations, undecidable, stop, safety };
+            return Judged { objections: known.violations, undecidable, stop, safety, constraints };
         }
         let worlds = WORLDS.map(|kind| self.suppose(kind, false).violations);
         let [first, ..] = &worlds;
@@ -101,7 +104,7 @@ impl Judge<'_> {
         let weighed = |found: &&Violation| is_weighed(found) && !self.is_of_recording(found);
         let objections = first.iter().filter(weighed).filter(everywhere).cloned();
         let objections = objections.collect();
-        let mut judged = Judged { objections, undecidable: Vec::new(), stop, safety };
+        let mut judged = Judged { objections, undecidable: Vec::new(), stop, safety, constraints };
         for objection in known.violations.iter().filter(|found| found.guard == "rules") {
             match objection.kind.as_str() {
                 "rule_broken" => self.broken_rule(objection, &worlds, &mut judged),

@@ -6,6 +6,9 @@ use jackline_engine::{Decision, EventKind, LastAction, ReportFile, Summary};
 
 use super::{SAFETY_LOG, Told, figures};
 
+/// What nobody has said and nobody has seen.
+const UNKNOWN: &str = "unknown";
+
 /// How much of one text is shown.
 const TEXT_CHARS_MAX: usize = 300;
 
@@ -57,7 +60,7 @@ fn checkpoint(told: &Told<'_>) -> String {
     let mut text = format!("# Checkpoint - {}\n", told.at);
     section(&mut text, "Reason", &reasons(told));
     section(&mut text, "Current State", &state(told));
-    let mut progress = tests(told);
+    let mut progress = done(told);
     for part in ["progress", "dirty_bits", "budgets"] {
         progress.extend(figures::lines(told.summary, part));
     }
@@ -126,10 +129,15 @@ fn goal(told: &Told<'_>) -> Vec<String> {
 
 fn state(told: &Told<'_>) -> Vec<String> {
     let mut lines = vec![format!("Session: {}", name(told))];
-    if let EventKind::IterationEnded { phase, task, .. } = &told.event.kind {
-        let named = [("Phase", phase), ("Task", task)];
-        let given = named.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
-        lines.extend(given.map(|(name, text)| format!("{name}: {}", plain(text, 120))));
+    let (phase, task) = match &told.event.kind {
+        EventKind::IterationEnded { phase, task, .. } => (phase.as_deref(), task.as_deref()),
+        _ => (None, None),
+    };
+    let Summary { progress, goal, .. } = told.summary;
+    let phase = phase.or(progress.phase.as_deref());
+    let task = task.or(progress.task.as_deref()).or(goal.as_deref());
+    for (name, text) in [("Phase", phase), ("Task", task)] {
+        lines.push(format!("{name}: {}", plain(text.unwrap_or(UNKNOWN), 120)));
     }
     if let Some(last) = told.summary.last_actions.last() {
         lines.push(format!("Last action: {}", action(last)));
@@ -142,17 +150,38 @@ fn state(told: &Told<'_>) -> Vec<String> {
     lines
 }
 
-/// What an iteration reported of itself.
-fn tests(told: &Told<'_>) -> Vec<String> {
-    let EventKind::IterationEnded { tests, files_changed, .. } = &told.event.kind else {
-        return Vec::new();
+/// What was done: as the iteration reported it, else as the guards saw it.
+fn done(told: &Told<'_>) -> Vec<String> {
+    let Summary { dirty_bits, epoch, tests: seen, .. } = told.summary;
+    let (reported, files) = match &told.event.kind {
+        EventKind::IterationEnded { tests, files_changed, .. } => (tests.as_ref(), *files_changed),
+        _ => (None, None),
     };
-    let files = files_changed.map(|files| format!("Files modified: {files}"));
-    let tests = tests.as_ref().map(|tests| {
-        let run = tests.failed.saturating_add(tests.passed);
-        [format!("Tests run: {run}"), format!("Tests passing: {}", tests.passed)]
-    });
-    files.into_iter().chain(tests.into_iter().flatten()).collect()
+    let files = match files {
+        Some(files) => files.to_string(),
+        None if *epoch == 0 && !dirty_bits.code_modified => "none that was seen".to_owned(),
+        None => format!("{UNKNOWN} (the workspace was changed {epoch} times)"),
+    };
+    let reported = reported.map(|it| (it.passed.saturating_add(it.failed), it.passed));
+    let counted = reported.or(seen.map(|it| (it.run, it.passing)));
+    let (run, passing) = match counted {
+        Some((run, passing)) if reported.is_some() || dirty_bits.tests_run => {
+            (run.to_string(), passing.to_string())
+        }
+        Some((run, passing)) => {
+            let before = "before the code was changed last";
+            (format!("{run}, {before}"), format!("{passing}, {before}"))
+        }
+        None if dirty_bits.tests_run => {
+            (format!("yes, {UNKNOWN} how many"), dirty_bits.tests_passing.to_owned())
+        }
+        None => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
+    };
+    vec![
+        format!("Files modified: {files}"),
+        format!("Tests run: {run}"),
+        format!("Tests passing: {passing}"),
+    ]
 }
 
 fn tried(told: &Told<'_>) -> Vec<String> {
@@ -237,7 +266,7 @@ mod tests {
 
     use jackline_engine::{
         Class, Definition, Event, Facts, Now, Place, Record, Session, SessionId, Stop, StopCode,
-        Timestamp, Verdict, Violation, observe, wire::parse_line,
+        TestCounts, Timestamp, Verdict, Violation, observe, wire::parse_line,
     };
 
     use super::*;
@@ -360,6 +389,32 @@ Session `s` is paused, and waits for you.
             "## To Continue\n- Acknowledge: `jackline ack s`, or delete this file to resume: `rm .jackline/CHECKPOINT.md`\n",
         ];
         assert!(parts.map(at).is_sorted());
+    }
+
+    #[test]
+    fn a_checkpoint_says_what_the_guards_saw_where_the_event_says_nothing() {
+        let run = r#"{"event":"iteration_ended"}"#;
+        let text = rendered(ReportFile::Checkpoint, run, |summary| {
+            summary.epoch = 3;
+            summary.dirty_bits.code_modified = true;
+            summary.tests = Some(TestCounts { run: 12, passing: 10 });
+        });
+        for part in [
+            "- Phase: unknown\n- Task: Make the tests pass\n",
+            "- Files modified: unknown (the workspace was changed 3 times)\n",
+            "- Tests run: 12\n- Tests passing: 10\n",
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+        let text = rendered(ReportFile::Checkpoint, run, |summary| {
+            summary.dirty_bits.tests_run = false;
+            summary.goal = None;
+        });
+        for part in
+            ["- Task: unknown\n", "- Files modified: none that was seen\n- Tests run: unknown\n"]
+        {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
     }
 
     #[test]

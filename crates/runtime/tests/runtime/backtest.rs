@@ -57,6 +57,27 @@ fn what_the_call_alone_decides_is_sure() {
 }
 
 #[test]
+fn the_repeat_that_a_strict_definition_stops_is_told() {
+    let strict = "loops: { profile: strict }";
+    let same: Vec<_> = (0..5).flat_map(|_| [line("make check"), finished()]).collect();
+    for source in [strict, "mode: observe\nloops: { profile: strict }"] {
+        let (_, outcome) = play(source, &same);
+        assert_eq!((outcome.hard, outcome.denied), (Some(2), vec![3, 4]));
+        assert_eq!(
+            outcome.stop.map(|stop| stop.to_string()).as_deref(),
+            Some("SYSTEM_ERROR{loop}")
+        );
+    }
+    // The second repeat stops where the first is only denied.
+    let later = "loops: { profile: strict, strict: { override_retries: 2 } }";
+    let (steps, outcome) = play(later, &same);
+    assert_eq!((steps[6].decision, steps[8].decision), (Decision::Deny, Decision::Stop));
+    assert!(outcome.stop.is_some());
+    // Three alike are told and nothing more, where no fourth comes.
+    assert_eq!(play(strict, &same[..6]).1.stop, None);
+}
+
+#[test]
 fn what_hangs_on_the_repository_of_then_is_not_guessed() {
     let (decision, by, lacks) = said(CODING, line("git commit --amend"));
     assert_eq!((decision, by), (Decision::Allow, vec![]));

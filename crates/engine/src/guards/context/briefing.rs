@@ -53,7 +53,7 @@ pub(super) fn tell(look: Look<'_>, now: &Standing, answers: &mut Answers) {
 fn in_force(look: Look<'_>) -> Vec<String> {
     let now = look.clock.now();
     let holds = |expires_at: Option<crate::Timestamp>| expires_at.is_none_or(|at| now < at);
-    let overrides = look.state.overrides.in_force(now, look.state.epoch).map(Override::show);
+    let overrides = look.state.overrides.binding(now, look.state.epoch).map(Override::show);
     let constraints = look.state.asks.in_force().filter(|it| holds(it.expires_at));
     constraints
         .chain(overrides)

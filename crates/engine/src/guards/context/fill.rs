@@ -33,6 +33,8 @@ pub(crate) struct Fill {
     pub(super) told_unknown: bool,
     /// Whether the briefing for this rise was written.
     pub(super) briefed: bool,
+    /// Whether a call was held since it was full last.
+    pub(super) held: bool,
     /// What was used before a compaction, until a record says what it brought.
     before: Option<u64>,
     /// Compactions in a row that freed next to nothing.
@@ -173,6 +175,7 @@ impl Fill {
     /// Forgets what was told of a level that has been left.
     pub(super) fn settle(&mut self, level: ContextLevel) {
         self.briefed = level >= ContextLevel::Compact;
+        self.held &= level == ContextLevel::Block;
         self.told = self.told.map(|told| told.min(level));
     }
 

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::hidden::Hidden;
+use super::progress::TestCounts;
 use super::{Answers, Fold, Guard, Look};
 use crate::checks::{self, Check, What};
 use crate::definition::Definition;
@@ -323,6 +324,8 @@ fn finished(state: &mut State, call: &Came, end: End, result: Option<&ObservedRe
         // Part of a run is not compared with a whole one.
         let failing = summary.filter(|summary| summary.complete).map(|summary| summary.failed);
         state.progress.saw_tests(said, failing, epoch);
+        let counts = summary.and_then(|it| Some(TestCounts::of(it.passed?, it.failed)));
+        state.progress.counts = counts.or(state.progress.counts);
     }
     let proven = of(What::Build).filter_map(|check| proof(*check, end)).min();
     // A log that is only shown says nothing of this build.

@@ -52,28 +52,44 @@ impl<'a> About<'a> {
     }
 }
 
+/// Whether what the guard says holds, or is only observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    Yes,
+    No,
+}
+
+impl Holds {
+    pub(super) fn of(look: Look<'_>) -> Self {
+        let enforces = look.definition.loops.mode == Mode::Enforce;
+        if enforces && !look.facts.is_off() { Self::Yes } else { Self::No }
+    }
+}
+
 /// Answers a loop.
 pub(super) fn answer(look: Look<'_>, found: &Found, about: &About<'_>, answers: &mut Answers) {
     let loops = &look.definition.loops;
-    let holds = loops.mode == Mode::Enforce && !look.facts.is_off();
+    let holds = Holds::of(look);
     let (does, kind) = match (found.level, loops.profile) {
         (Level::Soft, _) => ("continued_monitoring", SafetyKind::SoftLoop),
         (Level::Hard, Profile::Graded) => ("paused", SafetyKind::HardLoop),
         (Level::Hard, Profile::Strict) => ("overridden", SafetyKind::HardLoop),
         (Level::Infinite, _) => ("stopped", SafetyKind::InfiniteLoop),
     };
-    let action = if holds { does } else { "observed" };
+    let action = if holds == Holds::Yes { does } else { "observed" };
     let (rule, shown) = (found.what.word(), found.shown.as_str());
     let details = details(about.actor, rule, found.count, shown);
     answers.safety.push(safety(look, kind, details, action));
     match (found.level, loops.profile) {
-        (Level::Soft, _) if holds => answers.feedback.push(told(look, found, advice(found))),
+        (Level::Soft, _) if holds == Holds::Yes => {
+            answers.feedback.push(told(look, found, advice(found)))
+        }
         (Level::Hard, Profile::Graded) => {
             let advice = "end the turn; a person reads the report, then `jackline clear` goes on";
             answers.object_as(objection(found, Decision::Pause, advice), loops.mode);
         }
-        (Level::Hard, Profile::Strict) if holds => overridden(look, found, about, answers),
-        (Level::Soft, _) | (Level::Hard, Profile::Strict) => {}
+        (Level::Soft, _) => {}
+        (Level::Hard, Profile::Strict) => overridden(look, found, about, answers, holds),
         (Level::Infinite, _) => {
             answers.stop.get_or_insert_with(|| stop(&found.shown));
             let advice = "a person can open the session anew with `jackline reset`";
@@ -108,15 +124,24 @@ pub(super) fn safety(
     SafetyEvent { timestamp: look.clock.now(), kind, details, action_taken }
 }
 
-/// Puts an override in force, and says so.
-fn overridden(look: Look<'_>, found: &Found, about: &About<'_>, answers: &mut Answers) {
-    let draft = draft(found, about, look.clock.now());
-    let demand = draft.demand.clone();
+/// Puts an override in force, and says so. One that is only observed is written
+/// down and told to nobody.
+fn overridden(
+    look: Look<'_>,
+    found: &Found,
+    about: &About<'_>,
+    answers: &mut Answers,
+    holds: Holds,
+) {
     let now = look.clock.now();
-    if !look.state.overrides.holds(about.actor, &demand, now, look.state.epoch) {
+    let draft = draft(found, about, now, holds);
+    if !look.state.overrides.holds(about.actor, &draft, now, look.state.epoch) {
         answers.constraints.push(draft.show(look.state.asks.next_number()));
     }
-    let advice = match &demand {
+    if holds == Holds::No {
+        return;
+    }
+    let advice = match &draft.demand {
         Demand::Forbid(_) => "do not propose it again: that would end the session".to_string(),
         Demand::Widen(_) => {
             "search for something else, or elsewhere: the same search would end the session".into()
@@ -136,7 +161,7 @@ pub(super) fn stop(shown: &str) -> Stop {
 }
 
 /// What the strict profile demands because of a loop.
-pub(super) fn draft(found: &Found, about: &About<'_>, now: Timestamp) -> Draft {
+pub(super) fn draft(found: &Found, about: &About<'_>, now: Timestamp, holds: Holds) -> Draft {
     let (call, mut expires_at) = (about.call, None);
     let demand = match found.what {
         What::Ran(LoopRule::ErrorStorm) => {
@@ -150,7 +175,8 @@ pub(super) fn draft(found: &Found, about: &About<'_>, now: Timestamp) -> Draft {
         }
         What::Ran(_) | What::Blocked => Demand::Forbid(call),
     };
-    Draft { demand, call, reason: message(found), expires_at }
+    let enforced = holds == Holds::Yes;
+    Draft { demand, call, reason: message(found), expires_at, enforced }
 }
 
 fn objection(found: &Found, decision: Decision, correction: &str) -> Objection<'static> {

@@ -43,9 +43,14 @@ pub struct Poll {
 }
 
 impl Poll {
-    /// How long tools may wait of which nobody has said more.
+    /// How long may be waited where nobody has said more.
     pub(super) const WAIT: Self =
         Self { until_changed: true, max_calls: 60, within_seconds: 60 * 60 };
+
+    /// For how long, in the units of the engine's clock.
+    pub(super) fn within_ms(&self) -> u64 {
+        u64::from(self.within_seconds).saturating_mul(1000)
+    }
 
     /// How long tools may wait that clients commonly offer for it.
     pub(super) fn well_known(tool: &str) -> Option<Self> {

@@ -55,6 +55,13 @@ pub(crate) enum Class {
         /// For so long.
         within_ms: u64,
     },
+    /// It does nothing but wait, and may wait anew once something new has come.
+    Wait {
+        /// So often.
+        max_calls: u32,
+        /// For so long.
+        within_ms: u64,
+    },
     /// It changes nothing, so there may be a reason to look again.
     ReadOnly,
     /// It may change what nobody sees, so the next result may be another.
@@ -108,6 +115,15 @@ impl LoopRule {
     }
 }
 
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// It is no part of anything: what was found before still stands.
+    PassedOver,
+    /// It counts, and may be part of a loop.
+    Taken(Option<Finding>),
+}
+
 /// A loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finding {
@@ -128,33 +144,36 @@ pub(crate) struct Detector {
 impl Detector {
     /// Takes a step, and says how far it is part of a loop. It says so at every
     /// step of the loop, not only when the loop gets worse.
-    pub(crate) fn note(&mut self, step: &Step, loops: &Loops) -> Option<Finding> {
+    pub(crate) fn note(&mut self, step: &Step, loops: &Loops) -> Noted {
         if step.class == Class::Transparent || self.history.is_twin(step) {
-            return None;
+            return Noted::PassedOver;
         }
         if self.polls.allow(step) {
-            self.history.wait(step, loops);
-            self.streaks = Streaks::default();
-            return None;
+            self.history.wait(step);
+            self.streaks.wait();
+            return Noted::PassedOver;
         }
         self.streaks.note(step);
         let here = self.history.note(step, loops);
+        if here.is_news(step) {
+            self.polls.renew();
+        }
         // The first of the highest level: what tells most comes first.
         let found = [
             here.repeat(loops),
             here.cycle(loops),
             here.same_failure(step, loops),
+            self.streaks.same_failure(loops),
             self.streaks.error_storm(loops),
             here.stagnation(step, loops),
             here.duplicate_chain(loops),
             self.streaks.changing_result(step),
             self.streaks.coarse(step, loops),
         ];
-        found.into_iter().flatten().reduce(
-            |worst, next| {
-                if next.level > worst.level { next } else { worst }
-            },
-        )
+        let worse = |worst: Finding, next: Finding| {
+            if next.level > worst.level { next } else { worst }
+        };
+        Noted::Taken(found.into_iter().flatten().reduce(worse))
     }
 
     /// A person has spoken: what was tried before may be tried again.

@@ -118,7 +118,7 @@ pub(crate) struct Window {
 impl Window {
     /// Takes a step; gives back how often it is among the latest.
     pub(crate) fn note(&mut self, step: &Step, strict: Strict) -> u32 {
-        if matches!(step.class, Class::Transparent | Class::Poll { .. }) {
+        if matches!(step.class, Class::Transparent | Class::Poll { .. } | Class::Wait { .. }) {
             return 0;
         }
         let mut both = [0_u8; 32];

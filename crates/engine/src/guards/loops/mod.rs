@@ -27,7 +27,7 @@ pub use summary::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
 use alloc::vec::Vec;
 
 pub(crate) use detector::Class;
-use detector::{Level, Step};
+use detector::{Level, Noted, Step};
 use memory::{Found, Noticed, Told, What, short_form};
 
 use super::{Answers, Fold, Guard, Look};
@@ -143,7 +143,11 @@ fn unsaid(state: &State, loops: &Loops, event: &Event, proposal: &Proposal<'_>) 
 
 /// Takes a step of an actor, and says what loop it is part of.
 fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Option<Found> {
-    let found = looping.detector.note(step, loops).map(|finding| {
+    let (taken, finding) = match looping.detector.note(step, loops) {
+        Noted::PassedOver => (false, None),
+        Noted::Taken(finding) => (true, finding),
+    };
+    let found = finding.map(|finding| {
         let (level, what) = (finding.level, What::Ran(finding.rule));
         Found { level, what, count: finding.count, shown: call.opened.shown.clone() }
     });
@@ -162,7 +166,7 @@ fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Optio
         }),
         found => found,
     };
-    if step.class != Class::Transparent {
+    if taken || found.is_some() {
         if found.is_none() {
             looping.told = None;
         }
@@ -226,24 +230,20 @@ fn class(proposal: &Proposal<'_>, loops: &Loops) -> Class {
     if loops.transparent.contains(&named.kind) || declared.is_some_and(|tool| tool.transparent) {
         return Class::Transparent;
     }
-    let waits = || Poll::well_known(named.name).or_else(|| sleeps(proposal).then_some(Poll::WAIT));
-    if let Some(poll) = declared.and_then(|tool| tool.poll).or_else(waits) {
-        let Poll { until_changed, max_calls, within_seconds } = poll;
-        let within_ms = u64::from(within_seconds).saturating_mul(1000);
-        return Class::Poll { until_changed, max_calls, within_ms };
+    let well_known = || Poll::well_known(named.name);
+    if let Some(poll) = declared.and_then(|tool| tool.poll).or_else(well_known) {
+        let Poll { until_changed, max_calls, .. } = poll;
+        return Class::Poll { until_changed, max_calls, within_ms: poll.within_ms() };
     }
     match named.kind {
+        _ if step::only_waits(proposal) => {
+            Class::Wait { max_calls: Poll::WAIT.max_calls, within_ms: Poll::WAIT.within_ms() }
+        }
         _ if declared.is_some_and(|tool| tool.read_only) => Class::ReadOnly,
         Kind::Read | Kind::Search | Kind::Fetch => Class::ReadOnly,
         _ if proposal.tool.kind == Kind::Exec => Class::Exec,
         _ => Class::Other,
     }
-}
-
-/// Whether a call does nothing but wait.
-fn sleeps(proposal: &Proposal<'_>) -> bool {
-    let commands = proposal.commands();
-    !commands.is_empty() && commands.iter().all(|command| command.program() == "sleep")
 }
 
 /// Folds a proposed call.
@@ -253,17 +253,12 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
     let (actor, verdict) = (&record.event.actor, record.verdict);
     let written = record.facts.observed.args;
     let call = || step::call_signature(proposal, &definition.loops, written);
-    let loops_say = |v: &&Violation| v.guard == GUARD && v.enforced;
-    if state.overrides.is_empty() {
-        // There is nothing to keep to.
-    } else if verdict.lets_run() {
-        state.overrides.ran(actor, proposal, &call());
-    } else {
-        let breached =
-            verdict.violations.iter().filter(loops_say).filter(|v| overrides::is_about(v));
-        for id in breached.filter_map(|v| v.location.as_deref()) {
-            state.overrides.repeated(id);
+    if !state.overrides.is_empty() {
+        if verdict.lets_run() {
+            state.overrides.ran(actor, proposal, &call());
         }
+        let disregards = |v: &&Violation| v.guard == GUARD && overrides::is_about(v);
+        verdict.violations.iter().filter(disregards).for_each(|v| state.overrides.repeated(v));
     }
     state.overrides.tidy(state.clock.now(), state.epoch);
     let unsaid = unsaid(state, &definition.loops, record.event, proposal);
@@ -361,11 +356,14 @@ fn carry_out(
         state.paused = Some(Paused::by_guard(Cause::Loop, violation.message.clone()));
     }
     let now = state.clock.now();
-    let draft = answer::draft(found, about, now);
     let number = state.asks.next_number();
-    if verdict.constraints.contains(&draft.show(number)) {
-        state.asks.took_number();
-        state.overrides.put(number, about.actor, draft, epoch);
+    for holds in [answer::Holds::Yes, answer::Holds::No] {
+        let draft = answer::draft(found, about, now, holds);
+        if verdict.constraints.contains(&draft.show(number)) {
+            state.asks.took_number();
+            state.overrides.put(number, about.actor, draft, epoch);
+            break;
+        }
     }
     state.findings.push(Noticed { at: now, actor: about.actor.clone(), found: found.clone() });
 }

@@ -33,13 +33,15 @@ pub(super) fn decide(
     let constraint = known.show();
     let ends = breach == Breach::Repeat
         && known.repeats.saturating_add(1) >= loops.strict.override_retries;
+    // One that was only observed holds nothing back, whatever the mode is now.
+    let mode = if known.enforced { loops.mode } else { Mode::Observe };
     let shown = short_form(shown(proposal));
     let message = format!("`{shown}` is not let run: {}", constraint.reason);
     let (decision, class, correction) = if ends {
         answers.stop.get_or_insert_with(|| stop(&shown));
         let repeats = u32::from(known.repeats).saturating_add(1);
         let details = details(&look.event.actor, word(constraint.kind), repeats, &shown);
-        let holds = loops.mode == Mode::Enforce && !look.facts.is_off();
+        let holds = mode == Mode::Enforce && !look.facts.is_off();
         let action = if holds { "stopped" } else { "observed" };
         answers.safety.push(safety(look, SafetyKind::InfiniteLoop, details, action));
         let advice = "a person can open the session anew with `jackline reset`".to_string();
@@ -57,7 +59,7 @@ pub(super) fn decide(
         location: Some(constraint.id),
         correction: Some(correction),
     };
-    answers.object_as(objection, loops.mode);
+    answers.object_as(objection, mode);
 }
 
 /// What passes instead.

@@ -47,8 +47,13 @@ impl Play {
     fn under(demand: Demand, about: Digest128, expires_s: Option<i64>) -> Self {
         let mut session = Session::new(definition(), Arc::default());
         let expires_at = expires_s.map(|seconds| Timestamp::from_ms(seconds * 1000));
-        let draft =
-            Draft { demand, call: about, reason: "it was repeated".to_string(), expires_at };
+        let draft = Draft {
+            demand,
+            call: about,
+            reason: "it was repeated".to_string(),
+            expires_at,
+            enforced: true,
+        };
         session.state_mut().asks.took_number();
         session.state_mut().overrides.put(1, &ActorId::main(), draft, 0);
         Self(session)
@@ -155,7 +160,8 @@ fn what_a_person_permits_goes_before_what_the_guard_forbids() {
     assert_eq!(granted.constraints.len(), 1);
     let forbidden = call("Bash", line);
     let demand = Demand::Forbid(forbidden);
-    let draft = Draft { demand, call: forbidden, reason: String::new(), expires_at: None };
+    let draft =
+        Draft { demand, call: forbidden, reason: String::new(), expires_at: None, enforced: true };
     let number = play.0.state_mut().asks.next_number();
     play.0.state_mut().overrides.put(number, &ActorId::main(), draft, 0);
     assert_eq!(play.call(3, "Bash", line), allowed());
@@ -168,7 +174,13 @@ fn overrides_are_bounded_and_the_oldest_gives_way() {
     for number in numbers {
         let about = call(&alloc::format!("t{number}"), "{}");
         let demand = Demand::Forbid(about);
-        let draft = Draft { demand, call: about, reason: "x".repeat(500), expires_at: None };
+        let draft = Draft {
+            demand,
+            call: about,
+            reason: "x".repeat(500),
+            expires_at: None,
+            enforced: true,
+        };
         play.0.state_mut().overrides.put(number, &ActorId::main(), draft, 0);
     }
     assert_eq!(play.in_force(), 16);

@@ -73,6 +73,8 @@ pub(crate) struct ProgressState {
     seen: Seen,
     /// How many tests failed when that was last known.
     failing: Option<u64>,
+    /// The counts of the latest run of tests, as far as they are known.
+    pub(crate) counts: Option<TestCounts>,
     /// The error of the iteration before.
     error: Option<u64>,
     phase: Option<String>,
@@ -97,6 +99,22 @@ struct Tests {
     failing: Option<u64>,
     /// The epoch that it saw.
     epoch: u64,
+}
+
+/// How many tests were run, and how many of them passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestCounts {
+    /// Those that were run.
+    pub run: u64,
+    /// Those of them that passed.
+    pub passing: u64,
+}
+
+impl TestCounts {
+    /// The counts of a run.
+    pub(crate) fn of(passed: u64, failed: u64) -> Self {
+        Self { run: passed.saturating_add(failed), passing: passed }
+    }
 }
 
 /// How it goes on, in the words of `status`.
@@ -227,7 +245,9 @@ impl Guard for ProgressGuard {
             state.progress.steps = state.progress.steps.saturating_add(1);
         }
         match &event.kind {
-            EventKind::IterationEnded { phase, task, .. } => {
+            EventKind::IterationEnded { phase, task, tests, .. } => {
+                let counts = tests.as_ref().map(|tests| TestCounts::of(tests.passed, tests.failed));
+                state.progress.counts = counts.or(state.progress.counts);
                 state.progress.told = true;
                 state.progress.phase = phase.as_deref().map(name);
                 state.progress.task = task.as_deref().map(name);

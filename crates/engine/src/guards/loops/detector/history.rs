@@ -30,8 +30,8 @@ pub(super) struct History {
     stale: u32,
     /// How many of these since something ran that nobody saw into.
     still: u32,
-    /// How many times an allowed poll was passed over: each counts as new.
-    waits: u64,
+    /// How many came since the actor last waited: nothing goes on across that.
+    unbroken: u16,
 }
 
 /// A call with its result.
@@ -67,26 +67,26 @@ impl History {
                 .any(|seen| seen.pair == pair)
     }
 
-    /// Remembers a poll that may go on: nothing is repeated across it.
-    pub(super) fn wait(&mut self, step: &Step, loops: &Loops) {
-        self.waits += 1;
-        let pair = mixed(self.waits, half(&step.call));
-        self.push(Seen { pair, failed: None }, step, loops);
+    /// The actor waits: what it asks then may bring the same, and is no loop yet.
+    /// What failed before is not forgotten.
+    pub(super) fn wait(&mut self, step: &Step) {
+        self.unbroken = 0;
+        self.matched = [0; PERIOD_MAX];
+        (self.stale, self.still) = (0, 0);
+        if self.batch != step.batch {
+            (self.batch, self.in_batch) = (step.batch, 0);
+        }
     }
 
     /// Remembers a call.
     pub(super) fn note(&mut self, step: &Step, loops: &Loops) -> Here<'_> {
-        let failed = step.failed.then(|| short_call(step));
-        self.push(Seen { pair: pair(step), failed }, step, loops)
-    }
-
-    fn push(&mut self, seen: Seen, step: &Step, loops: &Loops) -> Here<'_> {
+        let seen = Seen { pair: pair(step), failed: step.failed.then(|| short_call(step)) };
         let same = self.steps.iter().filter(|before| before.pair == seen.pair).count();
         let fails = seen.failed.is_some();
         let failures = self.steps.iter().filter(|before| fails && before.failed == seen.failed);
         let (count, failures) = (number(same + 1), number(failures.count() + usize::from(fails)));
 
-        let mut before = self.steps.iter().rev();
+        let mut before = self.steps.iter().rev().take(usize::from(self.unbroken));
         for matched in &mut self.matched {
             let same = before.next().is_some_and(|before| before.pair == seen.pair);
             *matched = if same { matched.saturating_add(1) } else { 0 };
@@ -101,6 +101,7 @@ impl History {
         let most = usize::from(loops.history).clamp(1, STEPS_MAX);
         self.in_batch = if self.batch == step.batch { self.in_batch.saturating_add(1) } else { 1 };
         self.batch = step.batch;
+        self.unbroken = self.unbroken.saturating_add(1);
         self.steps.push_back(seen);
         while self.steps.len() > most {
             self.steps.pop_front();
@@ -110,6 +111,13 @@ impl History {
 }
 
 impl Here<'_> {
+    /// Whether something came of the call that was not there before. What only
+    /// waits brings nothing, and a failure is no news.
+    pub(super) fn is_news(&self, step: &Step) -> bool {
+        let waits = matches!(step.class, Class::Poll { .. } | Class::Wait { .. });
+        self.count == 1 && !step.failed && !waits
+    }
+
     /// The same call with the same result, in a row.
     pub(super) fn repeat(&self, loops: &Loops) -> Option<Finding> {
         let count = u32::from(self.matched(1)) + 1;
@@ -175,7 +183,9 @@ impl Here<'_> {
             Class::Transparent => (false, false),
             Class::Exec => (stale >= hard && often, false),
             Class::ReadOnly => (stale >= hard || (stale >= soft && often), still >= hard && often),
-            Class::Other | Class::Poll { .. } => (stale >= soft, still >= hard),
+            Class::Other | Class::Poll { .. } | Class::Wait { .. } => {
+                (stale >= soft, still >= hard)
+            }
         };
         let level = match (is_soft, is_hard && !self.is_exact(loops)) {
             (_, true) => Level::Hard,
@@ -199,15 +209,11 @@ fn level_of_cycle(count: u32, loops: &Loops) -> Level {
     if count >= u32::from(loops.graded.infinite) { Level::Infinite } else { Level::Hard }
 }
 
-/// A call with its result, in the room of a number.
+/// A call with its result, in the room of a number; which is which matters.
 fn pair(step: &Step) -> [u8; 8] {
-    mixed(half(&step.call), half(&step.outcome))
-}
-
-/// One number of two, the order of which matters.
-fn mixed(one: u64, other: u64) -> [u8; 8] {
     // An odd factor loses nothing; the digests are evenly spread already.
-    (one.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ other).to_le_bytes()
+    let call = half(&step.call).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    (call ^ half(&step.outcome)).to_le_bytes()
 }
 
 fn short_call(step: &Step) -> u32 {

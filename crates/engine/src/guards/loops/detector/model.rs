@@ -20,6 +20,8 @@ struct Taken {
     waits: bool,
     /// It was made before with this result, within what is remembered.
     stale: bool,
+    /// Something new came of it: who waits may wait anew.
+    renews: bool,
 }
 
 #[derive(Default)]
@@ -34,6 +36,11 @@ fn same(one: &Taken, other: &Taken) -> bool {
         && one.step.outcome == other.step.outcome
 }
 
+/// Whoever is refused waits for nothing.
+fn is_refused(step: &Step) -> bool {
+    step.error.is_some_and(|error| error.protocol)
+}
+
 /// What a failed step says is its error; what another says is its result.
 fn says(step: &Step) -> (bool, Option<u32>, Option<Digest128>) {
     if step.failed {
@@ -44,40 +51,104 @@ fn says(step: &Step) -> (bool, Option<u32>, Option<Digest128>) {
 }
 
 impl Model {
-    fn note(&mut self, step: &Step, loops: &Loops) -> Option<Finding> {
+    fn note(&mut self, step: &Step, loops: &Loops) -> Noted {
         let window = usize::from(loops.history).clamp(1, STEPS_MAX);
-        let mut taken = Taken { step: *step, waits: false, stale: false };
-        let batch = self.steps.iter().rev().take(window);
-        let mut batch = batch.take_while(|before| before.step.batch == step.batch);
-        if step.class == Class::Transparent || batch.any(|before| same(before, &taken)) {
-            return None;
+        let mut taken = Taken { step: *step, waits: false, stale: false, renews: false };
+        let mut batch =
+            self.steps.iter().rev().take_while(|before| before.step.batch == step.batch);
+        let remembered: Vec<_> = self.noted().take(window).copied().collect();
+        let twin = batch.any(|before| same(before, &taken))
+            && remembered.iter().any(|before| same(before, &taken));
+        if step.class == Class::Transparent || twin {
+            return Noted::PassedOver;
         }
         taken.waits = self.may_wait(step);
-        taken.stale = self.steps.iter().rev().take(window).any(|before| same(before, &taken));
+        taken.renews = self.renews(step, window);
+        taken.stale = remembered.iter().any(|before| same(before, &taken));
         self.steps.push(taken);
         if taken.waits {
-            return None;
+            return Noted::PassedOver;
         }
         let found = [
             self.repeat(window, loops),
             self.cycle(window, loops),
             self.same_failure(window, loops),
+            self.failing(loops),
             self.error_storm(loops),
             self.stagnation(window, loops),
             self.duplicate_chain(window, loops),
             self.changing_result(),
             self.coarse(loops),
         ];
-        let worst = found.iter().flatten().map(|found| found.level).max()?;
-        found.into_iter().flatten().find(|found| found.level == worst)
+        let worst = found.iter().flatten().map(|found| found.level).max();
+        Noted::Taken(found.into_iter().flatten().find(|found| Some(found.level) == worst))
+    }
+
+    /// The steps that count, the latest first.
+    fn noted(&self) -> impl Iterator<Item = &Taken> {
+        self.steps.iter().rev().filter(|taken| !taken.waits)
+    }
+
+    /// The same, since the actor last waited.
+    fn unbroken(&self) -> impl Iterator<Item = &Taken> {
+        self.steps.iter().rev().take_while(|taken| !taken.waits)
     }
 
     /// Looks how long has been waited already.
     fn may_wait(&self, step: &Step) -> bool {
-        let Class::Poll { until_changed, max_calls, within_ms } = step.class else { return false };
+        match step.class {
+            _ if is_refused(step) => false,
+            Class::Poll { until_changed, max_calls, within_ms } => {
+                let (calls, since) = self.asked(step, until_changed);
+                calls <= max_calls && step.at_ms - since <= within_ms
+            }
+            Class::Wait { max_calls, within_ms } => {
+                let since = self.steps.iter().rposition(|taken| taken.renews);
+                let since = &self.steps[since.map_or(0, |at| at + 1)..];
+                let mut idle = since.iter().map(|taken| &taken.step).filter(|before| {
+                    matches!(before.class, Class::Wait { .. }) && !is_refused(before)
+                });
+                let calls = u32::try_from(idle.clone().count() + 1).unwrap();
+                let first = idle.next().map_or(step.at_ms, |first| first.at_ms);
+                calls <= max_calls && step.at_ms - first <= within_ms
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether something came of a step that was not there before: of a poll
+    /// another answer, of a call another result, unless it failed.
+    fn renews(&self, step: &Step, window: usize) -> bool {
+        match step.class {
+            Class::Wait { .. } => false,
+            Class::Poll { .. } if is_refused(step) => false,
+            Class::Poll { .. } => {
+                let mut others = Vec::new();
+                let asked = self.steps.iter().rev().map(|taken| &taken.step);
+                let mut asked = asked.filter(|before| {
+                    matches!(before.class, Class::Poll { .. }) && !is_refused(before)
+                });
+                let before = asked.find(|before| {
+                    if before.call != step.call && !others.contains(&before.call) {
+                        others.push(before.call);
+                    }
+                    before.call == step.call
+                });
+                others.len() < POLLS_MAX
+                    && before.is_some_and(|before| before.outcome != step.outcome)
+            }
+            _ => {
+                let this = Taken { step: *step, waits: false, stale: false, renews: false };
+                !step.failed && !self.noted().take(window).any(|before| same(before, &this))
+            }
+        }
+    }
+
+    /// How often a poll has been asked, and since when.
+    fn asked(&self, step: &Step, until_changed: bool) -> (u32, u64) {
         let (mut calls, mut since, mut others) = (1, step.at_ms, Vec::new());
         for before in self.steps.iter().rev() {
-            if !matches!(before.step.class, Class::Poll { .. }) {
+            if !matches!(before.step.class, Class::Poll { .. }) || is_refused(&before.step) {
                 continue;
             }
             if before.step.call != step.call {
@@ -94,7 +165,7 @@ impl Model {
             since = before.step.at_ms;
             others.clear();
         }
-        calls <= max_calls && step.at_ms - since <= within_ms
+        (calls, since)
     }
 
     fn last(&self) -> &Taken {
@@ -106,15 +177,8 @@ impl Model {
         if period > window {
             return 0;
         }
-        let later = self.steps.iter().rev();
-        let earlier = self.steps.iter().rev().skip(period);
+        let (later, earlier) = (self.unbroken(), self.unbroken().skip(period));
         later.zip(earlier).take_while(|(later, earlier)| same(later, earlier)).count()
-    }
-
-    /// How many of the latest have something in common with the last.
-    fn streak(&self, such: impl Fn(&Taken) -> bool) -> Vec<Taken> {
-        let latest = self.steps.iter().rev().take_while(|taken| !taken.waits && such(taken));
-        latest.copied().collect()
     }
 
     fn repeat(&self, window: usize, loops: &Loops) -> Option<Finding> {
@@ -127,8 +191,7 @@ impl Model {
     /// that stretch is one step over and over.
     fn rounds(&self, period: usize, needed: usize, window: usize) -> Option<u32> {
         let rounds = self.matched(period, window) / period + 1;
-        let latest = &self.steps[self.steps.len().saturating_sub(needed * period)..];
-        let varied = latest.iter().any(|taken| !same(taken, self.last()));
+        let varied = self.unbroken().take(needed * period).any(|taken| !same(taken, self.last()));
         (rounds >= needed && varied).then(|| u32::try_from(rounds).unwrap())
     }
 
@@ -158,33 +221,43 @@ impl Model {
 
     fn same_failure(&self, window: usize, loops: &Loops) -> Option<Finding> {
         let last = self.last().step;
-        let failures = self.steps.iter().rev().take(window + 1).filter(|taken| {
-            !taken.waits && taken.step.failed && last.failed && taken.step.call == last.call
-        });
+        let failures = self
+            .noted()
+            .take(window + 1)
+            .filter(|taken| taken.step.failed && last.failed && taken.step.call == last.call);
         let count = u32::try_from(failures.count()).unwrap();
         let level = graded(count, loops).filter(|_| last.class != Class::Exec)?;
         Some(Finding { level, rule: LoopRule::SameFailure, count })
     }
 
+    /// The same with nothing but waiting in between.
+    fn failing(&self, loops: &Loops) -> Option<Finding> {
+        let last = self.last();
+        let failures = self.noted().take_while(|taken| taken.step.failed && same(taken, last));
+        let count = u32::try_from(failures.count()).unwrap();
+        let level = graded(count, loops).filter(|_| last.step.failed)?;
+        Some(Finding { level, rule: LoopRule::SameFailure, count })
+    }
+
     fn stagnation(&self, window: usize, loops: &Loops) -> Option<Finding> {
         let last = self.last();
-        let stretch: Vec<_> = self.steps.iter().rev().take_while(|taken| taken.stale).collect();
+        let stretch: Vec<_> = self.unbroken().take_while(|taken| taken.stale).collect();
         let seen_into = stretch.iter().take_while(|taken| taken.step.class != Class::Exec);
         let (stale, still) = (stretch.len(), seen_into.count());
-        let before = self.steps.iter().rev().skip(1).take(window);
+        let before = self.noted().skip(1).take(window);
         let count = 1 + before.filter(|before| same(before, last)).count();
         let (soft, hard) = (usize::from(loops.graded.soft), usize::from(loops.graded.hard));
         let third = count >= soft;
         let is_hard = match last.step.class {
             Class::Exec | Class::Transparent => false,
             Class::ReadOnly => still >= hard && third,
-            Class::Other | Class::Poll { .. } => still >= hard,
+            Class::Other | Class::Poll { .. } | Class::Wait { .. } => still >= hard,
         };
         let is_soft = match last.step.class {
             Class::Transparent => false,
             Class::Exec => stale >= hard && third,
             Class::ReadOnly => stale >= hard || stale >= soft && third,
-            Class::Other | Class::Poll { .. } => stale >= soft,
+            Class::Other | Class::Poll { .. } | Class::Wait { .. } => stale >= soft,
         };
         let exact = (1..=usize::from(loops.cycle.period_max))
             .any(|period| self.matched(period, window) >= stale);
@@ -201,14 +274,14 @@ impl Model {
 
     fn error_storm(&self, loops: &Loops) -> Option<Finding> {
         let last = self.last().step;
-        let storms = self.streak(|taken| {
+        let such = |taken: &&Taken| {
             let step = &taken.step;
-            let protocol = step.error.is_some_and(|error| error.protocol);
             step.failed
-                && (step.class != Class::Exec || protocol)
+                && (step.class != Class::Exec || is_refused(step))
                 && step.tool == last.tool
                 && says(step) == says(&last)
-        });
+        };
+        let storms: Vec<_> = self.noted().take_while(such).collect();
         if storms.is_empty() {
             return None;
         }
@@ -225,8 +298,9 @@ impl Model {
 
     fn changing_result(&self) -> Option<Finding> {
         let last = self.last().step;
-        let count = u32::try_from(self.streak(|taken| taken.step.call == last.call).len()).unwrap();
-        let waits = matches!(last.class, Class::Poll { .. });
+        let such = self.unbroken().take_while(|taken| taken.step.call == last.call);
+        let count = u32::try_from(such.count()).unwrap();
+        let waits = matches!(last.class, Class::Poll { .. } | Class::Wait { .. });
         (count >= CHANGING_SOFT && !waits).then_some(Finding {
             level: Level::Soft,
             rule: LoopRule::ChangingResult,
@@ -238,7 +312,12 @@ impl Model {
         let last = self.last().step;
         let about = |step: &Step| (step.coarse, says(step));
         last.coarse?;
-        let count = self.streak(|taken| about(&taken.step) == about(&last)).len();
+        let such = |taken: &&Taken| about(&taken.step) == about(&last);
+        let count = if last.failed {
+            self.noted().take_while(such).count()
+        } else {
+            self.unbroken().take_while(such).count()
+        };
         let count = u32::try_from(count).unwrap();
         let soft = if last.failed { u32::from(loops.errors.soft) } else { COARSE_SOFT };
         (count >= soft).then_some(Finding { level: Level::Soft, rule: LoopRule::Coarse, count })
@@ -265,7 +344,7 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        20 => (0..14_u8, 0..4_u8, prop::bool::weighted(0.15), 0..2000_u16).prop_map(
+        20 => (0..16_u8, 0..4_u8, prop::bool::weighted(0.15), 0..2000_u16).prop_map(
             |(call, outcome, batched, after_ms)| Op::Call { call, outcome, batched, after_ms }
         ),
         6 => (1..24_u8, 1..70_u8).prop_map(|(period, steps)| Op::Again { period, steps }),
@@ -294,6 +373,7 @@ fn step((call, outcome): (u8, u8), digests: &[Digest128], at_ms: u64, batch: u64
         5 => Class::Poll { until_changed: true, max_calls: 1, within_ms: u64::MAX },
         6..9 => Class::Exec,
         9..11 => Class::ReadOnly,
+        14 | 15 => Class::Wait { max_calls: u32::from(call) - 9, within_ms: 6000 },
         _ => Class::Other,
     };
     let failed = outcome >= 2;
@@ -317,7 +397,7 @@ fn compare(ops: &[Op], loops: &Loops) -> usize {
     let (mut fast, mut model) = (Detector::default(), Model::default());
     let (mut played, mut events): (Vec<(u8, u8)>, usize) = (Vec::new(), 0);
     let (mut at_ms, mut batch) = (0, 1);
-    let digests: Vec<_> = (0..14).map(|number| Digest128::of(&[number])).collect();
+    let digests: Vec<_> = (0..16).map(|number| Digest128::of(&[number])).collect();
     let mut play = |call: u8, outcome: u8, batched: bool, after_ms: u16| {
         at_ms += u64::from(after_ms);
         batch += u64::from(!batched);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Finding, Level, LoopRule, Step, half};
+use super::{Class, Finding, Level, LoopRule, Step, graded, half};
 use crate::guards::loops::config::Loops;
 
 /// The same call so often in a row, each time with another result, is worth a
@@ -21,6 +21,8 @@ pub(super) struct Streaks {
     /// The batch of the latest error: errors of one batch count once.
     storm_batch: u64,
     coarse: Streak,
+    /// The same call, failing with the same result.
+    failing: Streak,
 }
 
 /// So many in a row have this in common.
@@ -43,9 +45,23 @@ impl Streaks {
     pub(super) fn note(&mut self, step: &Step) {
         self.changing.go_on((half(&step.call), 0));
         self.note_error(step);
+        if step.failed {
+            self.failing.go_on((half(&step.call), half(&step.outcome)));
+        } else {
+            self.failing = Streak::default();
+        }
         match step.coarse {
             Some(coarse) => self.coarse.go_on((coarse, says(step))),
             None => self.coarse = Streak::default(),
+        }
+    }
+
+    /// The actor waits. That excuses asking again, and no failure: what went
+    /// wrong in the same way before goes on after it.
+    pub(super) fn wait(&mut self) {
+        self.changing = Streak::default();
+        if self.failing.count == 0 {
+            self.coarse = Streak::default();
         }
     }
 
@@ -64,6 +80,13 @@ impl Streaks {
         self.storm_batch = step.batch;
     }
 
+    /// The same call fails in the same way, with nothing but waiting in between.
+    pub(super) fn same_failure(&self, loops: &Loops) -> Option<Finding> {
+        let count = self.failing.count;
+        let level = graded(count, loops).filter(|_| count > 0)?;
+        Some(Finding { level, rule: LoopRule::SameFailure, count })
+    }
+
     /// The same tool meets the same error, whatever the arguments.
     pub(super) fn error_storm(&self, loops: &Loops) -> Option<Finding> {
         let count = self.storm.count;
@@ -80,7 +103,7 @@ impl Streaks {
     /// The same call, each time with another result.
     pub(super) fn changing_result(&self, step: &Step) -> Option<Finding> {
         let count = self.changing.count;
-        let waits = matches!(step.class, Class::Poll { .. });
+        let waits = matches!(step.class, Class::Poll { .. } | Class::Wait { .. });
         (count >= CHANGING_SOFT && !waits).then_some(Finding {
             level: Level::Soft,
             rule: LoopRule::ChangingResult,

@@ -42,8 +42,10 @@ impl Actor {
         self.steps += 1;
         let at_ms = self.steps * 1000;
         let step = Step { at_ms, batch: self.batch.unwrap_or(self.steps), ..*step };
-        let found = self.detector.note(&step, &self.loops)?;
-        Some((found.level, found.rule))
+        match self.detector.note(&step, &self.loops) {
+            Noted::Taken(Some(found)) => Some((found.level, found.rule)),
+            Noted::Taken(None) | Noted::PassedOver => None,
+        }
     }
 
     fn call(&mut self, call: &str, result: &str) -> Option<(Level, LoopRule)> {
@@ -260,6 +262,71 @@ fn what_is_done_between_two_polls_is_no_loop() {
         assert_eq!(actor.note(&step("status", "pending", poll)), None);
         assert_eq!(actor.note(&step("sleep 10", "", Class::Exec)), None);
     }
+}
+
+const WAIT: Class = Class::Wait { max_calls: 60, within_ms: u64::MAX };
+
+#[test]
+fn asking_again_after_waiting_is_no_loop_until_too_long_was_waited() {
+    for class in CLASSES {
+        let mut actor = Actor::default();
+        let found: Vec<_> = (0..70)
+            .flat_map(|_| actor.all([step("status", "pending", class), step("sleep", "", WAIT)]))
+            .collect();
+        assert!(first(&found, Level::Soft) > Some(120), "{class:?}");
+        assert_eq!(first(&found, Level::Hard), Some(126), "{class:?}");
+    }
+}
+
+#[test]
+fn whoever_waited_for_something_may_wait_anew() {
+    let mut actor = Actor::default();
+    for job in 0..10 {
+        for _ in 0..50 {
+            let result = format!("job {job} runs");
+            assert_eq!(actor.note(&step("status", &result, Class::Exec)), None);
+            assert_eq!(actor.note(&step("sleep", "", WAIT)), None);
+        }
+    }
+}
+
+#[test]
+fn waiting_excuses_no_failure() {
+    let mut actor = Actor::default();
+    let mut after_waiting = |fails: Step| {
+        let found = actor.note(&fails);
+        assert_eq!(actor.note(&step("sleep", "", WAIT)), None);
+        found
+    };
+    let same: Vec<_> =
+        (0..10).map(|_| after_waiting(failed("make", BROKEN, Class::Exec))).collect();
+    assert_eq!(first(&same, Level::Soft), Some(3));
+    assert_eq!(first(&same, Level::Hard), Some(5));
+    assert_eq!(first(&same, Level::Infinite), Some(10));
+    assert_eq!(same[4], Some((Level::Hard, LoopRule::SameFailure)));
+
+    let storm: Vec<_> = (0..8)
+        .map(|n| after_waiting(failed(&format!("query {n}"), REFUSED, Class::Exec)))
+        .collect();
+    assert_eq!(first(&storm, Level::Hard), Some(8));
+    assert_eq!(storm[7], Some((Level::Hard, LoopRule::ErrorStorm)));
+
+    let about =
+        |n: i32| Step { coarse: Some(9), ..failed(&format!("sed {n}"), BROKEN, Class::Exec) };
+    let coarse: Vec<_> = (0..20).map(|n| after_waiting(about(n))).collect();
+    assert_eq!(first(&coarse, Level::Soft), Some(5));
+    assert_eq!(first(&coarse, Level::Hard), None);
+}
+
+#[test]
+fn a_poll_that_is_refused_waits_for_nothing() {
+    let poll = Class::Poll { until_changed: true, max_calls: 60, within_ms: u64::MAX };
+    let found = Actor::default().all((0..10).map(|_| failed("status", REFUSED, poll)));
+    assert_eq!(first(&found, Level::Soft), Some(3));
+    assert_eq!(first(&found, Level::Hard), Some(5));
+    // What is not there yet may come.
+    let found = Actor::default().all((0..10).map(|_| failed("status", BROKEN, poll)));
+    assert_eq!(first(&found, Level::Soft), None);
 }
 
 #[test]

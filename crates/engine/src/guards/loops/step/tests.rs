@@ -52,6 +52,21 @@ fn the_same_file_is_the_same_call_however_it_is_written() {
 }
 
 #[test]
+fn waiting_is_one_call_however_long_and_wherever() {
+    let run = |line: &str, cwd: &str| signature("Bash", &json!({ "command": line }), cwd);
+    let one = run("sleep 5", "/project");
+    for line in
+        ["sleep 6", "sleep 1m", "/bin/sleep 5", "sleep 1; sleep 2", "sleep 5 # for the build"]
+    {
+        assert_eq!(one, run(line, "/elsewhere"), "{line}");
+    }
+    for line in ["sleep 5 && make", "sleep 5 > a.txt", "sleep", "echo sleep 5", "sleep $(cat n)"] {
+        let waits = with("Bash", &json!({ "command": line }), "/project", only_waits);
+        assert_eq!(waits, line == "sleep", "{line}");
+    }
+}
+
+#[test]
 fn the_same_line_elsewhere_is_another_call() {
     let run = |cwd: &str| signature("Bash", &json!({"command": "make"}), cwd);
     assert_eq!(run("/project"), run("/project/."));
