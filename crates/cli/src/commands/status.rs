@@ -1,5 +1,7 @@
 //! `jackline status`: where a session stands.
 
+mod manifest;
+
 use std::path::Path;
 
 use anstyle::AnsiColor;
@@ -16,6 +18,7 @@ use jackline_runtime::{
 };
 use serde_json::json;
 
+use self::manifest::manifest;
 use super::log::describe;
 use super::person::{FOR_PERSON, in_words, off_in_words};
 use super::select;
@@ -88,7 +91,7 @@ fn part_in_words(store: &FileStore, part: &Found) -> String {
 }
 
 fn as_json(found: &Found, opened: &Opened, session: &Session) -> serde_json::Value {
-    let definition = session.definition();
+    let (definition, summary) = (session.definition(), session.summary());
     let mut status = json!({
         "session": opened.session,
         "workspace": opened.place.workspace,
@@ -98,9 +101,10 @@ fn as_json(found: &Found, opened: &Opened, session: &Session) -> serde_json::Val
             "mode": definition.mode,
         },
         "modified": found.modified,
-        "summary": session.summary(),
+        "summary": summary,
     });
     if let Some(fields) = status.as_object_mut() {
+        fields.extend(manifest(definition, &summary));
         fields.extend(found.parent().map(|parent| ("parent".to_owned(), json!(parent))));
         fields.extend(off_in(opened).map(|off| ("off".to_owned(), json!(off))));
         let log = has_safety_log(opened).then(|| ("safety_log".to_owned(), json!(SAFETY_LOG)));
@@ -239,7 +243,9 @@ fn show(
         row("not counted", uncounted(usage.unknown));
     }
     for budget in summary.budgets.iter().filter(|it| !ABOVE.contains(&it.dimension.as_str())) {
-        row("limit", spent(budget));
+        let (spent, without) = spent(budget);
+        let without = without.map_or_else(String::new, |without| format!(" {}", dim(without)));
+        row("limit", format!("{spent}{without}"));
     }
     for context in &summary.context {
         row("context", filled(context));
@@ -281,7 +287,7 @@ pub(super) fn turn_in_words(turn: &TurnSummary) -> String {
 }
 
 /// Whether changed code was tested; none where there is nothing to say.
-fn dirty_bits(bits: DirtySummary) -> Option<String> {
+pub(super) fn dirty_bits(bits: DirtySummary) -> Option<String> {
     let tests = match (bits.tests_run, bits.tests_passing) {
         (false, _) if bits.skipped => "not tested, which a person said is good",
         (false, _) => "not tested since",
@@ -300,7 +306,7 @@ fn dirty_bits(bits: DirtySummary) -> Option<String> {
 }
 
 /// How many iterations there were, and how the latest went.
-fn iterations(progress: &ProgressSummary) -> String {
+pub(super) fn iterations(progress: &ProgressSummary) -> String {
     let count = progress.iteration_count;
     let most =
         progress.max_consecutive_failures.map_or(String::new(), |most| format!(" of {most}"));
@@ -399,27 +405,31 @@ pub(super) fn effect(constraint: &Constraint) -> String {
 /// Limits that have lines of their own.
 const ABOVE: [&str; 2] = ["steps", "total_tokens"];
 
-/// What was used of a limit, and what is not counted.
-fn spent(budget: &BudgetSummary) -> String {
+/// What was used of a limit, and what is not in it.
+pub(super) fn spent(budget: &BudgetSummary) -> (String, Option<String>) {
     let BudgetSummary { dimension, used, max, per, soft, unpriced } = budget;
     let per = match per {
         Per::Session => "",
         Per::Turn => " in this turn",
     };
     let soft = if *soft { ", soft" } else { "" };
+    if let Some(tool) = dimension.strip_prefix("tool_calls.") {
+        return (format!("{used} of {max} calls of {}{per}{soft}", plain(tool, 80)), None);
+    }
     if dimension != "cost_usd" {
-        return format!("{used} of {max} {}{per}{soft}", dimension.replace('_', " "));
+        let dimension = dimension.replace('_', " ");
+        return (format!("{used} of {max} {dimension}{per}{soft}"), None);
     }
     let amount = format!("{} of {} USD{per}{soft}", usd(*used), usd(*max));
     if unpriced.is_empty() {
-        return amount;
+        return (amount, None);
     }
     let names: Vec<String> = unpriced.iter().map(|name| plain(name, 64)).collect();
-    format!("at least {amount} {}", dim(format!("(no price for {})", names.join(", "))))
+    (format!("at least {amount}"), Some(format!("(no price for {})", names.join(", "))))
 }
 
 /// That answers of the model used what nobody could read.
-fn uncounted(unknown: u64) -> String {
+pub(super) fn uncounted(unknown: u64) -> String {
     let answers = if unknown == 1 { "1 answer".to_owned() } else { format!("{unknown} answers") };
     format!("{answers} of the model, whose usage can't be read; more was used than is shown")
 }

@@ -357,3 +357,98 @@ fn a_limit_that_stops_is_told() {
     let found = bench.lines(&["runs.jsonl"]);
     assert_eq!(found[0]["stop"], json!("BUDGET_EXCEEDED{steps}"));
 }
+
+/// Runs that go in circles: the same call 2, 3, 5 and 10 times, two and three calls in turn, a
+/// refused one among them, and one that works.
+fn circling() -> String {
+    let same = |id: &str, count: usize| run(id, &vec!["ls a"; count]);
+    let worked: Vec<String> = (0..12).map(|n| format!("cat {n}.txt")).collect();
+    let worked: Vec<&str> = worked.iter().map(String::as_str).collect();
+    [
+        same("two", 2),
+        same("three", 3),
+        same("five", 5),
+        same("ten", 10),
+        run("by-two", &["ls a", "ls b"].repeat(3)),
+        run("by-three", &["ls a", "ls b", "ls c"].repeat(3)),
+        run("refused", &["curl x"; 5]),
+        run("worked", &worked),
+    ]
+    .concat()
+}
+
+/// What is found is the first call of each level, had nothing been stopped before.
+#[test]
+fn loops_are_told_by_the_call_at_which_each_level_was_reached() {
+    let bench = Bench::new();
+    bench.file("jackline.yaml", format!("{NEW}\nloops: {{}}\n"));
+    bench.file("runs.jsonl", circling());
+    bench.file("runs.jsonl.gz", gzip(circling().as_bytes()));
+    let line = |id: &str, soft: Value, hard: Value, rule: Value, denied: Value, stop: Value| {
+        json!({"id": id, "soft": soft, "hard": hard, "rule": rule, "denied": denied, "asked": [],
+            "stop": stop, "undecidable": []})
+    };
+    let (none, repeat, cycle) = (Value::Null, json!("loops/repeat"), json!("loops/cycle"));
+    // Nine calls that bring nothing new are told of before the third round is over.
+    let stagnation = json!("loops/stagnation");
+    // After the fifth a person would have had to say something first.
+    let held = json!([5, 6, 7, 8, 9]);
+    let expected = [
+        line("two", none.clone(), none.clone(), none.clone(), json!([]), none.clone()),
+        line("three", json!(2), none.clone(), repeat.clone(), json!([]), none.clone()),
+        line("five", json!(2), json!(4), repeat.clone(), json!([]), none.clone()),
+        line("ten", json!(2), json!(4), repeat, held, json!("SYSTEM_ERROR{loop}")),
+        line("by-two", json!(5), json!(5), cycle, json!([]), none.clone()),
+        line("by-three", json!(7), json!(8), stagnation, json!([]), none.clone()),
+        line("refused", json!(2), json!(4), json!("no-curl"), json!([0, 1, 2, 3, 4]), none.clone()),
+        line("worked", none.clone(), none.clone(), none.clone(), json!([]), none),
+    ];
+    for name in ["runs.jsonl", "runs.jsonl.gz"] {
+        assert_eq!(bench.lines(&[name]), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_report_has_totals_the_rules_that_spoke_most_and_examples() {
+    let bench = Bench::new();
+    bench.file("jackline.yaml", format!("{NEW}\nloops: {{}}\n"));
+    bench.file("runs.jsonl.gz", gzip(circling().as_bytes()));
+    let found = bench.backtest(&["runs.jsonl.gz"]);
+    assert_eq!((found.code, found.stderr.as_str()), (Some(0), ""));
+    let (first, rest) = found.stdout.split_once('\n').unwrap();
+    assert!(first.starts_with("8 sessions and 52 calls in "), "{first}");
+    assert_eq!(
+        rest,
+        "\
+nothing was run, and nothing was written
+
+would have been denied          10 calls    19.23 %, in 2 sessions
+would have waited for you       0 calls     0.00 %, in 0 sessions
+would have been stopped         1 session   12.50 %
+would have been told of a loop  6 sessions  75.00 %
+would have been held in a loop  5 sessions  62.50 %
+
+loops/repeat  4 told of a loop, 3 held in a loop
+  three  bash: call 2
+  five  bash: call 2
+  five  bash: `bash(ls a)` brought the same result 5 times
+
+loops  5 denied
+  ten  bash: bash(ls a)
+  ten  bash: bash(ls a)
+  ten  bash: bash(ls a)
+
+no-curl  5 denied
+  refused  bash: curl x
+  refused  bash: curl x
+  refused  bash: curl x
+
+loops/cycle  2 held in a loop
+  by-two  bash: the same calls were gone through 3 times, the last is `bash(ls b)`
+  by-three  bash: the same calls were gone through 3 times, the last is `bash(ls c)`
+
+loops/stagnation  1 told of a loop
+  by-three  bash: call 7
+"
+    );
+}

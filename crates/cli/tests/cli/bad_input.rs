@@ -74,6 +74,43 @@ fn a_line_that_is_too_long_is_refused_and_the_stream_goes_on() {
     world.prove("s");
 }
 
+/// Its call stays open, so whoever sent it says in fewer bytes what came back.
+#[test]
+fn a_result_that_is_too_long_leaves_its_call_open_and_takes_no_memory() {
+    let world = World::new("");
+    let limit = 64 << 20;
+    let (head, tail) =
+        (r#"{"session":"s","event":"tool_finished","call":"c1","status":"ok","result":""#, "\"}");
+    let long = |bytes: usize| format!("{head}{}{tail}", "x".repeat(bytes));
+    let (just_above, hundred) =
+        (long(limit + 1 - head.len() - tail.len()), long(100_000_000 - head.len() - tail.len()));
+    let lines =
+        [&propose("c1"), &just_above, &hundred, &finish("c1"), &propose("c2"), &finish("c2")];
+    let mut input: Vec<u8> = Vec::with_capacity(200_000_000);
+    for line in lines {
+        input.extend_from_slice(line.as_bytes());
+        input.push(b'\n');
+    }
+    // The longest line that is read fits twice, and what is longer is not held at all.
+    let mut command = world.command("sh");
+    command.args(["-c", "ulimit -v 400000; exec \"$0\" stdio --session s", JACKLINE]);
+    let run = feed(&mut command, &input);
+    let reason = |bytes: usize| format!("it has {bytes} bytes; at most {limit} are read");
+    let verdicts = run.verdicts();
+    assert_eq!(verdicts[1], refused(2, "too_long", &reason(limit + 1)));
+    assert_eq!(verdicts[2], refused(3, "too_long", &reason(100_000_000)));
+    let expected = ["allow", "deny too_long", "deny too_long", "allow", "allow", "allow"];
+    assert_eq!((run.answers(), run.code), (expected.map(str::to_owned).to_vec(), Some(2)));
+    let status: Value =
+        serde_json::from_str(&world.jackline(&["status", "--json", "s"]).stdout).unwrap();
+    let summary = &status["summary"];
+    assert_eq!((&summary["invocations"]["ok"], &summary["in_flight"]), (&json!(2), &json!([])));
+    let notes: usize = world.records("s").iter().map(|record| record.notes.len()).sum();
+    assert_eq!(notes, 2, "both are written down");
+    assert!(fs::metadata(world.journal("s")).unwrap().len() < 10_000);
+    world.prove("s");
+}
+
 #[test]
 fn lines_that_are_no_events_are_refused_by_number_and_noted() {
     let world = World::new("");

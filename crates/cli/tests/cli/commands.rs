@@ -166,6 +166,15 @@ s1 running
         json!({"session": "s1", "workspace": world.work(), "modified": null,
         "on_trial": {"would_deny": 0, "would_ask": 0, "by": {}, "of_last_records": null},
         "definition": {"name": "acme/coder", "checksum": CHECKSUM, "mode": "enforce"},
+        "safety": {"iteration_count": 0, "max_iterations": null, "consecutive_failures": 0,
+            "max_consecutive_failures": null,
+            "last_tool_signatures": ["deploy({\"env\":\"prod\"})", "lint({})", "deploy({})"],
+            "signature_history_depth": 64, "soft_loop_threshold": 3, "hard_loop_threshold": 5,
+            "loop_detected": false},
+        "context": {"estimated_usage_pct": null, "warning_threshold": null,
+            "mandatory_threshold": null, "hard_block_threshold": null},
+        "dirty_bits": {"code_modified": false, "tests_run": false, "tests_passing": "unknown",
+            "docs_updated": false, "skipped": false},
         "summary": {"phase": "running", "seq": 8, "started": "2001-01-01T00:00:00Z",
             "elapsed_ms": 7000, "steps": 4, "epoch": 0,
             "turn": {"number": 1, "result": null, "blocks": 1, "steps": 4,
@@ -192,6 +201,42 @@ s1 running
                 {"seq": 4, "tool": "lint", "does": "{}", "ended": "ok"},
                 {"seq": 8, "tool": "deploy", "does": "{}", "ended": "open"},
             ]}})
+    );
+}
+
+/// Scripts around autonomous loops know these names.
+#[test]
+fn status_for_programs_has_the_counters_of_an_autonomous_loop() {
+    let world = World::new(
+        "limits: { iterations: 100 }\nprogress: {}\ncontext: {}\nloops: { profile: strict }\n",
+    );
+    let read = |n: u32| {
+        [
+            json!({"event": "tool_proposed", "call": format!("c{n}"), "tool": "Read",
+                "args": {"file_path": "a.rs"}}),
+            json!({"event": "tool_finished", "call": format!("c{n}"), "status": "ok",
+                "result": "text"}),
+        ]
+    };
+    let mut events = vec![
+        json!({"session": "s", "event": "usage_reported", "input": 62, "output": 0, "window": 100}),
+        json!({"event": "iteration_ended", "build": "failed"}),
+    ];
+    events.extend((1..4).flat_map(read));
+    let lines: Vec<String> = events.iter().map(Value::to_string).collect();
+    assert_eq!(world.stdio(&lines).code, Some(0));
+    let shown: Value = serde_json::from_str(&world.jackline(&["status", "--json"]).stdout).unwrap();
+    assert_eq!(
+        (&shown["safety"], &shown["context"]),
+        (
+            &json!({"iteration_count": 1, "max_iterations": 100, "consecutive_failures": 1,
+                "max_consecutive_failures": 3,
+                "last_tool_signatures": ["Read(a.rs)", "Read(a.rs)", "Read(a.rs)"],
+                "signature_history_depth": 64, "soft_loop_threshold": 3, "hard_loop_threshold": 3,
+                "loop_detected": true}),
+            &json!({"estimated_usage_pct": 62, "warning_threshold": 75, "mandatory_threshold": 80,
+                "hard_block_threshold": 85})
+        )
     );
 }
 

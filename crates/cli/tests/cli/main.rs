@@ -57,6 +57,7 @@ mod run_support;
 mod soak;
 mod support;
 mod tools;
+mod two_people;
 mod undo;
 mod verification;
 mod verification_stdio;

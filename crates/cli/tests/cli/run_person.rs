@@ -57,9 +57,16 @@ fn a_run_is_reloaded_by_the_definition_that_it_was_begun_under() {
     let reloaded = feed(world.person().args(["reload", &id]), b"");
     assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
     fs::remove_file(world.work().join(".jackline/PAUSE")).unwrap();
-    let resumed = feed(world.person().args(["resume", &id]), b"");
-    let again = format!("jackline run --resume {id}");
-    assert!(resumed.stdout.contains(&again) || resumed.code != Some(0), "{resumed:?}");
+    // What held it was the file, and a word lifts what a word has put there.
+    let word = |word: &str| feed(world.person().args([word, &id]), b"");
+    let resumed = word("resume");
+    assert_eq!(resumed.code, Some(1), "{resumed:?}");
+    assert!(resumed.stderr.contains("the session is not paused; nothing to do"), "{resumed:?}");
+    assert_eq!(word("pause").code, Some(0));
+    let resumed = word("resume");
+    assert_eq!((resumed.code, resumed.stderr.as_str()), (Some(0), ""), "{resumed:?}");
+    let again = format!("one that was left, by `jackline run --resume {id}`");
+    assert!(resumed.stdout.contains(&again), "{resumed:?}");
     // The command of a definition that a person has named is run without a further word.
     let run = task.resume(&[&id]);
     assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");

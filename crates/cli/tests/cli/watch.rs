@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use jackline_engine::{Action, EventKind};
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, World, feed};
 use crate::watch_terminal::{OnTerminal, ended_by};
@@ -92,6 +93,65 @@ fn a_person_watches_and_steers() {
     terminal.press("q");
     let (status, _) = terminal.end();
     assert_eq!(status.code(), Some(0));
+    world.prove("s");
+}
+
+/// A session with budgets, a model without a price, a context, a loop and tests that fail.
+fn busy(world: &World) {
+    let call = |call: &str, tool: &str, args: Value, status: &str, result: &str| {
+        [
+            json!({"event": "tool_proposed", "call": call, "tool": tool, "args": args}),
+            json!({"event": "tool_finished", "call": call, "status": status, "result": result}),
+        ]
+    };
+    let usage = |request: &str, model: &str, cost: Option<u64>| {
+        json!({"event": "usage_reported", "request": request, "model": model, "input": 77_000,
+            "output": 0, "window": 100_000, "cost_micros": cost})
+    };
+    let failed = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
+    let write = json!({"file_path": "a.rs", "content": "x"});
+    let read = || json!({"file_path": "b.rs"});
+    let events = [
+        vec![json!({"session": "s", "event": "session_started"})],
+        vec![usage("r1", "claude-sonnet-4-5", Some(2_100_000)), usage("r2", "mystery-9", None)],
+        call("c1", "Write", write, "ok", "done").to_vec(),
+        call("c2", "Bash", json!({"command": "cargo test"}), "error", failed).to_vec(),
+        vec![json!({"event": "iteration_ended"})],
+        (3..6).flat_map(|n| call(&format!("c{n}"), "Read", read(), "ok", "text")).collect(),
+    ];
+    let lines: Vec<String> = events.concat().iter().map(Value::to_string).collect();
+    let run = world.stdio(&lines);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.answers().iter().all(|answer| answer == "allow"), "{run:?}");
+}
+
+const BUSY: &str = "version: 1
+limits: { steps: 50, cost_usd: 2.50, tool_calls: { Read: { max: 3, per: turn, soft: true } } }
+context: {}
+loops: {}
+progress: {}
+";
+
+/// What the guards of a session count, as they really sum it up.
+#[test]
+fn budgets_context_loops_iterations_and_tests_have_their_rows() {
+    let world = World::new(BUSY);
+    busy(&world);
+    let mut terminal = OnTerminal::start(watch(&mut world.person(), &[]), 120, 40);
+    let shown = terminal.wait_for("1 session").text;
+    for row in [
+        "budget     3 of 3 calls of Read in this turn, soft",
+        "budget     at least 2.10 of 2.50 USD (no price for mystery-9)",
+        "budget     5 of 50 steps",
+        "context    ███████████████░░░░░ 77 %, warn",
+        "loop       repeat 3 times, soft: Read(b.rs)",
+        "iterations 1, the last 1 of 3 failed: tests failed after a change",
+        "code       changed, tests fail",
+    ] {
+        assert!(shown.contains(row), "{row}:\n{shown}");
+    }
+    terminal.press("q");
+    assert_eq!(terminal.end().0.code(), Some(0));
     world.prove("s");
 }
 

@@ -12,6 +12,8 @@ mod keys;
 mod look;
 mod palette;
 mod parts;
+#[cfg(test)]
+mod played;
 mod screen;
 mod seen;
 mod signals;

@@ -1,17 +1,20 @@
-//! Figures of single guards, as `status --json` names them. A session without
-//! such a guard does not have them, and shows nothing in their place.
+//! Figures of single guards, in the words of `status`. A session without such a
+//! guard does not have them, and shows nothing in their place.
 
-use serde_json::Value;
+use jackline_engine::{
+    ContextLevel, ContextSummary, DirtySummary, LoopAt, LoopsSummary, ProgressSummary, Summary,
+};
 
+use super::super::status::{dirty_bits, iterations, spent, uncounted};
 use super::text::clean;
 
 /// How a figure is to be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tone {
+    Bad,
+    Warning,
     Plain,
     Good,
-    Warning,
-    Bad,
 }
 
 /// One row.
@@ -20,6 +23,12 @@ pub(super) struct Part {
     pub(super) name: &'static str,
     pub(super) text: String,
     pub(super) tone: Tone,
+}
+
+impl Part {
+    fn new(name: &'static str, text: &str, tone: Tone) -> Self {
+        Self { name, text: clean(text), tone }
+    }
 }
 
 /// How many rows a figure may take.
@@ -31,66 +40,68 @@ const BAR_CELLS: u64 = 20;
 /// From when on a budget is worth a colour, in percent.
 const SPENT_PCT: u64 = 80;
 
+/// From when on refusals of the same call are worth a row.
+const BLOCKED_MIN: u32 = 2;
+
 /// All figures of a summary, in the order in which they matter.
-pub(super) fn parts(summary: &Value) -> Vec<Part> {
-    let of = |name| summary.get(name).filter(|value| !value.is_null());
-    let mut parts = budgets(of("budgets"));
-    parts.extend(context(of("context")));
-    parts.extend(loops(of("loops")));
-    parts.extend(progress(of("progress")));
-    parts.extend(dirty_bits(of("dirty_bits")));
+pub(super) fn parts(summary: &Summary) -> Vec<Part> {
+    let mut parts = at_most(budgets(summary));
+    parts.extend(at_most(summary.context.iter().filter_map(context).collect()));
+    parts.extend(at_most(loops(&summary.loops)));
+    parts.extend(progress(&summary.progress));
+    parts.extend(tested(summary.dirty_bits));
     parts
 }
 
-/// What is spent of what: `{dimension, used, max, per, soft}` each.
-fn budgets(value: Option<&Value>) -> Vec<Part> {
-    let each = entries(value, "dimension").filter_map(|(dimension, budget)| {
-        let used = number(budget, "used")?;
-        let per = match budget.get("per").and_then(Value::as_str) {
-            None | Some("session") => String::new(),
-            Some(per) => format!(" in this {}", clean(per)),
-        };
-        let soft = budget.get("soft").and_then(Value::as_bool) == Some(true);
-        let soft = if soft { ", soft" } else { "" };
-        let max = number(budget, "max");
-        let of = max.map_or_else(String::new, |max| format!(" of {max}"));
-        let tone = match max.map(|max| used.saturating_mul(100) / max.max(1)) {
-            Some(100..) => Tone::Bad,
-            Some(SPENT_PCT..) => Tone::Warning,
-            _ => Tone::Plain,
-        };
-        let dimension = words(&dimension);
-        Some(Part { name: "budget", text: format!("{dimension} {used}{of}{per}{soft}"), tone })
-    });
-    each.take(ROWS_MAX).collect()
+/// The rows that there is room for, the worst before the others.
+fn at_most(mut rows: Vec<Part>) -> Vec<Part> {
+    rows.sort_by_key(|row| row.tone);
+    let more = rows.len().saturating_sub(ROWS_MAX);
+    rows.truncate(ROWS_MAX);
+    if let Some(last) = rows.last().filter(|_| more > 0) {
+        let text = format!("{more} more; `jackline status` shows them");
+        rows.push(Part::new(last.name, &text, Tone::Plain));
+    }
+    rows
 }
 
-/// How full the context of each actor is: `{actor, pct, level, estimated}`.
-fn context(value: Option<&Value>) -> Vec<Part> {
-    let each = entries(value, "actor").filter_map(|(actor, context)| {
-        let level = context.get("level").and_then(Value::as_str).unwrap_or("unknown");
-        let pct = number(context, "pct");
-        if pct.is_none() && level == "unknown" {
-            return None;
-        }
-        let estimated = context.get("estimated").and_then(Value::as_bool) == Some(true);
-        let tone = match level {
-            "unknown" => Tone::Plain,
-            "ok" => Tone::Good,
-            "block" => Tone::Bad,
-            _ => Tone::Warning,
+/// What is spent of what, and what can't be counted.
+fn budgets(summary: &Summary) -> Vec<Part> {
+    let each = summary.budgets.iter().map(|budget| {
+        let (amount, without) = spent(budget);
+        let tone = match budget.used.saturating_mul(100) / budget.max.max(1) {
+            100.. => Tone::Bad,
+            SPENT_PCT.. => Tone::Warning,
+            _ if without.is_some() => Tone::Warning,
+            _ => Tone::Plain,
         };
-        let mut text = pct.map_or_else(String::new, |pct| format!("{} {pct} %, ", bar(pct)));
-        text.push_str(&clean(level));
-        let guess = if estimated { "estimated" } else { "" };
-        let actor = if actor == "main" { String::new() } else { words(&actor) };
-        for word in [guess, &actor].into_iter().filter(|word| !word.is_empty()) {
-            text.push_str(", ");
-            text.push_str(word);
-        }
-        Some(Part { name: "context", text, tone })
+        let words: Vec<String> = [Some(amount), without].into_iter().flatten().collect();
+        Part::new("budget", &words.join(" "), tone)
     });
-    each.take(ROWS_MAX).collect()
+    let unknown = summary.usage.unknown;
+    let uncounted = (unknown > 0).then(|| Part::new("budget", &uncounted(unknown), Tone::Warning));
+    each.chain(uncounted).collect()
+}
+
+/// How full the context of an actor is.
+fn context(context: &ContextSummary) -> Option<Part> {
+    let fill = match (context.pct, context.used) {
+        (Some(pct), _) => format!("{} {pct} %", bar(pct)),
+        (None, Some(used)) => format!("{used} tokens of a window that nobody knows"),
+        (None, None) => return None,
+    };
+    let (level, tone) = match context.level {
+        ContextLevel::Unknown => ("", Tone::Plain),
+        ContextLevel::Ok => ("ok", Tone::Good),
+        ContextLevel::Warn => ("warn", Tone::Warning),
+        ContextLevel::Compact => ("compact", Tone::Warning),
+        ContextLevel::Block => ("block", Tone::Bad),
+    };
+    let guess = if context.estimated { "estimated" } else { "" };
+    let actor = if context.actor.is_main() { "" } else { context.actor.as_str() };
+    let words = [fill.as_str(), level, guess, actor];
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    Some(Part::new("context", &words.join(", "), tone))
 }
 
 fn bar(pct: u64) -> String {
@@ -99,177 +110,214 @@ fn bar(pct: u64) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(empty))
 }
 
-/// What goes in circles: `{actor, level, rule, count, signature}` each.
-fn loops(value: Option<&Value>) -> Vec<Part> {
-    let each = entries(value, "actor").filter_map(|(actor, circle)| {
-        let count = number(circle, "count")?;
-        let said = |key| circle.get(key).and_then(text_of).filter(|text| !text.is_empty());
-        let rule = said("rule").unwrap_or_else(|| "repetition".to_owned());
-        let mut text = format!("{} {count} times", words(&rule));
-        let level = said("level").map(|level| format!(", level {}", clean(&level)));
-        let signature = said("signature").map(|signature| format!(": {}", clean(&signature)));
-        let other = !actor.is_empty() && actor != "main";
-        let actor = other.then(|| format!(" ({})", clean(&actor)));
-        text.extend([level, signature, actor].into_iter().flatten());
-        let calm = matches!(said("level").as_deref(), None | Some("0" | "none"));
-        let tone = if calm { Tone::Plain } else { Tone::Warning };
-        Some(Part { name: "loop", text, tone })
-    });
-    each.take(ROWS_MAX).collect()
+/// Who goes in circles, or is refused the same again; else who did last.
+fn loops(loops: &LoopsSummary) -> Vec<Part> {
+    let mut rows = Vec::new();
+    for actor in &loops.actors {
+        let whose = if actor.actor.is_main() { "" } else { actor.actor.as_str() };
+        rows.extend(actor.at.as_ref().map(|at| circle("", at, whose)));
+        if actor.blocked >= BLOCKED_MIN {
+            let text = format!("refused {} times for the same reason", actor.blocked);
+            rows.push(Part::new("loop", &(text + &of(whose)), Tone::Warning));
+        }
+    }
+    if let (true, Some(last)) = (rows.is_empty(), loops.last.last()) {
+        let whose = if last.actor.is_main() { "" } else { last.actor.as_str() };
+        rows.push(Part { tone: Tone::Plain, ..circle("before: ", &last.at, whose) });
+    }
+    rows
 }
 
-/// Rounds and failures: `{iteration_count, consecutive_failures, max_consecutive_failures}`.
-fn progress(value: Option<&Value>) -> Option<Part> {
-    let value = value?;
-    let rounds = number(value, "iteration_count");
-    let failures = number(value, "consecutive_failures");
-    if rounds.is_none() && failures.is_none() {
+fn circle(when: &str, at: &LoopAt, whose: &str) -> Part {
+    let LoopAt { level, rule, count, signature } = at;
+    let tone = if *level == "soft" { Tone::Warning } else { Tone::Bad };
+    let rule = rule.replace('_', " ");
+    let text = format!("{when}{rule} {count} times, {level}: {signature}{}", of(whose));
+    Part::new("loop", &text, tone)
+}
+
+/// Whose it is, where it is not the main agent's.
+fn of(whose: &str) -> String {
+    if whose.is_empty() { String::new() } else { format!(" ({whose})") }
+}
+
+/// How iterations went.
+fn progress(progress: &ProgressSummary) -> Option<Part> {
+    if progress.iteration_count == 0 {
         return None;
     }
-    let max = number(value, "max_consecutive_failures");
-    let rounds = rounds.map(|rounds| count(rounds, "round"));
-    let of = max.map_or_else(String::new, |max| format!(" of {max}"));
-    let failed = failures.map(|failures| format!("{} in a row{of}", count(failures, "failure")));
-    let tone = match (failures.unwrap_or(0), max) {
+    let tone = match (progress.consecutive_failures, progress.max_consecutive_failures) {
         (0, _) => Tone::Plain,
-        (failures, Some(max)) if failures >= max => Tone::Bad,
+        (failures, Some(most)) if failures >= most => Tone::Bad,
         _ => Tone::Warning,
     };
-    let text: Vec<String> = rounds.into_iter().chain(failed).collect();
-    Some(Part { name: "progress", text: text.join(", "), tone })
+    Some(Part::new("iterations", &iterations(progress), tone))
 }
 
-/// What is left to do for the work at hand: `{code_modified, tests_run,
-/// tests_passing, docs_updated}`.
-fn dirty_bits(value: Option<&Value>) -> Option<Part> {
-    let value = value?;
-    let bit = |key| value.get(key).and_then(Value::as_bool);
-    let changed = bit("code_modified")?;
-    if !changed {
-        return Some(Part { name: "work", text: "no code changed".to_owned(), tone: Tone::Plain });
-    }
-    let tests = match (bit("tests_run"), bit("tests_passing")) {
-        (Some(true), Some(true)) => Some(("tests pass", Tone::Good)),
-        (Some(true), Some(false)) => Some(("tests fail", Tone::Bad)),
-        (Some(true), None) => Some(("tests were run", Tone::Plain)),
-        (Some(false), _) => Some(("tests not run since", Tone::Warning)),
-        (None, _) => None,
+/// Whether what was changed was tested.
+fn tested(bits: DirtySummary) -> Option<Part> {
+    let tone = match (bits.tests_run, bits.tests_passing) {
+        (true, "yes") => Tone::Good,
+        (true, "no") => Tone::Bad,
+        (true, _) => Tone::Warning,
+        (false, _) if bits.code_modified && !bits.skipped => Tone::Warning,
+        (false, _) => Tone::Plain,
     };
-    let docs = bit("docs_updated")
-        .map(|updated| if updated { "docs updated" } else { "docs not updated" });
-    let words = ["code changed"].into_iter().chain(tests.map(|(words, _)| words)).chain(docs);
-    let tone = tests.map_or(Tone::Plain, |(_, tone)| tone);
-    Some(Part { name: "work", text: words.collect::<Vec<_>>().join(", "), tone })
-}
-
-/// The entries of a list, of an object by their keys, or of one that stands
-/// alone; each with what it is about.
-fn entries<'a>(
-    value: Option<&'a Value>,
-    about: &'a str,
-) -> Box<dyn Iterator<Item = (String, &'a Value)> + 'a> {
-    let name = move |entry: &Value| entry.get(about).and_then(text_of).unwrap_or_default();
-    match value {
-        Some(Value::Array(list)) => Box::new(list.iter().map(move |entry| (name(entry), entry))),
-        Some(alone @ Value::Object(fields)) => {
-            if fields.contains_key(about) || !fields.values().all(Value::is_object) {
-                return Box::new(std::iter::once((name(alone), alone)));
-            }
-            Box::new(fields.iter().map(|(key, entry)| (key.clone(), entry)))
-        }
-        _ => Box::new(std::iter::empty()),
-    }
-}
-
-fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-fn number(value: &Value, key: &str) -> Option<u64> {
-    value.get(key).and_then(Value::as_u64)
-}
-
-fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-/// A name of the wire as people write it.
-fn words(name: &str) -> String {
-    clean(name).replace('_', " ")
+    dirty_bits(bits).map(|text| Part::new("code", &text, tone))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
+    use super::super::played::{call, played};
     use super::*;
 
-    fn shown(summary: &Value) -> Vec<String> {
+    fn shown(summary: &Summary) -> Vec<String> {
         let one = |part: Part| format!("{} {:?}: {}", part.name, part.tone, part.text);
         parts(summary).into_iter().map(one).collect()
     }
 
-    #[test]
-    fn what_a_session_does_not_have_takes_no_row() {
-        assert_eq!(shown(&json!({})), Vec::<String>::new());
-        let empty = json!({ "budgets": [], "context": null, "loops": {}, "progress": {} });
-        assert_eq!(shown(&empty), Vec::<String>::new());
+    fn usage(model: &str, input: u64) -> Value {
+        json!({ "event": "usage_reported", "request": format!("r{input}"), "model": model,
+                "input": input, "output": 0, "window": 200_000 })
     }
 
     #[test]
-    fn every_figure_has_its_words() {
-        let summary = json!({
-            "budgets": [
-                { "dimension": "steps", "used": 41, "max": 500, "per": "session", "soft": false },
-                { "dimension": "total_tokens", "used": 90, "max": 100, "per": "turn", "soft": true },
-                { "dimension": "cost_micros", "used": 7, "max": 7 },
-            ],
-            "context": [
-                { "actor": "main", "pct": 62, "level": "ok", "estimated": false },
-                { "actor": "helper", "pct": 85, "level": "compact", "estimated": true },
-            ],
-            "loops": [
-                { "actor": "main", "level": 2, "rule": "same_call", "count": 3, "signature": "Bash npm test" },
-            ],
-            "progress": { "iteration_count": 4, "consecutive_failures": 1, "max_consecutive_failures": 5 },
-            "dirty_bits": { "code_modified": true, "tests_run": true, "tests_passing": false, "docs_updated": false },
-        });
+    fn what_a_session_does_not_have_takes_no_row() {
+        let summary = played("", &[json!({ "event": "session_started" })]);
+        assert_eq!(shown(&summary), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_budget_has_its_words_and_the_worst_comes_first() {
+        let limits = "limits: { steps: 500, total_tokens: { max: 100, per: turn, soft: true }, \
+                      input_tokens: { max: 90, soft: true }, cost_usd: 2.50 }";
+        let mut cost = usage("claude-sonnet-4-5", 90);
+        cost["cost_micros"] = json!(1_250_000);
+        let ls = call("c1", "Bash", &json!({ "command": "ls" }), "ok", "a");
+        let events = [vec![cost, usage("mystery-9", 5)], ls].concat();
         assert_eq!(
-            shown(&summary),
+            shown(&played(limits, &events)),
             [
-                "budget Plain: steps 41 of 500",
-                "budget Warning: total tokens 90 of 100 in this turn, soft",
-                "budget Bad: cost micros 7 of 7",
+                "budget Bad: 95 of 90 input tokens, soft",
+                "budget Warning: at least 1.25 of 2.50 USD (no price for mystery-9)",
+                "budget Warning: 95 of 100 total tokens in this turn, soft",
+                "budget Plain: 1 of 500 steps",
+            ]
+        );
+        let unknown = json!({ "event": "usage_reported", "unknown": true });
+        assert_eq!(
+            shown(&played("", &[unknown])),
+            ["budget Warning: 1 answer of the model, whose usage can't be read; more was used \
+              than is shown"]
+        );
+    }
+
+    #[test]
+    fn more_budgets_than_there_is_room_for_are_counted() {
+        let tools: Vec<String> = (0..9).map(|n| format!("t{n}: 5")).collect();
+        let limits = format!("limits: {{ tool_calls: {{ {} }} }}", tools.join(", "));
+        let summary = played(&limits, &call("c", "t8", &json!({}), "ok", ""));
+        let rows = shown(&summary);
+        assert_eq!(rows.len(), ROWS_MAX + 1, "{rows:#?}");
+        assert_eq!(rows[ROWS_MAX], "budget Plain: 3 more; `jackline status` shows them");
+    }
+
+    #[test]
+    fn every_context_has_its_level() {
+        let of = |actor: &str, request: &str, input: u64, window: Option<u64>| {
+            json!({ "event": "usage_reported", "actor": actor, "request": request, "input": input,
+                    "output": 0, "window": window })
+        };
+        let events = [
+            of("main", "r1", 62_000, Some(100_000)),
+            of("scout", "r2", 85_000, Some(100_000)),
+            of("lost", "r3", 7, None),
+        ];
+        assert_eq!(
+            shown(&played("context: {}", &events)),
+            [
+                "context Warning: █████████████████░░░ 85 %, compact, scout",
+                "context Plain: 7 tokens of a window that nobody knows, lost",
                 "context Good: ████████████░░░░░░░░ 62 %, ok",
-                "context Warning: █████████████████░░░ 85 %, compact, estimated, helper",
-                "loop Warning: same call 3 times, level 2: Bash npm test",
-                "progress Warning: 4 rounds, 1 failure in a row of 5",
-                "work Bad: code changed, tests fail, docs not updated",
             ]
         );
     }
 
     #[test]
-    fn one_entry_may_stand_alone_or_under_its_name() {
-        let alone = json!({ "context": { "actor": "main", "pct": 97, "level": "block" } });
-        assert_eq!(shown(&alone), ["context Bad: ███████████████████░ 97 %, block"]);
-        let named = json!({ "budgets": { "steps": { "used": 1, "max": 2 } } });
-        assert_eq!(shown(&named), ["budget Plain: steps 1 of 2"]);
+    fn a_loop_is_counted_as_it_rises_and_is_remembered_after_it() {
+        let read = |n: u32, file: &str| {
+            call(&format!("c{n}"), "Read", &json!({ "file_path": file }), "ok", "text")
+        };
+        let mut events: Vec<Value> = (0..3).flat_map(|n| read(n, "a.txt")).collect();
+        let soft = "loop Warning: repeat 3 times, soft: Read(a.txt)";
+        assert_eq!(shown(&played("loops: {}", &events)), [soft]);
+        let other = [events.clone(), read(9, "b.txt")].concat();
+        let before = "loop Plain: before: repeat 3 times, soft: Read(a.txt)";
+        assert_eq!(shown(&played("loops: {}", &other)), [before]);
+        events.extend((3..5).flat_map(|n| read(n, "a.txt")));
+        let hard = "loop Bad: repeat 5 times, hard: Read(a.txt)";
+        assert_eq!(shown(&played("loops: {}", &events)), [hard]);
+        for event in &mut events {
+            event["actor"] = json!("scout");
+        }
+        assert_eq!(shown(&played("loops: {}", &events)), [format!("{hard} (scout)")]);
     }
 
     #[test]
-    fn an_odd_figure_is_left_out_and_nothing_breaks() {
-        let odd = json!({
-            "budgets": [1, "x", { "dimension": "steps" }, { "used": -1 }],
-            "context": "full", "loops": [null], "progress": 3, "dirty_bits": { "code_modified": 1 },
-        });
-        assert_eq!(shown(&odd), Vec::<String>::new());
-        let hostile =
-            json!({ "loops": [{ "count": 2, "rule": "a\u{1b}[2J", "signature": "b\nc" }] });
-        assert_eq!(shown(&hostile), ["loop Plain: a [2J 2 times: b c"]);
+    fn calls_that_are_refused_again_have_their_row() {
+        let rule = "loops: {}\nrules: [{ name: no, command: deploy, deny: Never., \
+                    examples: { deny: [deploy] } }]";
+        let denied = |n: u32| {
+            json!({ "event": "tool_proposed", "call": format!("c{n}"), "tool": "Bash",
+                    "args": { "command": "deploy now" } })
+        };
+        let one = [denied(1), denied(2)];
+        assert_eq!(
+            shown(&played(rule, &one)),
+            ["loop Warning: refused 2 times for the same reason"]
+        );
+    }
+
+    #[test]
+    fn iterations_and_tests_have_their_words() {
+        let definition = "progress: { max_consecutive_failures: 2 }";
+        let write =
+            call("c1", "Write", &json!({ "file_path": "a.rs", "content": "x" }), "ok", "done");
+        let ended = json!({ "event": "iteration_ended", "tests": { "failed": 2 } });
+        let tests = |call_id: &str, status: &str, result: &str| {
+            call(call_id, "Bash", &json!({ "command": "cargo test" }), status, result)
+        };
+        let failed =
+            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
+        let passed = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+        let mut events = write;
+        assert_eq!(
+            shown(&played(definition, &events)),
+            ["code Warning: changed, not tested since"]
+        );
+        events.extend(tests("c2", "error", failed));
+        assert_eq!(shown(&played(definition, &events)), ["code Bad: changed, tests fail"]);
+        let good = [events.clone(), tests("c3", "ok", passed)].concat();
+        assert_eq!(shown(&played(definition, &good)), ["code Good: changed, tests pass"]);
+        let silent = [events.clone(), tests("c3", "ok", "")].concat();
+        let rows = shown(&played(definition, &silent));
+        assert!(rows.len() == 1 && rows[0].starts_with("code "), "{rows:?}");
+        events.push(ended.clone());
+        let one = "iterations Warning: 1, the last 1 of 2 failed: tests failed after a change";
+        assert_eq!(shown(&played(definition, &events)), [one, "code Bad: changed, tests fail"]);
+        events.push(ended);
+        let rows = shown(&played(definition, &events));
+        assert!(rows[0].starts_with("iterations Bad: 2, the last 2 of 2 failed: "), "{rows:?}");
+    }
+
+    /// Names come from outside, and a terminal acts on nothing of them.
+    #[test]
+    fn a_hostile_name_is_shown_and_does_nothing() {
+        let hostile = json!({ "event": "usage_reported", "model": "a\u{1b}[2J\u{202e}b", "input": 5,
+                              "output": 0 });
+        let rows = shown(&played("limits: { cost_usd: 1 }", &[hostile]));
+        assert_eq!(rows, ["budget Warning: at least 0.00 of 1.00 USD (no price for a [2J b)"]);
     }
 }

@@ -6,7 +6,6 @@ use jackline_engine::definition::Limits;
 use jackline_engine::{Decision, Definition, SessionId, StopCode, Summary, Timestamp};
 use jackline_journal::{EventRecord, Opened};
 use jackline_runtime::ask_code;
-use serde_json::Value;
 
 use super::super::log::{decided, remarks, what};
 use super::super::status::{effect, of, turn_in_words};
@@ -116,7 +115,7 @@ impl Standing {
             tokens: tokens(summary, &definition.limits),
             calls: summary.invocations.to_string(),
             in_flight: summary.in_flight.iter().map(|(_, tool)| clean(tool)).collect(),
-            parts: parts(&serde_json::to_value(summary).unwrap_or(Value::Null)),
+            parts: parts(summary),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Frames as text, and what keys do to them.
 
-use jackline_engine::{Action, Decision, SessionId, Timestamp};
+use jackline_engine::{Action, Decision, SessionId, Summary, Timestamp};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::style::Color;
 use ratatui_core::terminal::Terminal;
@@ -11,6 +11,7 @@ use super::frame::{as_text, draw};
 use super::keys::Key;
 use super::palette::Palette;
 use super::parts::parts;
+use super::played::{call, played};
 use super::seen::{Ask, Happened, Seen, Standing};
 
 const NOW: i64 = 1_800_000_000_000;
@@ -70,6 +71,25 @@ fn happened(seq: u64, decision: Decision, what: &str, remarks: &str) -> Happened
     }
 }
 
+/// A session with something of every guard, as the runtime sums it up.
+fn worked() -> Summary {
+    let definition = "limits: { cost_usd: { max: 0.5, per: turn } }\ncontext: {}\nloops: {}\n\
+                      progress: { max_consecutive_failures: 5 }";
+    let events = [
+        vec![json!({ "event": "usage_reported", "request": "r1", "input": 124_000, "output": 0,
+                     "window": 200_000, "cost_micros": 450_000 })],
+        call("c0", "Write", &json!({ "file_path": "a.rs", "content": "x" }), "ok", "done"),
+        vec![json!({ "event": "iteration_ended", "build": "failed" })],
+        (1..4)
+            .flat_map(|n| {
+                let read = json!({ "file_path": "b.rs" });
+                call(&format!("c{n}"), "Read", &read, "ok", "text")
+            })
+            .collect(),
+    ];
+    played(definition, &events.concat())
+}
+
 /// Three sessions, of which one waits.
 fn app() -> App {
     let mut app = App::new(Palette::new(true), "/project".to_owned(), Timestamp::from_ms(NOW));
@@ -77,14 +97,7 @@ fn app() -> App {
         asks: vec![ask(9, "Bash `npm publish`"), ask(7, "Bash `make deploy`")],
         in_force: vec![("one call may pass: said dana".to_owned(), Some(ago(-300_000)))],
         in_flight: vec!["Bash".to_owned()],
-        parts: parts(&json!({
-            "budgets": [{ "dimension": "cost_micros", "used": 450, "max": 500, "per": "turn" }],
-            "context": { "actor": "main", "pct": 62, "level": "ok", "estimated": true },
-            "loops": [{ "actor": "main", "level": 1, "rule": "same_call", "count": 3,
-                        "signature": "Bash npm test" }],
-            "progress": { "iteration_count": 4, "consecutive_failures": 1, "max_consecutive_failures": 5 },
-            "dirty_bits": { "code_modified": true, "tests_run": false, "tests_passing": false, "docs_updated": false },
-        })),
+        parts: parts(&worked()),
         ..standing("busy", "running")
     };
     let held = Standing { why: Some("by dana: lunch".to_owned()), ..standing("held", "paused") };

@@ -1,0 +1,34 @@
+//! Sessions for tests, played by the real runtime: what is shown of them is what
+//! a summary really says.
+
+use jackline_engine::wire::parse_line;
+use jackline_engine::{SessionId, Summary};
+use jackline_journal::FileStore;
+use jackline_runtime::{Definitions, Outcome, Runtime};
+use serde_json::{Value, json};
+
+/// Where a session stands after some events.
+pub(super) fn played(definition: &str, events: &[Value]) -> Summary {
+    let root = tempfile::tempdir().unwrap();
+    let work = root.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    let definition = jackline_definition::load(definition.as_bytes(), "jackline.yaml").unwrap();
+    let store = FileStore::new(root.path().join("home"), 0);
+    let definitions = Definitions::made(definition, Some(&store)).unwrap();
+    let mut runtime = Runtime::new(Box::new(store), definitions, work);
+    let session = SessionId::parse("s").unwrap();
+    for event in events {
+        let event = parse_line(event.to_string().as_bytes(), Some(&session)).unwrap();
+        let answer = runtime.answer(event);
+        assert_eq!(answer.outcome, Outcome::Decided, "{answer:?}");
+    }
+    runtime.summary(&session).unwrap()
+}
+
+/// A call, and what came back.
+pub(super) fn call(id: &str, tool: &str, args: &Value, status: &str, result: &str) -> Vec<Value> {
+    vec![
+        json!({ "event": "tool_proposed", "call": id, "tool": tool, "args": args }),
+        json!({ "event": "tool_finished", "call": id, "status": status, "result": result }),
+    ]
+}
