@@ -24,6 +24,8 @@ pub(crate) struct Desk<'h> {
     broken: Option<String>,
     /// When something was told last, on the clock of the machine's start.
     told_ms: u64,
+    /// How many records there were when somebody looked last.
+    seq: u64,
 }
 
 /// What becomes of a call.
@@ -51,7 +53,7 @@ impl<'h> Desk<'h> {
     ) -> Self {
         let (owed, told_ms) = (Vec::new(), now().boot_ms);
         let session = reporter.borrow().session().clone();
-        Self { reporter, session, lookout, hear, owed, broken: None, told_ms }
+        Self { reporter, session, lookout, hear, owed, broken: None, told_ms, seq: 0 }
     }
 
     /// Who reports for the session, for attempts that are made over it.
@@ -162,7 +164,12 @@ impl<'h> Desk<'h> {
 
     /// Where the session stands, with what others have written meanwhile.
     pub(crate) fn summary(&mut self) -> Option<Summary> {
-        self.reporter.borrow_mut().summary()
+        let summary = self.reporter.borrow_mut().summary()?;
+        if summary.seq != self.seq {
+            // Session time is that of the last record, whoever wrote it.
+            (self.seq, self.told_ms) = (summary.seq, now().boot_ms);
+        }
+        Some(summary)
     }
 
     /// When something was told last, on the clock of the machine's start.
