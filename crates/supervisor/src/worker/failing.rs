@@ -160,8 +160,10 @@ fn of_day_ms(word: &str) -> Option<u64> {
     };
     let (hours, minutes) = clock.split_once(':').unwrap_or((clock, "0"));
     let (hours, minutes): (u64, u64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let hours_max = if half.is_some() { 12 } else { 23 };
+    let is_time = hours <= hours_max && minutes < 60;
     let hours = half.map_or(hours, |half| hours % 12 + half);
-    (hours < 24 && minutes < 60).then_some((hours * 60 + minutes) * 60 * 1000)
+    is_time.then_some((hours * 60 + minutes) * 60 * 1000)
 }
 
 #[cfg(test)]
