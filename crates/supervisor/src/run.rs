@@ -290,7 +290,7 @@ fn begin(
     let resumed = opening.resumed.is_some();
     let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
     // An agent program has a prompt and tools of its own, which it does not show.
-    let own = chain.current().filter(|engine| !engine.is_worker()).is_some();
+    let own = chain.current().is_some_and(|engine| !engine.is_worker());
     let described = serde_json::to_vec(tools).unwrap_or_default();
     let words = chain.current().and_then(EngineSpec::command_line).map(|words| json!(words));
     let parameters = if own { Some(PARAMETERS.to_owned()) } else { words.map(|it| it.to_string()) };
