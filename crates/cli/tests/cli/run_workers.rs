@@ -100,6 +100,23 @@ fn a_pause_ends_a_program_without_hooks_and_afterwards_it_is_started_again() {
 }
 
 #[test]
+fn a_pause_by_command_ends_a_program_without_hooks_too() {
+    let world = World::new("");
+    let line = hears("if [ $n = 0 ]; then touch began; sleep 280; fi; echo done > report.md");
+    let task = Task::worker(&world, REPORT, &line);
+    let mut child = task.start(&[]);
+    until("the worker", || world.work().join("began").exists());
+    assert_eq!(world.jackline(&["pause", "--why", "look first"]).code, Some(0));
+    let said = wait_for_line(&mut child, "\"for\":\"person\"");
+    assert_eq!(sleepers(280), 0, "{said}");
+    assert_eq!(world.jackline(&["resume"]).code, Some(0));
+    let run = end_of(child);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{said}{run:?}");
+    was_told_again(&world, &["after it was cut off", "A person has looked at it"]);
+    world.prove(&session(&run));
+}
+
+#[test]
 fn an_advisor_sees_what_a_program_said_and_the_program_hears_it_with_its_task() {
     let world = World::new("");
     let line = hears("echo I tried $n; [ $n -lt 3 ] || echo done > report.md");

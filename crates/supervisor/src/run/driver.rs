@@ -1,5 +1,7 @@
 //! Iteration after iteration, until the session is over or has to be left.
 
+mod working;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,15 +25,11 @@ use crate::own::{Ended, GO_ON, Own, Whom, shown};
 use crate::programs::Programs;
 use crate::spec::RunTask;
 use crate::told::{Told, Waits};
-use crate::transcript::transcript;
 use crate::waiting::{Waited, wait};
 use crate::worker;
 
 /// How often a model is asked that does not answer, where nobody else is there.
 const TRIES: u32 = 8;
-
-/// The same of an agent program that ends in a way that nobody understands.
-const STRANGE_TRIES: u32 = 3;
 
 /// So many stops in a row that are refused count as another engine's turn.
 const REFUSED_STOPS_MAX: u32 = 3;
@@ -262,68 +260,6 @@ impl<'a, 'h> Driver<'a, 'h> {
         if told.is_empty() { Ok(()) } else { Ok(self.own.tell(told.join("\n\n"))?) }
     }
 
-    /// The agent program that works, by its label; none where a model does.
-    fn worker(&self) -> Option<String> {
-        let engine = self.chain.current().filter(|engine| engine.is_worker())?;
-        Some(engine.label.clone())
-    }
-
-    /// Tells whoever works something by the supervisor.
-    fn tell(&mut self, text: String) -> Result<(), RunError> {
-        if self.worker().is_some() {
-            self.worker.tell(text.clone())?;
-        }
-        Ok(self.own.tell(text)?)
-    }
-
-    /// Has an agent program work. Where its provider does not answer, it is started again
-    /// after a while, unless somebody else is there.
-    fn work(&mut self, engine: &EngineSpec) -> Result<Ended, RunError> {
-        let others = self.chain.has_next(Reason::Failed(ErrorKind::Overload));
-        let mut failures = 0;
-        loop {
-            if !self.chain.spend() {
-                return Ok(Ended::Spent);
-            }
-            let prompt = self.prompt(engine)?;
-            let (desk, told) = (&mut self.desk, &mut self.worker);
-            let error = match worker::iterate(desk, engine, self.opening, told, &prompt) {
-                Some(Ended::Failed(error)) if error.kind.is_passing() && !others => error,
-                Some(ended) => return Ok(ended),
-                None => continue,
-            };
-            failures += 1;
-            let strange = matches!(error.kind, ErrorKind::BadAnswer | ErrorKind::Timeout);
-            let patience = patience(if strange { STRANGE_TRIES } else { TRIES });
-            let pause = patience.pause(failures, error.retry_after);
-            let Some(pause) = pause.filter(|_| failures < patience.tries_max) else {
-                return Ok(Ended::Failed(error));
-            };
-            let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-            let waits = Waits::Model { why: error.to_string(), ms };
-            self.desk.say(&Told::Waiting { waits });
-            match crate::waiting::sleep(&mut self.desk, pause) {
-                Waited::TimeIsUp => return Ok(Ended::TimeIsUp),
-                // Whatever it is, the guards have to look.
-                _ if self.desk.lookout.is_held() => return Ok(Ended::Held),
-                Waited::Changed | Waited::Cancelled => {}
-            }
-        }
-    }
-
-    /// What an agent program is told now: what is new to it, and the task besides where it
-    /// does not remember that.
-    fn prompt(&mut self, engine: &EngineSpec) -> Result<String, RunError> {
-        if let Some(owed) = self.desk.take_owed() {
-            self.worker.tell(owed)?;
-        }
-        if let Some(text) = self.worker.next(engine.remembers()) {
-            return Ok(text);
-        }
-        let news = self.worker.news();
-        Ok([self.where_it_stands()].into_iter().chain(news).collect::<Vec<_>>().join("\n"))
-    }
-
     fn iterate(&mut self) -> Result<Ended, RunError> {
         let Some(engine) = self.chain.current().cloned() else {
             return Err(RunError::Nobody(self.task.sensitive));
@@ -427,13 +363,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         }
         let deadlock = summary.paused_why.clone().unwrap_or_default();
         let lines = usize::try_from(settings.transcript_lines).unwrap_or(usize::MAX);
-        let transcript = match self.worker() {
-            Some(_) => {
-                let directory = self.opening.store.directory(self.desk.session());
-                transcript(&directory.join("journal.jsonl"), self.worker.said(), lines)
-            }
-            None => self.own.conversation.transcript(lines),
-        };
+        let transcript = self.transcript(lines);
         let (system, text) = advisor::question(&deadlock, &self.task.prompt, &transcript);
         let request = Request {
             system,
