@@ -46,7 +46,8 @@ impl Watch {
 pub(crate) fn wait(desk: &mut Desk<'_>, workspace: &Path, paused: &Summary) -> Waited {
     let is_there = |file: &str| workspace.join(file).symlink_metadata().is_ok();
     let reports: Vec<&str> = paused.reports.iter().copied().filter(|it| is_there(it)).collect();
-    let held_by_file = is_there(Markers::PAUSE);
+    // It may be gone already: whoever is told of the wait may act on it at once.
+    let held_by_file = paused.paused_by_file || is_there(Markers::PAUSE);
     let watch = Watch::since(paused.elapsed_ms, desk.told_ms());
     loop {
         let summary = desk.summary();

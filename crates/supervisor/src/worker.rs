@@ -156,9 +156,10 @@ fn new_conversation(desk: &Desk<'_>) -> String {
 fn limits(desk: &mut Desk<'_>, engine: &EngineSpec) -> ShellLimits {
     let left = time_left(desk).unwrap_or(Duration::MAX).as_millis();
     let lookout = desk.lookout.clone();
-    // The hooks of a client hold its calls; of one that has none nobody else could.
-    let hooked = engine.remembers();
-    let ends = move || if hooked { lookout.is_over() } else { lookout.is_held() };
+    // The hooks of a client hold its calls; of one that has none nobody else could. What is
+    // there already holds nobody, or it would not be started.
+    let passes = engine.remembers() || lookout.is_held();
+    let ends = move || if passes { lookout.is_over() } else { lookout.is_held() };
     ShellLimits {
         timeout_ms: u64::try_from(left).unwrap_or(u64::MAX).min(TIMEOUT_MS),
         output_bytes_max: OUTPUT_BYTES_MAX,

@@ -35,6 +35,9 @@ impl Driver<'_, '_> {
         let others = self.chain.has_next(Reason::Failed(ErrorKind::Overload));
         let mut failures = 0;
         loop {
+            if self.is_held() {
+                return Ok(Ended::Held);
+            }
             if !self.chain.spend() {
                 return Ok(Ended::Spent);
             }
@@ -57,11 +60,22 @@ impl Driver<'_, '_> {
             self.desk.say(&Told::Waiting { waits });
             match sleep(&mut self.desk, pause) {
                 Waited::TimeIsUp => return Ok(Ended::TimeIsUp),
-                // Whatever it is, the guards have to look.
-                _ if self.desk.lookout.is_held() => return Ok(Ended::Held),
-                Waited::Changed | Waited::Cancelled => {}
+                Waited::Cancelled => return Ok(Ended::Held),
+                Waited::Changed => {}
             }
         }
+    }
+
+    /// Whether somebody holds the session, or ends it, before a program is started. The guards
+    /// say that: what they pass must not end the program again and again.
+    fn is_held(&mut self) -> bool {
+        if !self.desk.lookout.is_held() {
+            return false;
+        }
+        self.knock();
+        let summary = self.desk.summary();
+        let goes = summary.is_some_and(|it| it.stop.is_none() && it.phase != "paused");
+        !goes || self.desk.lookout.is_over()
     }
 
     /// What an agent program is told now: what is new to it, and the task besides where it
