@@ -32,5 +32,6 @@ pub use error::{ErrorKind, ModelError};
 pub use heard::Heard;
 pub use http::{UrlError, check_url};
 pub use local::{LocalSpec, open_local};
+pub use refusal::refusal_kind;
 pub use retry::{Patience, Waiter, ask_patiently};
 pub use spec::{Key, ModelSpec, Provider, UnknownProvider, connect};

@@ -52,6 +52,14 @@ const OVERLOAD: [&str; 8] = [
 const RATE: [&str; 3] = ["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"];
 const TIMEOUT: [&str; 2] = ["timeout_error", "DEADLINE_EXCEEDED"];
 
+/// What kind of failure a provider told somebody else of, who passes on its status, its code
+/// and its words.
+pub fn refusal_kind(status: Option<u16>, code: &str, message: &str) -> ErrorKind {
+    let complaint =
+        Complaint { message: message.to_owned(), codes: vec![code.to_owned()], wait: None };
+    complaint.kind(status)
+}
+
 /// What a server complains of.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Complaint {

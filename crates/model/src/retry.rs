@@ -62,7 +62,7 @@ pub fn ask_patiently(
 impl Patience {
     /// How long is waited after so many failures: anything up to a bound that doubles, and
     /// at least as long as the provider wants. None where it wants too much.
-    fn pause(&self, failures: u32, wanted: Option<Duration>) -> Option<Duration> {
+    pub fn pause(&self, failures: u32, wanted: Option<Duration>) -> Option<Duration> {
         let wanted = wanted.unwrap_or_default();
         if wanted > self.retry_after_max {
             return None;

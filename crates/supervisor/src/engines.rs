@@ -184,6 +184,23 @@ impl EngineSpec {
         matches!(self.kind, EngineKind::Claude { .. } | EngineKind::Command(_))
     }
 
+    /// The words with which a program is started, where a person has written them.
+    pub(crate) fn command_line(&self) -> Option<&[String]> {
+        match &self.kind {
+            EngineKind::Command(words) => Some(words),
+            EngineKind::Script(_)
+            | EngineKind::Model(_)
+            | EngineKind::Local(_)
+            | EngineKind::Claude { .. } => None,
+        }
+    }
+
+    /// Whether it is a program whose conversation goes on from start to start. It is started
+    /// with our hooks, too.
+    pub(crate) fn remembers(&self) -> bool {
+        matches!(self.kind, EngineKind::Claude { .. })
+    }
+
     /// Whether this one may take over for a reason.
     fn admits(&self, reason: Reason) -> bool {
         let named = match reason {

@@ -23,6 +23,7 @@ mod programs;
 mod run;
 mod spec;
 mod told;
+mod transcript;
 mod undoing;
 mod waiting;
 mod worker;

@@ -77,6 +77,8 @@ pub(crate) enum Ended {
     Failed(ModelError),
     /// It was asked as often as its own budget allows.
     Spent,
+    /// What the whole work may take is used up.
+    TimeIsUp,
     /// What it was to keep could not be written down.
     Lost(std::io::Error),
 }

@@ -35,6 +35,7 @@ use crate::programs::Programs;
 use crate::spec::{Acts, RunTask};
 use crate::told::Told;
 use crate::undoing::Undoing;
+use crate::worker;
 use driver::Driver;
 
 /// The name under which sessions are started.
@@ -220,6 +221,7 @@ pub fn run(
     let reporter = RefCell::new(Reporter::new(runtime, session.clone()));
     let mut desk = Desk::new(&reporter, lookout, hear);
     let mut history = History::default();
+    let worker = worker::Told::open(&directory);
     if opening.resumed.is_some() {
         let read = History::read(&journal, &chain);
         history = read.map_err(|error| RunError::Tampered {
@@ -228,7 +230,7 @@ pub fn run(
         })?;
         desk.goes_on();
         let model = desk.summary().and_then(|summary| summary.model);
-        chain.go_on(model.as_deref(), &history.asked, now().boot_ms);
+        chain.go_on(model.as_deref(), &worker.asked(&history.asked), now().boot_ms);
         if let Some(stop) = desk.summary().and_then(|summary| summary.stop) {
             return Err(RunError::Over { session: id, stop: stop.to_string() });
         }
@@ -265,7 +267,7 @@ pub fn run(
     let undoing = Undoing::new(&directory, &root);
     let (model, defined) = (None, Arc::clone(defined));
     let own = Own { workspace, conversation, system, tools, schemas, defined, undoing, model };
-    let mut driver = Driver::new(task, &opening, desk, chain, (own, programs), history);
+    let mut driver = Driver::new(task, &opening, desk, chain, (own, programs, worker), history);
     let answer = if approved { driver.drive()? } else { driver.refuse() };
     let (stop, left) = driver.end();
     let summary = driver.summary();
@@ -288,14 +290,18 @@ fn begin(
 ) -> Result<bool, RunError> {
     let resumed = opening.resumed.is_some();
     let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
+    // An agent program has a prompt and tools of its own, which it does not show.
+    let own = chain.current().is_some_and(|engine| !engine.is_worker());
     let described = serde_json::to_vec(tools).unwrap_or_default();
+    let words = chain.current().and_then(EngineSpec::command_line).map(|words| json!(words));
+    let parameters = if own { Some(PARAMETERS.to_owned()) } else { words.map(|it| it.to_string()) };
     let started = EventKind::SessionStarted {
         workspace: Some(workspace.to_owned()),
         client: Some(CLIENT.to_owned()),
         model: chain.current().map(|engine| engine.model_name().to_owned()),
-        prompt_hash: Some(hash(system.as_bytes())),
-        tools_hash: Some(hash(&described)),
-        parameters_hash: Some(hash(PARAMETERS.as_bytes())),
+        prompt_hash: own.then(|| hash(system.as_bytes())),
+        tools_hash: own.then(|| hash(&described)),
+        parameters_hash: parameters.map(|it| hash(it.as_bytes())),
         deadline: opening.deadline,
         parent: None,
         role: None,

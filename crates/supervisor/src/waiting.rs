@@ -26,7 +26,8 @@ pub(crate) enum Waited {
 pub(crate) fn wait(desk: &mut Desk<'_>, workspace: &Path, paused: &Summary) -> Waited {
     let is_there = |file: &str| workspace.join(file).symlink_metadata().is_ok();
     let reports: Vec<&str> = paused.reports.iter().copied().filter(|it| is_there(it)).collect();
-    let held_by_file = is_there(Markers::PAUSE);
+    // It may be gone already: whoever is told of the wait may act on it at once.
+    let held_by_file = paused.paused_by_file || is_there(Markers::PAUSE);
     loop {
         let summary = desk.summary();
         if let Some(ended) = is_ended(desk, summary.as_ref()) {
@@ -58,26 +59,32 @@ pub(crate) fn sleep(desk: &mut Desk<'_>, pause: Duration) -> Waited {
     Waited::Changed
 }
 
+/// How long the work may still take: until the session's deadline, or until a hard limit on
+/// time is used up. None where nothing limits it.
+pub(crate) fn time_left(desk: &mut Desk<'_>) -> Option<Duration> {
+    let summary = desk.summary()?;
+    let left_ms = end_ms(&summary)?.saturating_sub(summary.elapsed_at(&now()));
+    Some(Duration::from_millis(left_ms))
+}
+
 fn is_ended(desk: &Desk<'_>, summary: Option<&Summary>) -> Option<Waited> {
     if desk.lookout.is_cancelled() {
         return Some(Waited::Cancelled);
     }
     let summary = summary?;
-    let limits = summary.budgets.iter().filter(|it| it.dimension == "wall_seconds" && !it.soft);
-    let limits = limits.map(|it| it.max);
-    let left = summary.deadline.map(|deadline| deadline.ms_since(summary.started));
-    is_late(left, limits, summary.elapsed_at(&now())).then_some(Waited::TimeIsUp)
+    is_late(end_ms(summary), summary.elapsed_at(&now())).then_some(Waited::TimeIsUp)
 }
 
-/// Whether the deadline has passed, so long after the beginning, or a limit on time in
-/// seconds. Guards say so only at an event.
-fn is_late(
-    deadline_ms: Option<u64>,
-    mut limits_s: impl Iterator<Item = u64>,
-    elapsed_ms: u64,
-) -> bool {
-    deadline_ms.is_some_and(|deadline| elapsed_ms >= deadline)
-        || limits_s.any(|limit| elapsed_ms >= limit.saturating_mul(1000))
+/// When the work must be over, counted from its beginning. Guards say so only at an event.
+fn end_ms(summary: &Summary) -> Option<u64> {
+    let limits = summary.budgets.iter().filter(|it| it.dimension == "wall_seconds" && !it.soft);
+    let limits = limits.map(|it| it.max.saturating_mul(1000));
+    let deadline = summary.deadline.map(|deadline| deadline.ms_since(summary.started));
+    limits.chain(deadline).min()
+}
+
+fn is_late(end_ms: Option<u64>, elapsed_ms: u64) -> bool {
+    end_ms.is_some_and(|end| elapsed_ms >= end)
 }
 
 #[cfg(test)]
@@ -85,9 +92,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_up_at_the_deadline_or_at_a_limit() {
-        assert!(!is_late(Some(3_600_000), [3600].into_iter(), 3_599_999));
-        assert!(is_late(None, [7200, 3600].into_iter(), 3_600_000), "the limit");
-        assert!(is_late(Some(3_600_000), [].into_iter(), 3_600_000), "the deadline");
+    fn time_is_up_at_the_end_and_not_before() {
+        assert!(!is_late(Some(3_600_000), 3_599_999));
+        assert!(is_late(Some(3_600_000), 3_600_000));
+        assert!(!is_late(None, u64::MAX));
     }
 }

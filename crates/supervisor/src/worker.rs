@@ -5,16 +5,25 @@
 //! decided on by the hooks that it was started with; a program that has none is only looked at
 //! from outside, when it wants to be done.
 
-use jackline_engine::{Action, ContextLevel, EventKind};
+mod failing;
+mod told;
+
+use std::time::Duration;
+
+use jackline_engine::{Action, ContextLevel, Digest, EventKind};
 use jackline_model::{ErrorKind, ModelError};
-use jackline_runtime::{Grant, Pin, Pins, Trust};
+use jackline_runtime::{Grant, Pin, Pins, Trust, now};
 use jackline_workspace::shell::{Cancel, Confine, ShellError, ShellLimits, ShellOutput, run};
+use serde_json::Value;
 
 use crate::desk::Desk;
 use crate::engines::{EngineKind, EngineSpec};
-use crate::own::{Ended, GO_ON, Stopped, propose_stop, shown};
+use crate::own::{Ended, Stopped, propose_stop, shown};
 use crate::run::Opening;
 use crate::told::Told as Say;
+use crate::waiting::time_left;
+
+pub(crate) use told::Told;
 
 /// How long one start may take.
 const TIMEOUT_MS: u64 = 60 * 60 * 1000;
@@ -36,72 +45,184 @@ const BY: &str = "jackline run";
 /// What is kept of its output.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
-/// What is told to a worker, and what it said last.
-#[derive(Debug, Default)]
-pub(crate) struct Told {
-    /// What it is told next.
-    pub(crate) prompt: Option<String>,
+/// How often in a row a plan that is used up is waited for.
+const PLAN_WAITS_MAX: u32 = 100;
+
+/// What Claude Code says to a conversation that it does not know.
+const NO_CONVERSATION: &str = "No conversation found with session ID";
+
+/// What a program has come to.
+struct Answer {
     /// The conversation that goes on, as its client calls it.
-    pub(crate) conversation: Option<String>,
+    conversation: Option<String>,
+    /// What it says.
+    said: String,
+    /// Why it came to nothing.
+    failure: Option<ModelError>,
 }
 
-/// Has the worker work for an iteration.
+/// Has the worker work for an iteration. None where the conversation that was to go on is
+/// none that its client knows: it has to be told everything.
 pub(crate) fn iterate(
     desk: &mut Desk<'_>,
     engine: &EngineSpec,
     opening: &Opening,
     told: &mut Told,
-) -> Ended {
+    prompt: &str,
+) -> Option<Ended> {
+    match start(desk, engine, opening, told, prompt) {
+        Ok(ended) => ended,
+        Err(error) => Some(Ended::Lost(error)),
+    }
+}
+
+fn start(
+    desk: &mut Desk<'_>,
+    engine: &EngineSpec,
+    opening: &Opening,
+    told: &mut Told,
+    prompt: &str,
+) -> std::io::Result<Option<Ended>> {
     let mut words = match words(desk, engine, opening) {
         Ok(words) => words,
-        Err(reason) => return Ended::Failed(ModelError::new(ErrorKind::Auth, reason)),
+        Err(reason) => {
+            return Ok(Some(Ended::Failed(ModelError::new(ErrorKind::Auth, reason))));
+        }
     };
-    if let (EngineKind::Claude { .. }, Some(conversation)) = (&engine.kind, &told.conversation) {
-        words.extend(["--resume".to_owned(), conversation.clone()]);
-    }
-    if let EngineKind::Claude { .. } = engine.kind {
-        // What follows is the prompt, and no further tool.
-        words.push("--".to_owned());
-    }
-    let prompt = told.prompt.take().unwrap_or_else(|| GO_ON.to_owned());
+    let conversation = engine.remembers().then(|| conversation(desk, told, &mut words));
     desk.say(&Say::Asking { model: engine.label.clone() });
-    let line = words.iter().map(String::as_str).chain([prompt.as_str()]).map(quoted);
+    let line = words.iter().map(String::as_str).chain([prompt]).map(quoted);
     let line = line.collect::<Vec<_>>().join(" ");
+    let limits = limits(desk, engine);
+    let (before, calls, is_fresh) = (words_of_people(opening), calls(desk), told.is_whole());
+    told.start(conversation.clone())?;
+    let output = match run(&opening.workspace, &limits, &line) {
+        Ok(output) => output,
+        Err(error) => {
+            told.again(conversation)?;
+            return Ok(Some(Ended::Failed(failed(&error))));
+        }
+    };
+    let answer = Answer::of(engine, &output);
+    if engine.remembers() && answer.is_unknown() {
+        told.again(None)?;
+        return Ok(None);
+    }
+    keep(told, &output, &answer, conversation)?;
+    if words_of_people(opening) != before {
+        hold(desk, engine);
+        return Ok(Some(Ended::Held));
+    }
+    if output.cancelled || desk.lookout.is_over() {
+        return Ok(Some(Ended::Held));
+    }
+    if !answer.said.trim().is_empty() {
+        desk.say(&Say::Said { text: shown(&answer.said) });
+    }
+    Ok(Some(match answer.failure {
+        Some(_) if time_left(desk).is_some_and(|left| left.is_zero()) => Ended::TimeIsUp,
+        Some(error) if error.kind == ErrorKind::ContextLength && !is_fresh => Ended::Full,
+        Some(error) => Ended::Failed(bounded(told, error)),
+        None => {
+            told.waits = 0;
+            let calls =
+                if engine.remembers() { self::calls(desk).saturating_sub(calls) } else { 1 };
+            stop(desk, told, &answer.said, u32::try_from(calls).unwrap_or(u32::MAX))?
+        }
+    }))
+}
+
+/// The conversation in which a client is started: the one that goes on, or a new one whose
+/// name is known before anything can happen to it.
+fn conversation(desk: &Desk<'_>, told: &Told, words: &mut Vec<String>) -> String {
+    let (option, conversation) = match told.conversation() {
+        Some(conversation) => ("--resume", conversation.to_owned()),
+        None => ("--session-id", new_conversation(desk)),
+    };
+    // What follows is the prompt, and no further tool.
+    words.extend([option.to_owned(), conversation.clone(), "--".to_owned()]);
+    conversation
+}
+
+/// A name for a conversation, in the form of a random UUID.
+fn new_conversation(desk: &Desk<'_>) -> String {
+    let now = now();
+    let seed = format!("{} {} {}", desk.session(), now.wall.as_ms(), now.boot_ms);
+    let hex = Digest::of(seed.as_bytes()).to_string();
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
+}
+
+fn limits(desk: &mut Desk<'_>, engine: &EngineSpec) -> ShellLimits {
+    let left = time_left(desk).unwrap_or(Duration::MAX).as_millis();
     let lookout = desk.lookout.clone();
-    let limits = ShellLimits {
-        timeout_ms: TIMEOUT_MS,
+    // The hooks of a client hold its calls; of one that has none nobody else could. What is
+    // there already holds nobody, or it would not be started.
+    let passes = engine.remembers() || lookout.is_held();
+    let ends = move || if passes { lookout.is_over() } else { lookout.is_held() };
+    ShellLimits {
+        timeout_ms: u64::try_from(left).unwrap_or(u64::MAX).min(TIMEOUT_MS),
         output_bytes_max: OUTPUT_BYTES_MAX,
         // Its hooks write where the guard keeps its records.
         confine: Confine::Off,
         environment: KEYS.map(str::to_owned).to_vec(),
-        cancel: Cancel::when(move || lookout.is_over()),
+        cancel: Cancel::when(ends),
         ..ShellLimits::default()
-    };
-    let before = words_of_people(opening);
-    let output = match run(&opening.workspace, &limits, &line) {
-        Ok(output) => output,
-        Err(error) => return Ended::Failed(failed(&error)),
-    };
-    if words_of_people(opening) != before {
-        hold(desk, engine);
-        return Ended::Held;
     }
-    if output.cancelled || desk.lookout.is_over() {
-        return Ended::Held;
+}
+
+/// How many calls the journal has seen.
+fn calls(desk: &mut Desk<'_>) -> u64 {
+    desk.summary().map_or(0, |summary| summary.invocations.proposed)
+}
+
+/// Keeps what a start has come to, before anything else is made of it.
+fn keep(
+    told: &mut Told,
+    output: &ShellOutput,
+    answer: &Answer,
+    conversation: Option<String>,
+) -> std::io::Result<()> {
+    told.says(&answer.said);
+    if output.cancelled || output.timed_out {
+        return told.cut_off();
     }
-    let answer = answer(&output);
-    let field = |name: &str| answer.as_ref()?.get(name)?.as_str().map(ToOwned::to_owned);
-    told.conversation = field("session_id");
-    let said = field("result").unwrap_or_else(|| output.output.clone());
-    if !said.trim().is_empty() {
-        desk.say(&Say::Said { text: shown(&said) });
+    // A client that could not go on has its prompt all the same, and tells its conversation.
+    match &answer.conversation {
+        Some(known) if conversation.is_some() => told.heard(Some(known.clone())),
+        _ if answer.failure.is_some() => told.again(conversation),
+        _ => told.heard(conversation),
     }
-    if !output.succeeded() {
-        return Ended::Failed(ModelError::new(kind_of(&said), ending(engine, &output, &said)));
+}
+
+/// A plan that is used up is waited for, but not for ever.
+fn bounded(told: &mut Told, mut error: ModelError) -> ModelError {
+    if error.kind == ErrorKind::PlanLimit {
+        told.waits += 1;
+        error.retry_after = error.retry_after.filter(|_| told.waits <= PLAN_WAITS_MAX);
     }
-    let (ended, next) = stop(desk, &said);
-    told.prompt = next;
-    ended
+    error
+}
+
+impl Answer {
+    /// Claude Code answers with a line of JSON; others print what they like.
+    fn of(engine: &EngineSpec, output: &ShellOutput) -> Self {
+        let last = output.output.lines().rev().find(|line| line.trim_start().starts_with('{'));
+        let answer: Option<Value> = last.and_then(|line| serde_json::from_str(line).ok());
+        let answer = answer.filter(|it| it.get("type").and_then(Value::as_str) == Some("result"));
+        let field = |name: &str| answer.as_ref()?.get(name)?.as_str().map(ToOwned::to_owned);
+        Self {
+            conversation: field("session_id"),
+            said: field("result").unwrap_or_else(|| output.output.clone()),
+            failure: failing::failure(&engine.label, output, answer.as_ref(), now().wall),
+        }
+    }
+
+    /// Whether the conversation that was to go on is none that its client knows.
+    fn is_unknown(&self) -> bool {
+        let (failed, answered) = (self.failure.is_some(), self.conversation.is_some());
+        failed && !answered && self.said.contains(NO_CONVERSATION)
+    }
 }
 
 /// What people have approved and trusted, which is not the agent's to say.
@@ -128,21 +249,24 @@ fn hold(desk: &mut Desk<'_>, engine: &EngineSpec) {
 }
 
 /// It is done, as it thinks.
-fn stop(desk: &mut Desk<'_>, said: &str) -> (Ended, Option<String>) {
-    let Some(summary) = desk.summary() else { return (Ended::Held, None) };
+fn stop(desk: &mut Desk<'_>, told: &mut Told, said: &str, calls: u32) -> std::io::Result<Ended> {
+    let Some(summary) = desk.summary() else { return Ok(Ended::Held) };
     if summary.stop.is_some() || summary.phase == "paused" {
-        return (Ended::Held, None);
+        return Ok(Ended::Held);
     }
     let mut contexts = summary.context.iter();
     let main = contexts.find(|context| context.actor.is_main());
     if main.is_some_and(|main| main.level >= ContextLevel::Compact) {
-        return (Ended::Full, None);
+        return Ok(Ended::Full);
     }
-    match propose_stop(desk, said) {
-        Stopped::As(counts_as) => (Ended::said(counts_as, said), None),
-        Stopped::Held => (Ended::Held, None),
-        Stopped::NotYet(text) => (Ended::NotYet { calls: 1 }, Some(text)),
-    }
+    Ok(match propose_stop(desk, said) {
+        Stopped::As(counts_as) => Ended::said(counts_as, said),
+        Stopped::Held => Ended::Held,
+        Stopped::NotYet(text) => {
+            told.tell(text)?;
+            Ended::NotYet { calls }
+        }
+    })
 }
 
 /// The command line up to the prompt.
@@ -157,39 +281,6 @@ fn words(desk: &Desk<'_>, engine: &EngineSpec, opening: &Opening) -> Result<Vec<
             Err("it is no program".to_owned())
         }
     }
-}
-
-/// The answer of Claude Code, which is a line of JSON; others print what they like.
-fn answer(output: &ShellOutput) -> Option<serde_json::Value> {
-    let last = output.output.lines().rev().find(|line| line.trim_start().starts_with('{'));
-    last.and_then(|line| serde_json::from_str(line).ok())
-}
-
-/// What kind of failure the words of a program tell of, as far as anybody can see.
-fn kind_of(said: &str) -> ErrorKind {
-    let said = said.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    if has(&["usage limit", "limit reached", "quota"]) {
-        ErrorKind::PlanLimit
-    } else if has(&["overloaded", "529", "503"]) {
-        ErrorKind::Overload
-    } else if has(&["rate limit", "429"]) {
-        ErrorKind::RateLimit
-    } else if has(&["api key", "log in", "/login", "401"]) {
-        ErrorKind::Auth
-    } else {
-        ErrorKind::BadAnswer
-    }
-}
-
-fn ending(engine: &EngineSpec, output: &ShellOutput, said: &str) -> String {
-    let how = match (output.timed_out, output.exit_code, output.signal) {
-        (true, ..) => "ran out of time".to_owned(),
-        (_, Some(code), _) => format!("ended with code {code}"),
-        (_, None, Some(signal)) => format!("was ended by signal {signal}"),
-        _ => "ended".to_owned(),
-    };
-    format!("`{}` {how}: {}", engine.label, shown(said.trim()))
 }
 
 fn failed(error: &ShellError) -> ModelError {

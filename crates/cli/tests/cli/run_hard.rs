@@ -8,18 +8,12 @@ use jackline_runtime::now;
 use serde_json::json;
 
 use crate::run_support::{
-    REPORT, Task, WORKS, code, end_of, ended, session, sleepers, told, until,
+    REPORT, Task, WORKS, code, end_of, ended, mark, session, sleepers, told, until, wait_for_line,
 };
 use crate::support::{JACKLINE, Run, World, feed};
 
 /// Does what is asked for, as a worker.
 const DOES_IT: &str = "echo done > report.md";
-
-/// A person holds or ends the session by a file.
-fn mark(world: &World, name: &str) {
-    fs::create_dir_all(world.work().join(".jackline")).unwrap();
-    fs::write(world.work().join(".jackline").join(name), "").unwrap();
-}
 
 fn began(world: &World) -> bool {
     world.work().join("began").exists()
@@ -217,21 +211,6 @@ fn a_workspace_that_is_deleted_while_a_person_is_waited_for_ends_the_wait() {
     fs::remove_dir_all(world.work()).unwrap();
     let run = end_of(child);
     is_lost(&world, &Run { stdout: waits + &run.stdout, ..run });
-}
-
-/// Reads what a process says, up to a line with a text in it.
-fn wait_for_line(child: &mut std::process::Child, text: &str) -> String {
-    use std::io::Read as _;
-    let stdout = child.stdout.as_mut().unwrap();
-    let mut said = Vec::new();
-    let mut byte = [0];
-    while stdout.read(&mut byte).unwrap() > 0 {
-        said.push(byte[0]);
-        if byte == *b"\n" && String::from_utf8_lossy(&said).contains(text) {
-            break;
-        }
-    }
-    String::from_utf8(said).unwrap()
 }
 
 /// Runs a script where file systems can be mounted; none where nobody may.

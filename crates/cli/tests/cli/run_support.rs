@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -170,4 +171,24 @@ pub(crate) fn normalised(world: &World, session: &str) -> String {
     });
     let text = events.collect::<Vec<_>>().join("\n");
     text.replace(session, "SESSION").replace(&world.root().display().to_string(), "ROOT")
+}
+
+/// A person holds or ends the session by a file.
+pub(crate) fn mark(world: &World, name: &str) {
+    fs::create_dir_all(world.work().join(".jackline")).unwrap();
+    fs::write(world.work().join(".jackline").join(name), "").unwrap();
+}
+
+/// Reads what a process says, up to a line with a text in it.
+pub(crate) fn wait_for_line(child: &mut Child, text: &str) -> String {
+    let stdout = child.stdout.as_mut().unwrap();
+    let mut said = Vec::new();
+    let mut byte = [0];
+    while stdout.read(&mut byte).unwrap() > 0 {
+        said.push(byte[0]);
+        if byte == *b"\n" && String::from_utf8_lossy(&said).contains(text) {
+            break;
+        }
+    }
+    String::from_utf8(said).unwrap()
 }

@@ -1,11 +1,13 @@
 //! `jackline run` with the real Claude Code as the worker, against a scripted model.
 
+use std::fs::{self, DirEntry};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use jackline_model::scripted::{Script, ScriptedModel, Step, Usage};
+use jackline_runtime::now;
 use serde_json::{Value, json};
 
 use crate::world::{JACKLINE, World, bash, client};
@@ -175,7 +177,9 @@ fn an_advisor_gets_the_client_out_of_a_loop() {
         "{REPORT}loops: {{}}\nadvisor: {{ models: [{{ provider: scripted, model: advisor }}] }}\n"
     );
     let worker = Worker::new(&definition, Script::default());
-    beside(&worker, "advisor", "steps: [{ text: Write the report instead. }]\n");
+    // It sees what the client called, or has nothing to say.
+    let advice = "steps: [{ status: 529 }]\nparts: { 'CALL Bash {\"command\":\"echo the same\"': [{ text: Write the report instead. }] }\n";
+    beside(&worker, "advisor", advice);
     let report = worker.world.scratch.work().join("report.md");
     let mut steps = vec![bash("echo the same"); 5];
     steps.extend([writes(&report), Step::say("Written.")]);
@@ -240,13 +244,125 @@ fn the_iteration_cap_holds_the_client_until_it_is_acknowledged() {
     worker.world.prove();
 }
 
+/// How many processes sleep for so long.
+fn sleepers(seconds: u32) -> usize {
+    let line = |entry: DirEntry| fs::read(entry.path().join("cmdline")).unwrap_or_default();
+    let all = fs::read_dir("/proc").unwrap().map(|entry| line(entry.unwrap()));
+    let wanted = format!("sleep\0{seconds}\0");
+    all.filter(|line| line == wanted.as_bytes()).count()
+}
+
+/// Waits for something that the client does.
+fn until(child: &mut Child, what: &str, holds: impl Fn() -> bool) {
+    while !holds() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn told(text: &str) -> Ran {
+    let told = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    Ran { code: None, told, text: text.to_owned() }
+}
+
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_stop_file_ends_the_client_and_everything_below_it() {
-    let worker = Worker::new(REPORT, Script::new([bash("mkdir -p .jackline; sleep 1")]));
+fn a_stop_file_ends_the_client_and_everything_below_it_within_a_second() {
+    let script = Script::new([bash("setsid sleep 279 & touch began; sleep 279")]);
+    let worker = Worker::new(REPORT, script);
+    let mut child = worker.command(&["task.yaml"]).stdout(Stdio::piped()).spawn().unwrap();
+    until(&mut child, "its first command", || worker.has("began") && sleepers(279) == 2);
     worker.world.scratch.write(".jackline/STOP", "").unwrap();
-    let ran = worker.play();
+    let stopped = now().boot_ms;
+    while sleepers(279) > 0 {
+        assert!(now().boot_ms < stopped + 1500, "somebody is left");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    let ran = told(&String::from_utf8(output.stdout).unwrap());
     assert_eq!(ran.stop(), "HUMAN_REQUESTED", "{}", ran.text);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_client_whose_run_was_killed_goes_on_with_its_conversation() {
+    let worker = Worker::new(REPORT, Script::default());
+    let report = worker.world.scratch.work().join("report.md");
+    let script =
+        Script::new([bash("touch began; sleep 278"), writes(&report), Step::say("Written.")]);
+    let worker = Worker { model: ScriptedModel::start(script, LIFETIME).unwrap(), ..worker };
+    let mut child = worker.command(&["task.yaml"]).stdout(Stdio::piped()).spawn().unwrap();
+    until(&mut child, "its first command", || worker.has("began") && sleepers(278) == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while sleepers(278) > 0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ran = worker.run(&["--resume"]);
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    // What it did before is in what its model is shown, and so is why it did not end.
+    let requests = worker.model.requests();
+    let goes_on = requests.iter().filter(|it| it.shows("after it was cut off"));
+    assert!(goes_on.clone().count() > 0, "{}", ran.text);
+    assert!(goes_on.clone().all(|it| it.shows("touch began") && it.shows("write report.md")));
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_conversation_that_the_client_does_not_know_begins_anew_with_the_task() {
+    let definition =
+        format!("{REPORT}limits: {{ iterations: 1 }}\ncompletion_cap: {{ blocks: 9, same: 9 }}\n");
+    let worker = Worker::new(&definition, Script::default());
+    let report = worker.world.scratch.work().join("report.md");
+    let script = Script::new([Step::say("Done.")])
+        .part("Where the work stands", [writes(&report), Step::say("Written.")]);
+    let worker = Worker { model: ScriptedModel::start(script, LIFETIME).unwrap(), ..worker };
+    let ran = worker.play();
+    let session = ran.ended()["session"].as_str().unwrap().to_owned();
+    worker.world.person(&["ack", &session]);
+    let kept =
+        worker.world.scratch.state_home().join("sessions").join(&session).join("worker.json");
+    let mut told: Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
+    told["conversation"] = json!("00000000-0000-4000-8000-000000000000");
+    fs::write(&kept, told.to_string()).unwrap();
+    let ran = worker.run(&["--resume", &session]);
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_client_that_finds_its_model_overloaded_is_started_again_in_the_same_conversation() {
+    let worker = Worker::new(REPORT, Script::default());
+    let report = worker.world.scratch.work().join("report.md");
+    let mut steps = vec![bash("echo first")];
+    steps.extend(vec![Step::fail(529); 4]);
+    steps.extend([writes(&report), Step::say("Written.")]);
+    let model = ScriptedModel::start(Script::new(steps), LIFETIME).unwrap();
+    let worker = Worker { model, ..worker };
+    let ran = worker.play();
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    assert!(!ran.of("waiting").is_empty(), "{}", ran.text);
+    let requests = worker.model.requests();
+    let last = requests.last().unwrap();
+    assert!(last.shows("echo first") && last.shows("write report.md"), "{}", ran.text);
+    worker.world.prove();
+}
+
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn three_stops_of_the_client_without_a_call_hand_over_to_the_next() {
+    let definition = format!(
+        "{REPORT}completion_cap: {{ blocks: 9, same: 9 }}\nmodels: [{{ provider: scripted, model: second }}]\n"
+    );
+    let worker = Worker::new(&definition, Script::new(vec![Step::say("I am done."); 3]));
+    let call = "{ tool: write_file, args: { path: report.md, content: done } }";
+    beside(&worker, "second", &format!("steps:\n  - calls: [{call}]\n  - text: Written.\n"));
+    let ran = worker.play();
+    assert_eq!(ran.stop(), "OBJECTIVE_ACHIEVED", "{}", ran.text);
+    assert_eq!(ran.of("changed")[0]["reason"], "stop_events", "{}", ran.text);
     worker.world.prove();
 }
 

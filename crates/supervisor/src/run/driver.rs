@@ -1,5 +1,7 @@
 //! Iteration after iteration, until the session is over or has to be left.
 
+mod working;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +86,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         opening: &'a Opening,
         desk: Desk<'h>,
         chain: Chain,
-        (own, programs): (Own<'a>, Option<Programs<'a>>),
+        (own, programs, worker): (Own<'a>, Option<Programs<'a>>, worker::Told),
         history: History,
     ) -> Self {
         Self {
@@ -94,7 +96,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             chain,
             own,
             programs,
-            worker: worker::Told::default(),
+            worker,
             refused_stops: 0,
             idle: 0,
             exhausted: 0,
@@ -186,6 +188,10 @@ impl<'a, 'h> Driver<'a, 'h> {
                         return Ok(None);
                     }
                 }
+                Ended::TimeIsUp => {
+                    self.time_is_up();
+                    return Ok(None);
+                }
                 Ended::Lost(error) => return Err(RunError::Kept(error)),
             }
         }
@@ -229,19 +235,33 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     /// Begins the conversation, or goes on with it.
     fn take_up(&mut self) -> Result<(), RunError> {
-        let prompt = self.task.prompt.clone();
-        let owed = self.desk.take_owed().map_or_else(String::new, |owed| format!("\n\n{owed}"));
+        let worker = self.worker();
         if self.opening.resumed.is_none() {
-            self.worker.prompt = Some(format!("{prompt}{owed}"));
-            self.own.tell(format!("{prompt}{owed}"))?;
-        } else if self.own.conversation.is_empty() {
-            self.take_over_text(None)?;
-        } else if !matches!(self.own.conversation.messages().last(), Some(Message::User(_))) {
-            let undone = self.programs.as_ref().and_then(Programs::cut_off).unwrap_or_default();
-            let text = format!("The work goes on after it was cut off. {undone}");
-            self.own.tell(format!("{}{owed}", text.trim_end()))?;
+            let owed = self.desk.take_owed().map_or_else(String::new, |owed| format!("\n\n{owed}"));
+            let text = format!("{}{owed}", self.task.prompt);
+            if let Some(worker) = worker {
+                self.worker.begin(&worker, text.clone())?;
+            }
+            return Ok(self.own.tell(text)?);
         }
-        Ok(())
+        if let Some(worker) = worker {
+            // What it is told next was written down before the process ended.
+            let goes_on = self.worker.go_on(&worker)?;
+            return if goes_on { Ok(()) } else { self.take_over_text(None) };
+        }
+        if self.own.conversation.is_empty() {
+            return self.take_over_text(None);
+        }
+        let cut_off = match self.own.conversation.messages().last() {
+            Some(Message::User(_)) => None,
+            _ => {
+                let undone = self.programs.as_ref().and_then(Programs::cut_off).unwrap_or_default();
+                let text = format!("The work goes on after it was cut off. {undone}");
+                Some(text.trim_end().to_owned())
+            }
+        };
+        let told: Vec<String> = cut_off.into_iter().chain(self.desk.take_owed()).collect();
+        if told.is_empty() { Ok(()) } else { Ok(self.own.tell(told.join("\n\n"))?) }
     }
 
     fn iterate(&mut self) -> Result<Ended, RunError> {
@@ -249,10 +269,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             return Err(RunError::Nobody(self.task.sensitive));
         };
         if engine.is_worker() {
-            if !self.chain.spend() {
-                return Ok(Ended::Spent);
-            }
-            return Ok(worker::iterate(&mut self.desk, &engine, self.opening, &mut self.worker));
+            return self.work(&engine);
         }
         if self.own.model.is_none() {
             let asked = self.answered.remove(engine.model_name()).unwrap_or(0);
@@ -330,8 +347,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                     self.desk.say(&Told::GoesOn {});
                     let owed = self.desk.take_owed().unwrap_or_default();
                     let text = format!("A person has looked at it, and lets you go on.\n\n{owed}");
-                    self.worker.prompt = Some(text.clone());
-                    self.own.tell(text)?;
+                    self.tell(text)?;
                 }
                 Ok(Goes::On)
             }
@@ -353,7 +369,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         }
         let deadlock = summary.paused_why.clone().unwrap_or_default();
         let lines = usize::try_from(settings.transcript_lines).unwrap_or(usize::MAX);
-        let transcript = self.own.conversation.transcript(lines);
+        let transcript = self.transcript(lines);
         let (system, text) = advisor::question(&deadlock, &self.task.prompt, &transcript);
         let request = Request {
             system,
@@ -390,8 +406,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             let lifted = self.desk.summary().is_some_and(|it| it.phase != "paused");
             if lifted {
                 let text = why(&verdict);
-                self.worker.prompt = Some(text.clone());
-                self.own.tell(text)?;
+                self.tell(text)?;
                 return Ok(true);
             }
             if self.advised >= settings.budget {
@@ -411,6 +426,7 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     fn changed(&mut self, from: String, to: String, reason: Reason) -> Result<(), RunError> {
         let word = reason.word().to_owned();
+        let was_worker = self.chain.is_worker(&from);
         self.own.model = None;
         (self.refused_stops, self.idle, self.exhausted) = (0, 0, 0);
         let told = Told::Changed { from: from.clone(), to: to.clone(), reason: word.clone() };
@@ -419,7 +435,9 @@ impl<'a, 'h> Driver<'a, 'h> {
             self.desk.tell(EventKind::ModelChanged { from: Some(from), to, reason: word.clone() });
         self.desk.owe(&verdict);
         let plan = reason.wants_plan().then(|| handover::plan(&word));
-        if self.chain.current().is_some_and(EngineSpec::is_worker) {
+        // What an agent program was told and did is not in our conversation, and it knows
+        // nothing of ours.
+        if was_worker || self.worker().is_some() {
             return self.take_over_text(plan);
         }
         match plan {
@@ -454,10 +472,10 @@ impl<'a, 'h> Driver<'a, 'h> {
         let freed = used.map(|used| used.saturating_sub(self.own.conversation.tokens()));
         let verdict = self.desk.tell(EventKind::CompactionFinished { freed, summary: None });
         self.desk.say(&Told::Restarted { pct });
-        if let Some(text) = verdict.context {
-            self.own.tell(text)?;
+        match verdict.context {
+            Some(text) => self.tell(text),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// A conversation that is full begins anew, or somebody else takes over, or nobody does.
@@ -499,16 +517,23 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     /// A conversation for somebody who goes on with what others have begun.
     fn take_over_text(&mut self, plan: Option<String>) -> Result<(), RunError> {
-        let Some(summary) = self.desk.summary() else { return Ok(()) };
-        let briefing = std::fs::read_to_string(self.opening.workspace.join(BRIEFING)).ok();
-        let mut text = handover::text(&self.task.prompt, &summary, briefing.as_deref());
+        let mut text = self.where_it_stands();
         for more in self.desk.take_owed().into_iter().chain(plan) {
             text.push('\n');
             text.push_str(&more);
         }
-        self.worker = worker::Told { prompt: Some(text.clone()), conversation: None };
+        if let Some(worker) = self.worker() {
+            self.worker.begin(&worker, text.clone())?;
+        }
         self.own.conversation.begin_anew(text)?;
         Ok(())
+    }
+
+    /// The task, and how far it is.
+    fn where_it_stands(&mut self) -> String {
+        let Some(summary) = self.desk.summary() else { return self.task.prompt.clone() };
+        let briefing = std::fs::read_to_string(self.opening.workspace.join(BRIEFING)).ok();
+        handover::text(&self.task.prompt, &summary, briefing.as_deref())
     }
 
     /// A model that does not answer: another, some time, or the end.
