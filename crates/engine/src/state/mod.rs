@@ -59,7 +59,7 @@ use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 7;
+pub const STATE_FORMAT: u16 = 8;
 
 /// The most a serialised state may take.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
