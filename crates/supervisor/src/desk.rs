@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use jackline_engine::{
-    Arguments, Decision, EventKind, Payload, PromptSource, Seen, SessionId, Status, Summary,
-    ToolName, Verdict,
+    ActorId, Arguments, Decision, EventKind, Payload, PromptSource, Seen, SessionId, Status,
+    Summary, ToolName, Verdict,
 };
 use jackline_runtime::{Outcome, Reporter, ask_code, now};
 
@@ -75,7 +75,17 @@ impl<'h> Desk<'h> {
         kind: EventKind,
         meta: Option<serde_json::Value>,
     ) -> Verdict {
-        let (verdict, outcome) = self.reporter.borrow_mut().tell_with(kind, meta);
+        let heard = self.reporter.borrow_mut().tell_with(kind, meta);
+        self.heard(heard)
+    }
+
+    /// Reports what somebody else did for the agent.
+    pub(crate) fn tell_as(&mut self, actor: ActorId, kind: EventKind) -> Verdict {
+        let heard = self.reporter.borrow_mut().tell_as(actor, kind);
+        self.heard(heard)
+    }
+
+    fn heard(&mut self, (verdict, outcome): (Verdict, Outcome)) -> Verdict {
         self.told_ms = now().boot_ms;
         if outcome == Outcome::Broken {
             self.broken = Some(why(&verdict));
@@ -102,6 +112,7 @@ impl<'h> Desk<'h> {
         let call = Reporter::call_id(number);
         let kind = EventKind::ToolProposed { call, tool: name, args, cwd: None };
         let (verdict, outcome) = self.reporter.borrow_mut().tell(kind);
+        self.told_ms = now().boot_ms;
         if outcome == Outcome::Broken {
             self.broken = Some(why(&verdict));
         }

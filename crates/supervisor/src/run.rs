@@ -26,7 +26,7 @@ use crate::conversation::Conversation;
 use crate::desk::{Desk, why};
 use crate::engines::{Chain, EngineSpec};
 use crate::evidence::{Evidence, Looks};
-use crate::history::History;
+use crate::history::{Begun, History};
 use crate::keeping::{Kept, PREFIX, drive};
 use crate::listening::Schemas;
 use crate::lookout::Lookout;
@@ -39,6 +39,9 @@ use driver::Driver;
 
 /// The name under which sessions are started.
 pub(crate) const CLIENT: &str = "run";
+
+/// The role in which an agent acts, unless told.
+const ROLE: &str = "developer";
 
 /// How many steps an iteration has where the definition says nothing.
 const STEPS_PER_ITERATION: u32 = 50;
@@ -65,6 +68,8 @@ pub struct Opening {
     pub kept: Kept,
     /// When it must be over.
     pub deadline: Option<Timestamp>,
+    /// The role in which the agent acts, where a person has named one.
+    pub role: Option<String>,
     /// Whether a person is waited for.
     pub waits: bool,
     /// This program, which runs verifications and sends notices.
@@ -187,14 +192,15 @@ pub fn run(
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
     let defined = &resolved.definition;
-    let engines = reach::engines(task, &opening, defined)?;
-    let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
-    let by_programs = task.acts == Acts::Programs;
-
     let id = opening.resumed.as_ref().map_or_else(new_id, ToString::to_string);
     let session = SessionId::parse(id.clone()).map_err(|e| RunError::Session(e.to_string()))?;
     let directory = opening.store.directory(&session);
     let journal = directory.join("journal.jsonl");
+    let begun = opening.resumed.as_ref().and_then(|_| Begun::read(&journal)).unwrap_or_default();
+    let engines = reach::engines(task, &opening, defined, begun.model.as_deref())?;
+    let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
+    let by_programs = task.acts == Acts::Programs;
+
     let lookout = Arc::new(Lookout::new(&root, journal.clone(), Arc::clone(&opening.cancelled)));
     let watched = Arc::clone(&lookout);
     let is_over = move || if by_programs { watched.is_held() } else { watched.is_over() };
@@ -208,6 +214,7 @@ pub fn run(
     Kept { defined_by, ..opening.kept.clone() }.save(&directory)?;
 
     let mut limits = Limits::of(defined.io);
+    limits.shell.hidden = reach::key_names(task, &opening, defined);
     limits.shell.cancel = Cancel::when(is_over.clone());
     let workspace = Workspace::open(&root, limits)
         .map_err(|source| RunError::Workspace { path: root.clone(), source })?;
@@ -255,7 +262,17 @@ pub fn run(
     conversation.mend()?;
     let system = if by_programs { Programs::system() } else { SYSTEM };
     let system = system.trim().to_owned();
-    let approved = begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
+    let agent = Agent {
+        model: chain.first().map(|engine| engine.model_name().to_owned()),
+        system: &system,
+        tools: &tools,
+        role: [opening.role.as_ref(), begun.role.as_ref(), task.role.as_ref()]
+            .into_iter()
+            .flatten()
+            .next()
+            .map_or(ROLE, String::as_str),
+    };
+    let approved = begin(&mut desk, task, &chain, shown, &agent, (&opening, &history))?;
     let steps_max =
         defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
     let schemas = Arc::new(Schemas::of(defined, &tools));
@@ -276,28 +293,37 @@ pub fn run(
     Ok(Report { session: id, workspace: root, stop, left, public, evidence })
 }
 
+/// What the agent of a run is made of. Its model is the one that works first: whoever may
+/// take over is named by the definition, which is a part of who it is, too.
+struct Agent<'a> {
+    model: Option<String>,
+    system: &'a str,
+    tools: &'a [Tool],
+    role: &'a str,
+}
+
 /// Begins the session, or says that its agent is back; whether it is one that may work.
 fn begin(
     desk: &mut Desk<'_>,
     task: &RunTask,
     chain: &Chain,
     workspace: &str,
-    (system, tools): (&str, &[Tool]),
-    opening: &Opening,
+    agent: &Agent<'_>,
+    (opening, history): (&Opening, &History),
 ) -> Result<bool, RunError> {
     let resumed = opening.resumed.is_some();
     let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
-    let described = serde_json::to_vec(tools).unwrap_or_default();
+    let described = serde_json::to_vec(agent.tools).unwrap_or_default();
     let started = EventKind::SessionStarted {
         workspace: Some(workspace.to_owned()),
         client: Some(CLIENT.to_owned()),
-        model: chain.current().map(|engine| engine.model_name().to_owned()),
-        prompt_hash: Some(hash(system.as_bytes())),
+        model: agent.model.clone(),
+        prompt_hash: Some(hash(agent.system.as_bytes())),
         tools_hash: Some(hash(&described)),
         parameters_hash: Some(hash(PARAMETERS.as_bytes())),
         deadline: opening.deadline,
         parent: None,
-        role: None,
+        role: Some(agent.role.to_owned()),
     };
     let meta = json!({ "started_in": opening.kept.started_in, "task": task.name });
     let verdict = desk.tell_with(started, Some(meta));
@@ -309,7 +335,7 @@ fn begin(
     let session = desk.session().to_string();
     let (workspace, model) = (workspace.to_owned(), chain.label());
     desk.say(&Told::Started { session, workspace, model, resumed });
-    if !resumed {
+    if !history.prompted {
         refused(&desk.prompt(PromptSource::Human, &task.prompt))?;
     }
     // Each of its calls would be denied; but a program without hooks proposes none.
