@@ -1,6 +1,6 @@
 //! Who does the work of a supervised run, and who is asked where it is stuck.
 //!
-//! The supervisor asks and runs them. The engine looks at how many there are and at
+//! The supervisor asks and runs them. The engine looks at what they are called and at
 //! how often the advisor may be asked, and at nothing else.
 
 use alloc::format;

@@ -18,6 +18,8 @@ pub struct Patience {
     /// What no pause that a provider demands may exceed. Where one wants more, asking
     /// earlier would be refused again, so the error is given back at once.
     pub retry_after_max: Duration,
+    /// For what nobody is asked again, because somebody else can be asked instead.
+    pub left_at_once: &'static [ErrorKind],
     /// Makes the pauses differ between those who failed together.
     pub seed: u64,
 }
@@ -47,7 +49,8 @@ pub fn ask_patiently(
             Err(error) => error,
         };
         failures += 1;
-        if !error.kind.is_passing() || failures >= patience.tries_max {
+        let left = patience.left_at_once.contains(&error.kind);
+        if left || !error.kind.is_passing() || failures >= patience.tries_max {
             return Err(error);
         }
         let Some(pause) = patience.pause(failures, error.retry_after) else { return Err(error) };
@@ -120,6 +123,7 @@ mod tests {
         pause_first: Duration::from_secs(1),
         pause_max: Duration::from_secs(3),
         retry_after_max: Duration::from_mins(1),
+        left_at_once: &[],
         seed: 7,
     };
 
@@ -178,6 +182,24 @@ mod tests {
         }
         let (answer, pauses, _) = play(vec![error(ErrorKind::Timeout); 9], 9);
         assert_eq!((answer, pauses.len()), (Err(ErrorKind::Timeout), 4));
+    }
+
+    #[test]
+    fn what_somebody_else_is_there_for_is_left_at_once() {
+        let patience = Patience { left_at_once: &[ErrorKind::Timeout], ..PATIENCE };
+        let errors = vec![error(ErrorKind::Timeout), error(ErrorKind::Overload)];
+        let mut waits = 0;
+        let answer = ask_patiently(
+            &mut Failing(errors),
+            &Request::default(),
+            &mut |_| ControlFlow::Continue(()),
+            &patience,
+            &mut |_, _| {
+                waits += 1;
+                ControlFlow::Continue(())
+            },
+        );
+        assert_eq!((answer.map_err(|it| it.kind), waits), (Err(ErrorKind::Timeout), 1));
     }
 
     #[test]

@@ -39,21 +39,27 @@ impl Reporter {
     /// The same, with something that is stored and never decided on.
     pub fn tell_with(&mut self, kind: EventKind, meta: Option<Value>) -> (Verdict, Outcome) {
         let session = self.session.clone();
-        self.report(session, kind, meta)
+        self.report(session, ActorId::main(), kind, meta)
     }
 
     /// The same in another session, for one who can't do so any more.
     pub fn tell_of(&mut self, session: &SessionId, kind: EventKind) -> (Verdict, Outcome) {
-        self.report(session.clone(), kind, None)
+        self.report(session.clone(), ActorId::main(), kind, None)
+    }
+
+    /// Reports what somebody did for the agent who is not the agent itself.
+    pub fn tell_as(&mut self, actor: ActorId, kind: EventKind) -> (Verdict, Outcome) {
+        let session = self.session.clone();
+        self.report(session, actor, kind, None)
     }
 
     fn report(
         &mut self,
         session: SessionId,
+        actor: ActorId,
         kind: EventKind,
         meta: Option<Value>,
     ) -> (Verdict, Outcome) {
-        let actor = ActorId::main();
         let event = Event { session, id: None, at: None, actor, kind, meta };
         let answer = self.runtime.answer(event);
         let outcome = answer.outcome;

@@ -1,8 +1,8 @@
 //! Asks a model, and does not wait for it where a person wants the run to end.
 //!
 //! A model that is asked may be silent for minutes. So the question is put by a thread of
-//! its own: whoever waits here can leave at any time, and the thread ends by itself, at the
-//! latest when its time is over.
+//! its own: whoever waits here can leave at any time, and does so when the session's time is
+//! up; the thread ends by itself, at the latest when its own time is over.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use std::time::Duration;
 use jackline_model::{
     Delta, ErrorKind, Model, ModelError, Patience, Reply, Request, ask_patiently,
 };
+use jackline_runtime::now;
 
 use crate::listening::{Cut, Listening, Schemas};
 use crate::lookout::Lookout;
@@ -41,15 +42,30 @@ enum Heard {
     Cut(Box<dyn Model>, Box<Cut>),
 }
 
+/// A question, and how it is asked.
+pub(crate) struct Question {
+    pub(crate) request: Request,
+    /// What the arguments of calls have to look like.
+    pub(crate) schemas: Arc<Schemas>,
+    pub(crate) patience: Patience,
+    /// How long anybody waits for an answer; as long as it takes where there is none.
+    pub(crate) time_left: Option<Duration>,
+}
+
 /// Asks, and gives the model back unless it is still asked. `waits` is told of pauses.
 pub(crate) fn ask(
     mut model: Box<dyn Model>,
-    request: Request,
-    schemas: Arc<Schemas>,
-    patience: Patience,
+    asked: Question,
     lookout: &Lookout,
     waits: &mut dyn FnMut(Duration, &ModelError),
 ) -> (Option<Box<dyn Model>>, Asked) {
+    let Question { request, schemas, patience, time_left } = asked;
+    let in_ms = |left: Duration| u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let ends_ms = time_left.map(|left| now().boot_ms.saturating_add(in_ms(left)));
+    let is_late = || ends_ms.is_some_and(|ends| now().boot_ms >= ends);
+    if is_late() {
+        return (Some(model), Asked::Over);
+    }
     let (sender, receiver) = channel();
     let left = Arc::new(AtomicBool::new(false));
     let leaves = Arc::clone(&left);
@@ -80,7 +96,7 @@ pub(crate) fn ask(
                 return (None, Asked::Failed(ModelError::new(ErrorKind::BadAnswer, message)));
             }
         }
-        if lookout.is_over() {
+        if lookout.is_over() || is_late() {
             left.store(true, Ordering::SeqCst);
             return (None, Asked::Over);
         }

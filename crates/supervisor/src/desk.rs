@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use jackline_engine::{
-    Arguments, Decision, Definition, EventKind, Payload, PromptSource, Seen, SessionId, Status,
-    Summary, ToolName, Verdict,
+    ActorId, Arguments, Decision, Definition, EventKind, Payload, PromptSource, Seen, SessionId,
+    Status, Summary, ToolName, Verdict,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, ask_code};
@@ -74,7 +74,17 @@ impl<'h> Desk<'h> {
         kind: EventKind,
         meta: Option<serde_json::Value>,
     ) -> Verdict {
-        let (verdict, outcome) = self.reporter.borrow_mut().tell_with(kind, meta);
+        let heard = self.reporter.borrow_mut().tell_with(kind, meta);
+        self.heard(heard)
+    }
+
+    /// Reports what somebody else did for the agent.
+    pub(crate) fn tell_as(&mut self, actor: ActorId, kind: EventKind) -> Verdict {
+        let heard = self.reporter.borrow_mut().tell_as(actor, kind);
+        self.heard(heard)
+    }
+
+    fn heard(&mut self, (verdict, outcome): (Verdict, Outcome)) -> Verdict {
         if outcome == Outcome::Broken {
             self.broken = Some(why(&verdict));
         }

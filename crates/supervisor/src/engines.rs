@@ -204,7 +204,10 @@ impl EngineSpec {
     /// Whether this one may take over for a reason.
     fn admits(&self, reason: Reason) -> bool {
         let named = match reason {
-            Reason::Failed(ErrorKind::Network) => &[When::Overload, When::Offline][..],
+            // A network that is gone is silent more often than it says so.
+            Reason::Failed(ErrorKind::Network | ErrorKind::Timeout) => {
+                &[When::Overload, When::Offline][..]
+            }
             Reason::Failed(_) | Reason::StopEvents | Reason::Verification => &[When::Overload],
             Reason::Cost => &[When::Cost],
             Reason::Context | Reason::Blocked | Reason::Return => return true,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jackline_engine::{AttemptResult, Decision, EventKind, Verdict};
+use jackline_engine::{Action, AttemptResult, Decision, EventKind, PromptSource, Verdict};
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 
 use crate::engines::{Chain, Reason};
@@ -17,13 +17,18 @@ const GENERATED: &str = "generated";
 
 /// What happened before, told record by record.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is told by records of its own")]
 pub(crate) struct History {
     /// How often models have answered, by their names.
     pub(crate) answered: BTreeMap<String, usize>,
     /// How often engines were asked, by their labels.
     pub(crate) asked: BTreeMap<String, u64>,
-    /// How often advisors have answered.
+    /// How often advisors were asked.
     pub(crate) advised: u32,
+    /// How often in a row a model was waited for.
+    pub(crate) waits: u32,
+    /// Whether the task was told to the guards.
+    pub(crate) prompted: bool,
     /// The last attempt that was begun, by its number.
     pub(crate) attempts: u32,
     /// The last attempt that stays.
@@ -35,6 +40,8 @@ pub(crate) struct History {
     /// Whether it is asked now, as far as anybody can know.
     asking: bool,
     paused: bool,
+    /// Whether an advisor is asked now, where there is one.
+    advising: bool,
     /// Whether a program runs: what it calls says nothing of questions.
     runs: bool,
 }
@@ -47,6 +54,11 @@ impl History {
         JournalFile::open(journal)?.for_each(|line| {
             if let Line::Event(record) = parse_record(line)? {
                 let record = record.as_record();
+                let is_usage = matches!(record.event.kind, EventKind::UsageReported { .. });
+                if is_usage && !record.event.actor.is_main() {
+                    // That of an advisor, or of an agent of a program.
+                    return Ok(());
+                }
                 let is_worker = chain.is_worker(&history.current);
                 history.follow(&record.event.kind, record.verdict, is_worker);
             }
@@ -59,6 +71,7 @@ impl History {
     /// hooks, and say nothing of how often it was started.
     fn follow(&mut self, kind: &EventKind, verdict: &Verdict, is_worker: bool) {
         if verdict.is_enforced(Decision::Pause) {
+            self.advising |= !self.paused && is_stuck(verdict);
             (self.paused, self.asking) = (true, false);
         }
         match kind {
@@ -83,6 +96,7 @@ impl History {
                 if let Some(model) = model {
                     *self.answered.entry(model.clone()).or_default() += 1;
                 }
+                self.waits = 0;
                 if !is_worker {
                     self.count();
                     self.paused = false;
@@ -99,20 +113,42 @@ impl History {
                     self.count();
                 }
                 self.asking = !self.paused;
+                // Nobody knows more than that an advisor may have been asked.
+                self.advised = self.advised.saturating_add(u32::from(self.advising));
             }
             EventKind::ModelChanged { from, to, reason } => {
                 if let Some(from) = from.as_ref().filter(|_| Reason::was_asked(reason)) {
                     *self.asked.entry(from.clone()).or_default() += 1;
                 }
-                self.current.clone_from(to);
-                self.goes_on();
+                if from.as_ref() == Some(to) {
+                    self.waits = self.waits.saturating_add(1);
+                }
+                if !verdict.is_enforced(Decision::Deny) {
+                    self.current.clone_from(to);
+                    self.goes_on();
+                }
             }
             EventKind::AdvisorAnswered { .. } => {
                 self.advised = self.advised.saturating_add(1);
                 self.goes_on();
             }
-            EventKind::Control { action, .. } if !action.closes() => self.paused = false,
-            EventKind::IterationEnded { .. } => self.asking = !self.paused,
+            EventKind::Control { action: Action::Reset, .. } if verdict.lets_run() => {
+                // Who opens a session anew gives everybody their budgets again.
+                self.asked.clear();
+                (self.advised, self.waits) = (0, 0);
+                (self.paused, self.asking, self.advising) = (false, false, false);
+            }
+            EventKind::Control { action, .. } if !action.closes() => {
+                (self.paused, self.advising) = (false, false);
+            }
+            EventKind::IterationEnded { .. } => {
+                self.waits = 0;
+                self.asking = !self.paused;
+            }
+            EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
+                self.prompted = true;
+                self.asking |= !is_worker && !self.runs && !self.paused;
+            }
             EventKind::ToolFinished { .. } | EventKind::PromptSubmitted { .. }
                 if !is_worker && !self.runs =>
             {
@@ -124,7 +160,7 @@ impl History {
 
     /// Somebody gets the work out of where it was stuck, or did not have to.
     fn goes_on(&mut self) {
-        (self.paused, self.asking) = (false, true);
+        (self.paused, self.asking, self.advising) = (false, true, false);
     }
 
     fn count(&mut self) {
@@ -138,6 +174,39 @@ fn number(attempt: &str) -> u32 {
     attempt.trim_start_matches('a').parse().unwrap_or(0)
 }
 
+/// Whether a session is held because it goes in circles, or gets nowhere.
+fn is_stuck(verdict: &Verdict) -> bool {
+    let mut found = verdict.violations.iter();
+    found.any(|it| it.enforced && matches!(it.guard.as_str(), "loops" | "progress"))
+}
+
+/// How a session was begun: by which model, and in which role.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Begun {
+    pub(crate) model: Option<String>,
+    pub(crate) role: Option<String>,
+}
+
+impl Begun {
+    /// Reads the beginning of a session; none where it has no journal yet.
+    pub(crate) fn read(journal: &Path) -> Option<Self> {
+        let journal = JournalFile::open(journal).ok()?;
+        let mut begun = None;
+        let _ = journal.for_each(|line| {
+            if begun.is_none()
+                && let Line::Event(record) = parse_record(line)?
+                && let EventKind::SessionStarted { client, model, role, .. } =
+                    &record.as_record().event.kind
+                && client.as_deref() == Some(crate::run::CLIENT)
+            {
+                begun = Some(Self { model: model.clone(), role: role.clone() });
+            }
+            Ok::<_, StoreError>(())
+        });
+        begun
+    }
+}
+
 /// Whether a stop has to be proposed again, because a check by command is at work.
 fn is_checked(verdict: &Verdict) -> bool {
     verdict.violations.iter().any(|it| it.subtype == "verification_running")
@@ -145,7 +214,7 @@ fn is_checked(verdict: &Verdict) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{Action, AttemptId, Status};
+    use jackline_engine::{AttemptId, Class, Status, Violation};
 
     use super::*;
 
@@ -241,6 +310,58 @@ mod tests {
         assert_eq!(asked(false, &records), [1, 0]);
         records.push((started(), Decision::Allow));
         assert_eq!(asked(false, &records), [2, 0], "and then it was asked");
+    }
+
+    /// What is known after so much.
+    fn known(records: &[(EventKind, Verdict)]) -> History {
+        let mut history = History { current: "a".to_owned(), ..History::default() };
+        for (kind, verdict) in records {
+            history.follow(kind, verdict, false);
+        }
+        history
+    }
+
+    #[test]
+    fn an_advisor_that_was_cut_off_has_been_asked() {
+        let mut stuck = Verdict::allow();
+        (stuck.decision, stuck.enforced) = (Decision::Pause, Some(true));
+        stuck.violations.push(Violation {
+            id: String::new(),
+            guard: "loops".to_owned(),
+            kind: String::new(),
+            subtype: String::new(),
+            class: Class::Recoverable,
+            message: String::new(),
+            location: None,
+            correction: None,
+            decision: Decision::Pause,
+            enforced: true,
+        });
+        let fine = Verdict::allow;
+        let mut records = vec![(started(), fine()), (iteration(), stuck), (started(), fine())];
+        assert_eq!(known(&records).advised, 1);
+        let error = Some(jackline_engine::Payload::Inline("no".to_owned()));
+        let (model, instruction) = (None, None);
+        records.insert(2, (EventKind::AdvisorAnswered { model, instruction, error }, fine()));
+        assert_eq!(known(&records).advised, 1, "it has answered");
+        records.push((control(Action::Reset), fine()));
+        let reset = known(&records);
+        assert_eq!((reset.advised, reset.asked.len()), (0, 0));
+    }
+
+    #[test]
+    fn waits_are_counted_until_somebody_answers() {
+        let wait = || {
+            let (from, to) = (Some("a".to_owned()), "a".to_owned());
+            (
+                EventKind::ModelChanged { from, to, reason: "plan_limit".to_owned() },
+                Verdict::allow(),
+            )
+        };
+        let mut records = vec![(started(), Verdict::allow()), wait(), wait()];
+        assert_eq!(known(&records).waits, 2);
+        records.push((answer(), Verdict::allow()));
+        assert_eq!(known(&records).waits, 0);
     }
 
     #[test]

@@ -19,8 +19,8 @@ pub(crate) const TIMEOUT_SECONDS: u64 = 600;
 /// How many tokens a model that plays a script has room for.
 pub(crate) const SCRIPTED_WINDOW: u64 = 200_000;
 
-const TASK: [&str; 8] =
-    ["prompt", "definition", "copy", "acts", "tools", "model", "scripts", "sensitive"];
+const TASK: [&str; 9] =
+    ["prompt", "definition", "copy", "acts", "tools", "model", "scripts", "role", "sensitive"];
 const ACTS: [(&str, Acts); 2] = [("tools", Acts::Tools), ("programs", Acts::Programs)];
 const MODEL: [&str; 8] =
     ["script", "provider", "name", "url", "key_env", "timeout_seconds", "window", "worker"];
@@ -93,6 +93,7 @@ impl Reader {
             tools: Vec::new(),
             engine: None,
             scripts: BTreeMap::new(),
+            role: None,
             sensitive: false,
         };
         let (mut prompted, mut acts_at) = (false, node.at);
@@ -114,6 +115,7 @@ impl Reader {
                 "tools" => task.tools = self.tools(value),
                 "model" => task.engine = self.model(value),
                 "scripts" => task.scripts = self.scripts(value),
+                "role" => task.role = self.form.text(value, "`role`"),
                 "sensitive" => task.sensitive = self.form.flag(value, "`sensitive`"),
                 _ => {}
             }

@@ -17,13 +17,14 @@ use jackline_model::{
 use jackline_workspace::{Shows, Workspace};
 use serde_json::Value;
 
-use crate::asking::{Asked, ask};
+use crate::asking::{Asked, Question, ask};
 use crate::conversation::{BYTES_PER_TOKEN, Conversation};
 use crate::desk::{CameBack, Desk, Ruling, why};
 use crate::engines::EngineSpec;
 use crate::listening::{Cut, Schemas, told as told_of_cut};
 use crate::told::{Told, Waits};
 use crate::undoing::Undoing;
+use crate::waiting::time_left;
 
 /// How much a model may write at once.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;
@@ -250,13 +251,15 @@ impl Own<'_> {
             output: None,
             output_tokens_max: OUTPUT_TOKENS_MAX,
         };
+        let time_left = time_left(desk);
+        let question = Question { request, schemas, patience, time_left };
         let lookout = desk.lookout.clone();
         let mut waits = |pause: Duration, error: &ModelError| {
             let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
             let waits = Waits::Model { why: error.to_string(), ms };
             desk.say(&Told::Waiting { waits });
         };
-        let (model, asked) = ask(model, request, schemas, patience, &lookout, &mut waits);
+        let (model, asked) = ask(model, question, &lookout, &mut waits);
         self.model = model;
         match asked {
             Asked::Reply(reply) => Ok((*reply, None)),
@@ -465,9 +468,20 @@ fn count(
     guess: Option<Usage>,
     window: Option<u64>,
 ) -> bool {
+    let verdict = desk.tell(cost_of(engine, reply, guess, window));
+    verdict.context_gate.is_some_and(|gate| gate.level >= ContextLevel::Compact)
+}
+
+/// What an answer cost; where nobody says so, what it must have cost by a guess.
+pub(crate) fn cost_of(
+    engine: &EngineSpec,
+    reply: &Reply,
+    guess: Option<Usage>,
+    window: Option<u64>,
+) -> EventKind {
     let usage = reply.usage.or(guess).unwrap_or_default();
     let request = reply.request.as_deref().and_then(|id| RequestId::parse(id).ok());
-    let verdict = desk.tell(EventKind::UsageReported {
+    EventKind::UsageReported {
         request,
         model: Some(engine.model_name().to_owned()),
         input: usage.input,
@@ -477,8 +491,7 @@ fn count(
         window,
         cost_micros: None,
         unknown: reply.usage.is_none(),
-    });
-    verdict.context_gate.is_some_and(|gate| gate.level >= ContextLevel::Compact)
+    }
 }
 
 /// How many tokens go with every question, roughly.

@@ -4,7 +4,7 @@ mod driver;
 mod reach;
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -26,7 +26,7 @@ use crate::conversation::Conversation;
 use crate::desk::{Desk, why};
 use crate::engines::{Chain, EngineSpec};
 use crate::evidence::{Evidence, Looks};
-use crate::history::History;
+use crate::history::{Begun, History};
 use crate::keeping::{Kept, PREFIX, drive};
 use crate::listening::Schemas;
 use crate::lookout::Lookout;
@@ -40,6 +40,9 @@ use driver::Driver;
 
 /// The name under which sessions are started.
 pub(crate) const CLIENT: &str = "run";
+
+/// The role in which an agent acts, unless told.
+const ROLE: &str = "developer";
 
 /// With what models are asked, besides what they are asked: it is a part of who the agent is.
 const PARAMETERS: &str = "output_tokens_max=16000";
@@ -63,6 +66,8 @@ pub struct Opening {
     pub kept: Kept,
     /// When it must be over.
     pub deadline: Option<Timestamp>,
+    /// The role in which the agent acts, where a person has named one.
+    pub role: Option<String>,
     /// Whether a person is waited for.
     pub waits: bool,
     /// This program, which runs verifications and sends notices.
@@ -185,14 +190,15 @@ pub fn run(
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
     let defined = &resolved.definition;
-    let engines = reach::engines(task, &opening, defined)?;
-    let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
-    let by_programs = task.acts == Acts::Programs;
-
     let id = opening.resumed.as_ref().map_or_else(new_id, ToString::to_string);
     let session = SessionId::parse(id.clone()).map_err(|e| RunError::Session(e.to_string()))?;
     let directory = opening.store.directory(&session);
     let journal = directory.join("journal.jsonl");
+    let begun = opening.resumed.as_ref().and_then(|_| Begun::read(&journal)).unwrap_or_default();
+    let engines = reach::engines(task, &opening, defined, begun.model.as_deref())?;
+    let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
+    let by_programs = task.acts == Acts::Programs;
+
     let lookout = Arc::new(Lookout::new(&root, journal.clone(), Arc::clone(&opening.cancelled)));
     let watched = Arc::clone(&lookout);
     let is_over = move || if by_programs { watched.is_held() } else { watched.is_over() };
@@ -208,6 +214,7 @@ pub fn run(
     Kept { defined_by, ..opening.kept.clone() }.save(&directory)?;
 
     let mut limits = Limits::of(defined.io);
+    limits.shell.hidden = reach::key_names(task, &opening, defined);
     limits.shell.cancel = Cancel::when(is_over.clone());
     let workspace = Workspace::open(&root, limits)
         .map_err(|source| RunError::Workspace { path: root.clone(), source })?;
@@ -220,21 +227,11 @@ pub fn run(
     }
     let reporter = RefCell::new(Reporter::new(runtime, session.clone()));
     let mut desk = Desk::new(&reporter, lookout, hear);
-    let mut history = History::default();
     let worker = worker::Told::open(&directory);
-    if opening.resumed.is_some() {
-        let read = History::read(&journal, &chain);
-        history = read.map_err(|error| RunError::Tampered {
-            session: id.clone(),
-            found: error.to_string(),
-        })?;
-        desk.goes_on();
-        let model = desk.summary().and_then(|summary| summary.model);
-        chain.go_on(model.as_deref(), &worker.asked(&history.asked), now().boot_ms);
-        if let Some(stop) = desk.summary().and_then(|summary| summary.stop) {
-            return Err(RunError::Over { session: id, stop: stop.to_string() });
-        }
-    }
+    let history = match &opening.resumed {
+        Some(session) => go_on(&mut desk, &mut chain, &worker, session, &journal)?,
+        None => History::default(),
+    };
     let tools = tools(task);
     let programs = by_programs.then(|| {
         let ground = Ground {
@@ -261,7 +258,13 @@ pub fn run(
     conversation.mend()?;
     let system = if by_programs { Programs::system() } else { SYSTEM };
     let system = system.trim().to_owned();
-    let approved = begin(&mut desk, task, &chain, shown, (&system, &tools), &opening)?;
+    let agent = Agent {
+        model: chain.first().map(|engine| engine.model_name().to_owned()),
+        system: &system,
+        tools: &tools,
+        role: opening.role.as_ref().or(begun.role.as_ref()).or(task.role.as_ref()),
+    };
+    let approved = begin(&mut desk, task, &chain, shown, &agent, (&opening, &history))?;
     let schemas = Arc::new(Schemas::of(defined, &tools));
     let workspace = &workspace;
     let undoing = Undoing::new(&directory, &root);
@@ -279,32 +282,64 @@ pub fn run(
     Ok(Report { session: id, workspace: root, stop, left, public, evidence })
 }
 
+/// Goes on with a session: with what is used up, and whoever worked last.
+fn go_on(
+    desk: &mut Desk<'_>,
+    chain: &mut Chain,
+    worker: &worker::Told,
+    session: &SessionId,
+    journal: &Path,
+) -> Result<History, RunError> {
+    let session = session.to_string();
+    let history = History::read(journal, chain).map_err(|error| RunError::Tampered {
+        session: session.clone(),
+        found: error.to_string(),
+    })?;
+    desk.goes_on();
+    let summary = desk.summary();
+    if let Some(stop) = summary.as_ref().and_then(|summary| summary.stop.as_ref()) {
+        return Err(RunError::Over { session, stop: stop.to_string() });
+    }
+    let model = summary.and_then(|summary| summary.model);
+    chain.go_on(model.as_deref(), &worker.asked(&history.asked), now().boot_ms);
+    Ok(history)
+}
+
+/// What the agent of a run is made of. Its model is the one that works first: whoever may
+/// take over is named by the definition, which is a part of who it is, too.
+struct Agent<'a> {
+    model: Option<String>,
+    system: &'a str,
+    tools: &'a [Tool],
+    role: Option<&'a String>,
+}
+
 /// Begins the session, or says that its agent is back; whether it is one that may work.
 fn begin(
     desk: &mut Desk<'_>,
     task: &RunTask,
     chain: &Chain,
     workspace: &str,
-    (system, tools): (&str, &[Tool]),
-    opening: &Opening,
+    agent: &Agent<'_>,
+    (opening, history): (&Opening, &History),
 ) -> Result<bool, RunError> {
     let resumed = opening.resumed.is_some();
     let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
     // An agent program has a prompt and tools of its own, which it does not show.
-    let own = chain.current().is_some_and(|engine| !engine.is_worker());
-    let described = serde_json::to_vec(tools).unwrap_or_default();
-    let words = chain.current().and_then(EngineSpec::command_line).map(|words| json!(words));
+    let own = chain.first().is_some_and(|engine| !engine.is_worker());
+    let described = serde_json::to_vec(agent.tools).unwrap_or_default();
+    let words = chain.first().and_then(EngineSpec::command_line).map(|words| json!(words));
     let parameters = if own { Some(PARAMETERS.to_owned()) } else { words.map(|it| it.to_string()) };
     let started = EventKind::SessionStarted {
         workspace: Some(workspace.to_owned()),
         client: Some(CLIENT.to_owned()),
-        model: chain.current().map(|engine| engine.model_name().to_owned()),
-        prompt_hash: own.then(|| hash(system.as_bytes())),
+        model: agent.model.clone(),
+        prompt_hash: own.then(|| hash(agent.system.as_bytes())),
         tools_hash: own.then(|| hash(&described)),
         parameters_hash: parameters.map(|it| hash(it.as_bytes())),
         deadline: opening.deadline,
         parent: None,
-        role: None,
+        role: Some(agent.role.map_or(ROLE, String::as_str).to_owned()),
     };
     let meta = json!({ "started_in": opening.kept.started_in, "task": task.name });
     let verdict = desk.tell_with(started, Some(meta));
@@ -316,7 +351,7 @@ fn begin(
     let session = desk.session().to_string();
     let (workspace, model) = (workspace.to_owned(), chain.label());
     desk.say(&Told::Started { session, workspace, model, resumed });
-    if !resumed {
+    if !history.prompted {
         refused(&desk.prompt(PromptSource::Human, &task.prompt))?;
     }
     // Each of its calls would be denied; but a program without hooks proposes none.

@@ -41,6 +41,8 @@ pub struct RunTask {
     pub engine: Option<EngineSpec>,
     /// What models that play a script say, by their names.
     pub scripts: BTreeMap<String, Script>,
+    /// The role in which the agent acts.
+    pub role: Option<String>,
     /// Whether only those may see it whom the definition allows what is sensitive.
     pub sensitive: bool,
 }

@@ -11,6 +11,14 @@ use crate::desk::Desk;
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How long a model is left alone that does not say for how long; doubles each time.
+const UNKNOWN: Duration = Duration::from_mins(1);
+const UNKNOWN_MAX: Duration = Duration::from_hours(1);
+
+/// And at least, whatever it says; doubles, too.
+const LEAST: Duration = Duration::from_secs(1);
+const LEAST_MAX: Duration = Duration::from_mins(5);
+
 /// Why the wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
@@ -41,6 +49,14 @@ pub(crate) fn wait(desk: &mut Desk<'_>, workspace: &Path, paused: &Summary) -> W
         }
         std::thread::sleep(TICK);
     }
+}
+
+/// How long is waited for a model, of which was waited so many times in a row: as long as it
+/// wants, and longer each time.
+pub(crate) fn rest(wanted: Option<Duration>, waits: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(waits);
+    let usual = || UNKNOWN.saturating_mul(doubled).min(UNKNOWN_MAX);
+    wanted.unwrap_or_else(usual).max(LEAST.saturating_mul(doubled).min(LEAST_MAX))
 }
 
 /// Waits for some time, unless somebody wants the run to end.
@@ -96,5 +112,15 @@ mod tests {
         assert!(!is_late(Some(3_600_000), 3_599_999));
         assert!(is_late(Some(3_600_000), 3_600_000));
         assert!(!is_late(None, u64::MAX));
+    }
+
+    #[test]
+    fn a_model_is_never_asked_again_at_once_and_is_left_alone_longer_each_time() {
+        let (zero, hour) = (Some(Duration::ZERO), Some(Duration::from_hours(1)));
+        assert_eq!(rest(zero, 0), Duration::from_secs(1));
+        assert_eq!((rest(zero, 3), rest(zero, 99)), (Duration::from_secs(8), LEAST_MAX));
+        assert_eq!((rest(hour, 0), rest(hour, 99)), (UNKNOWN_MAX, UNKNOWN_MAX), "as it wants");
+        assert_eq!((rest(None, 0), rest(None, 2)), (UNKNOWN, UNKNOWN * 4));
+        assert_eq!(rest(None, u32::MAX), UNKNOWN_MAX);
     }
 }

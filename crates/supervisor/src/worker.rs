@@ -45,9 +45,6 @@ const BY: &str = "jackline run";
 /// What is kept of its output.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
-/// How often in a row a plan that is used up is waited for.
-const PLAN_WAITS_MAX: u32 = 100;
-
 /// What Claude Code says to a conversation that it does not know.
 const NO_CONVERSATION: &str = "No conversation found with session ID";
 
@@ -122,9 +119,8 @@ fn start(
     Ok(Some(match answer.failure {
         Some(_) if time_left(desk).is_some_and(|left| left.is_zero()) => Ended::TimeIsUp,
         Some(error) if error.kind == ErrorKind::ContextLength && !is_fresh => Ended::Full,
-        Some(error) => Ended::Failed(bounded(told, error)),
+        Some(error) => Ended::Failed(error),
         None => {
-            told.waits = 0;
             let calls =
                 if engine.remembers() { self::calls(desk).saturating_sub(calls) } else { 1 };
             stop(desk, told, &answer.said, u32::try_from(calls).unwrap_or(u32::MAX))?
@@ -193,15 +189,6 @@ fn keep(
         _ if answer.failure.is_some() => told.again(conversation),
         _ => told.heard(conversation),
     }
-}
-
-/// A plan that is used up is waited for, but not for ever.
-fn bounded(told: &mut Told, mut error: ModelError) -> ModelError {
-    if error.kind == ErrorKind::PlanLimit {
-        told.waits += 1;
-        error.retry_after = error.retry_after.filter(|_| told.waits <= PLAN_WAITS_MAX);
-    }
-    error
 }
 
 impl Answer {

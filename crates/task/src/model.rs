@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use jackline_attempt::ProviderError;
 use jackline_model::LocalSpec;
+use serde_json::Value;
 
 pub use chat::Chat;
 pub use script::{Answer, Script};
@@ -36,6 +37,8 @@ pub struct Request {
     pub means: String,
     /// What was wrong before, and what the guards have to say; empty at first.
     pub news: String,
+    /// The JSON Schema of the answer, where it is no free text.
+    pub output: Option<Value>,
 }
 
 impl Request {

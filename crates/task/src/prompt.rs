@@ -1,8 +1,8 @@
 //! What a model is asked: what holds always first, then the task, then what was wrong.
 
 use jackline_attempt::Ask;
+use jackline_decode::plan_schema;
 use jackline_program::Known;
-use jackline_workspace::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use crate::model::Request;
@@ -68,6 +68,9 @@ pub(crate) struct Says<'a> {
     pub(crate) ask: &'a Ask,
 }
 
+/// What a model is asked for in a plan.
+const PLAN_KEYS: [&str; 3] = ["action_type", "rationale", "tool_calls"];
+
 /// How much of a value of the context is shown.
 const VALUE_CHARS_MAX: usize = 200;
 
@@ -91,7 +94,39 @@ pub(crate) fn render(says: &Says<'_>) -> Request {
         task: task.join("\n\n"),
         means: means(says).join("\n\n"),
         news: news(says).join("\n\n"),
+        output: (says.artifact == ArtifactKind::Plan).then(|| plan_of(says.known)),
     }
+}
+
+/// What a plan looks like that calls nothing but these tools. It is never looser than what
+/// is demanded of a plan later, so that a model held to it writes one that can be read.
+fn plan_of(known: &Known) -> Value {
+    let step = |name: &str| {
+        let arguments = input_schema(name).unwrap_or_else(|| json!({ "type": "object" }));
+        json!({
+            "type": "object",
+            "required": ["name", "arguments"],
+            "additionalProperties": false,
+            "properties": { "name": { "enum": [name] }, "arguments": arguments },
+        })
+    };
+    let steps: Vec<Value> = known.tools.iter().map(|tool| step(&tool.name)).collect();
+    let calls = match steps.as_slice() {
+        [] => json!({ "type": "array", "maxItems": 0, "items": { "type": "object" } }),
+        steps => json!({ "type": "array", "items": { "anyOf": steps } }),
+    };
+    let mut schema = plan_schema();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.retain(|name, _| PLAN_KEYS.contains(&name.as_str()));
+        properties.insert("tool_calls".to_owned(), calls);
+    }
+    schema
+}
+
+/// What a tool of the workspace takes.
+fn input_schema(name: &str) -> Option<Value> {
+    let spec = jackline_workspace::tools().iter().find(|spec| spec.name == name);
+    spec.map(|spec| spec.input_schema.clone())
 }
 
 /// What there is to do it with.
@@ -135,12 +170,11 @@ fn news(says: &Says<'_>) -> Vec<String> {
 }
 
 fn tools(known: &Known) -> String {
-    let spec = |name: &str| jackline_workspace::tools().iter().find(|spec| spec.name == name);
-    let line = |name: &str, description: &str, spec: Option<&ToolSpec>| match spec {
-        Some(spec) => format!("- {name}: {description} Arguments: {}", spec.input_schema),
+    let line = |name: &str, description: &str| match input_schema(name) {
+        Some(schema) => format!("- {name}: {description} Arguments: {schema}"),
         None => format!("- {name}: {description}"),
     };
-    let lines = known.tools.iter().map(|it| line(&it.name, &it.description, spec(&it.name)));
+    let lines = known.tools.iter().map(|it| line(&it.name, &it.description));
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() { "There are none.".to_owned() } else { lines.join("\n") }
 }
@@ -148,9 +182,42 @@ fn tools(known: &Known) -> String {
 #[cfg(test)]
 mod tests {
     use jackline_attempt::{Feedback, Subtype, Violation};
+    use jackline_decode::{Decoded, Ending, Schema, decode};
     use jackline_program::Named;
 
     use super::*;
+
+    #[test]
+    fn the_schema_of_a_plan_knows_the_tools_and_what_they_take() {
+        let named = |name: &str| {
+            let (name, description) = (name.to_owned(), String::new());
+            Named { name, description, external: false }
+        };
+        let known = Known { tools: vec![named("read_file"), named("own")], delegates: vec![] };
+        let schema = Schema::compile(&plan_of(&known)).unwrap();
+        let fits = |name: &str, arguments: Value| {
+            let calls = json!([{ "name": name, "arguments": arguments }]);
+            let plan = json!({ "action_type": "SEARCH", "tool_calls": calls }).to_string();
+            let decoded = decode(&plan, Some(&schema), Ending::Finished);
+            matches!(decoded, Decoded::Accepted(_))
+        };
+        assert!(fits("read_file", json!({ "path": "a" })));
+        assert!(!fits("read_file", json!({ "path": 5 })));
+        assert!(fits("own", json!({ "anything": 5 })));
+        assert!(!fits("shell", json!({ "command": "ls" })));
+        let program = Says {
+            artifact: ArtifactKind::Program,
+            prompt: "",
+            arguments: &Map::new(),
+            context: &Map::new(),
+            known: &known,
+            owed: &[],
+            ask: &Ask { attempt: 1, feedback: None, corrections: Vec::new() },
+        };
+        assert_eq!(render(&program).output, None);
+        let plan = Says { artifact: ArtifactKind::Plan, ..program };
+        assert_eq!(render(&plan).output, Some(plan_of(&known)));
+    }
 
     #[test]
     fn the_prompt_says_what_was_wrong_and_keeps_every_correction() {

@@ -56,6 +56,8 @@ pub struct ShellLimits {
     pub writable: Vec<PathBuf>,
     /// Variables it gets although their names look like secrets.
     pub environment: Vec<String>,
+    /// Variables it does not get although their names look like nothing.
+    pub hidden: Vec<String>,
     /// Whether it is kept from writing elsewhere.
     pub confine: Confine,
     /// The shell that reads it.
@@ -76,6 +78,7 @@ impl Default for ShellLimits {
             printed_bytes_max: 1 << 30,
             writable: Vec::new(),
             environment: Vec::new(),
+            hidden: Vec::new(),
             confine: Confine::WherePossible,
             shell: PathBuf::from(there.unwrap_or("/bin/sh")),
             supervisor: None,

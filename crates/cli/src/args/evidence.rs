@@ -65,7 +65,8 @@ pub(crate) struct VerifyArgs {
     /// The commit that it has to be about, written out
     #[arg(long, value_name = "COMMIT", requires = "attestation")]
     pub(crate) commit: Option<String>,
-    /// Its session has to be the latest of this workspace and to have achieved its objective
+    /// Its session has to have achieved its objective, with everything committed, and to be the latest of this
+    /// workspace unless SESSION is named
     #[arg(long, requires = "attestation")]
     pub(crate) done: bool,
 }

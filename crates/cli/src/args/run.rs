@@ -28,6 +28,9 @@ pub(crate) struct RunArgs {
     /// The worker that runs programs, for a task that acts by them [default: jackline-sandbox beside this program or in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) sandbox: Option<PathBuf>,
+    /// The role in which the agent acts [default: the task's, else developer]
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) role: Option<String>,
     /// When the work must be over, as 2026-01-31T18:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,

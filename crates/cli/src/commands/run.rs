@@ -85,7 +85,8 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
         _ => kept,
     };
     let plays = task.engine.as_ref().is_some_and(|it| matches!(it.kind, EngineKind::Script(_)));
-    let engine = if plays && !kept.scripted { environment::engine() } else { None };
+    let engine = if plays && !kept.scripted { environment::engine() } else { Ok(None) };
+    let engine = engine.map_err(|wrong| fail(Exit::Usage, wrong))?;
     let cancelled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // Without it a signal ends the process, and `--resume` goes on all the same.
@@ -99,6 +100,7 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
         resumed,
         kept,
         deadline,
+        role: args.role.clone(),
         waits: !args.no_wait,
         program: std::env::current_exe().ok(),
         sandbox: Sandbox { path: args.sandbox.clone() },

@@ -365,6 +365,27 @@ fn a_model_behind_an_address_is_told_what_was_wrong_and_its_key_is_nowhere() {
 }
 
 #[test]
+fn a_plan_is_asked_for_by_its_schema() {
+    let world = World::new("");
+    let step = json!({ "name": "write_file", "arguments": { "path": "a", "content": "x" } });
+    let plan = json!({ "action_type": "SYNTHESIZE", "tool_calls": [step] });
+    let server = Server::start(vec![said(&plan.to_string())]);
+    let task = chat(&world, &server.url);
+    let text = fs::read_to_string(&task).unwrap();
+    fs::write(&task, format!("{text}artifact: plan\ntools: [write_file]\n")).unwrap();
+    let run = with_key(&world, &task);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(world.work().join("a").exists());
+    let heard = server.heard.join().unwrap().remove(0);
+    let body: Value = serde_json::from_str(heard.split_once("\n\n").unwrap().1).unwrap();
+    assert_eq!(body["response_format"]["type"], "json_schema");
+    let schema = &body["response_format"]["json_schema"]["schema"];
+    let step = &schema["properties"]["tool_calls"]["items"]["anyOf"][0]["properties"];
+    assert_eq!(step["name"], json!({ "enum": ["write_file"] }));
+    assert!(step["arguments"]["properties"]["content"].is_object(), "{step}");
+}
+
+#[test]
 fn a_model_that_is_silent_refuses_or_is_gone_is_typed() {
     let refusal =
         |status| Answer::Says(status, json!({ "error": { "message": "no: sk-SECRETSECRET99" } }));

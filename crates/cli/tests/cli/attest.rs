@@ -190,12 +190,25 @@ fn what_is_no_attestation_or_no_key_is_bad_input() {
     assert!(run.stderr.contains("jackline attest --new-key"), "{run:?}");
 }
 
-/// Runs the hook of the examples, as git does before a push.
-fn push(world: &World) -> Run {
-    let hook = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/evidence/pre-push");
+/// Runs a script of the examples.
+fn example(world: &World, name: &str, args: &[&str], input: &str) -> Run {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/evidence");
     let mut shell = world.command("/bin/sh");
-    shell.args([hook, "origin", "somewhere"]).env("JACKLINE", JACKLINE);
-    feed(&mut shell, b"")
+    shell.arg(directory.join(name)).args(args).env("JACKLINE", JACKLINE);
+    shell.env("JACKLINE_PUBLIC_KEY", world.home().join("keys/attest.pub"));
+    feed(&mut shell, input.as_bytes())
+}
+
+/// Runs the hook as git does before something is pushed.
+fn push_of(world: &World, name: &str, object: &str) -> Run {
+    let zero = "0".repeat(40);
+    let line = format!("{name} {object} refs/heads/main {zero}\n");
+    example(world, "pre-push", &["origin", "somewhere"], &line)
+}
+
+fn push(world: &World) -> Run {
+    let head = feed(world.command("git").args(["rev-parse", "HEAD"]), b"").stdout;
+    push_of(world, "refs/heads/main", head.trim())
 }
 
 #[test]
@@ -216,8 +229,18 @@ fn a_push_waits_for_a_session_that_is_done_and_attested_for_head() {
     attest();
     let run = push(&world);
     assert_eq!(run.code, Some(0), "{run:?}");
-    // Another commit, which nobody has attested.
-    commit(&world);
+    // Another commit, which nobody has attested, also where it is not checked out.
+    let git = |args: &[&str]| feed(world.command("git").args(args), b"");
+    let first = commit(&world);
+    assert_eq!(git(&["checkout", "-q", "HEAD~1"]).code, Some(0));
+    assert_eq!(push(&world).code, Some(0));
+    let run = push_of(&world, "refs/heads/other", &first);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("because of refs/heads/other"), "{run:?}");
+    assert_eq!(git(&["checkout", "-q", "-"]).code, Some(0));
+    // What is deleted, and the notes with the evidence, need none.
+    assert_eq!(push_of(&world, "(delete)", &"0".repeat(40)).code, Some(0));
+    assert_eq!(push_of(&world, "refs/notes/jackline", &first).code, Some(0));
     refused("the commit is attested as");
     attest();
     assert_eq!(push(&world).code, Some(0));
@@ -226,4 +249,45 @@ fn a_push_waits_for_a_session_that_is_done_and_attested_for_head() {
     refused("the latest session of this workspace is `s2`");
     attest();
     refused("and not OBJECTIVE_ACHIEVED");
+}
+
+/// Adds a note to the commit that is checked out.
+fn add_note(world: &World, name: &str, file: &Path) {
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+    let mut git = world.command("git");
+    git.args(identity).args(["notes", &format!("--ref={name}"), "add", "-f", "-F"]);
+    let run = feed(git.arg(file).arg("HEAD"), b"");
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[test]
+fn a_build_far_from_the_session_takes_only_what_is_done_and_attested() {
+    let world = world();
+    let head = commit(&world);
+    let check = |says: &str, code: i32| {
+        let run = example(&world, "ci.sh", &[], "");
+        assert_eq!(run.code, Some(code), "{says}: {run:?}");
+        assert!(format!("{}{}", run.stdout, run.stderr).contains(says), "{says}: {run:?}");
+    };
+    check(&format!("no evidence for {head}"), 1);
+    let travels = |session: &str| {
+        let [attested, export] = ["a", "e"].map(|name| world.root().join(name));
+        let out = |path: &Path| path.to_str().unwrap().to_owned();
+        let _ = fs::remove_file(&export);
+        let run = world.jackline(&["attest", session, "--out", &out(&attested)]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let run = world.jackline(&["export", session, "--out", &out(&export)]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        add_note(&world, "jackline", &attested);
+        add_note(&world, "jackline-session", &export);
+    };
+    // One that has not achieved anything, and one that has; neither is here any more.
+    world.stdio(&[r#"{"v":1,"session":"s2","event":"session_started"}"#]);
+    travels("s2");
+    check("and not OBJECTIVE_ACHIEVED", 1);
+    travels("s1");
+    fs::remove_dir_all(world.home().join("sessions")).unwrap();
+    check("holds, OBJECTIVE_ACHIEVED", 0);
+    commit(&world);
+    check("no evidence for ", 1);
 }

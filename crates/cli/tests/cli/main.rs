@@ -50,6 +50,7 @@ mod protected_files;
 mod reload;
 mod run;
 mod run_hard;
+mod run_limits;
 mod run_models;
 mod run_person;
 mod run_programs;

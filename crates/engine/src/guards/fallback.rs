@@ -1,19 +1,25 @@
 //! The fallback chain: another model goes on with the work.
 //!
-//! Who drives the agent says so, and why. Where the session is stuck, the next model lifts
-//! the pause, as often as there are further models; then only a person does.
+//! Who drives the agent says so, and why. Where the session is stuck, another of the models
+//! that the definition names lifts the pause, each of them once; then only a person does. Who
+//! works first may be none of them: a task can name its own.
+//!
+//! A model that goes on after itself was waited for.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::advisor::{DETAIL_BYTES_MAX, line, no_effect, objects};
 use super::{Answers, Fold, Guard, Look, Objection};
+use crate::definition::{Definition, ModelChoice};
 use crate::event::{EventKind, PromptSource};
 use crate::session::Record;
-use crate::state::{State, beginning};
+use crate::state::{State, beginning, short};
 use crate::verdict::SafetyKind;
 
 /// The name under which the guard objects.
@@ -33,14 +39,32 @@ const NAME_BYTES_MAX: usize = 200;
 pub(crate) struct Fallback {
     /// The one that was told last.
     pub(crate) model: Option<String>,
-    /// How many pauses further models have lifted since a person spoke.
-    lifted: u32,
+    /// Which models of the definition were stuck, or have lifted a pause, since a person
+    /// spoke: by their names in short.
+    tried: Vec<u64>,
 }
 
 impl Fallback {
     /// Has every further model be tried again.
     pub(crate) fn begin(&mut self) {
-        self.lifted = 0;
+        self.tried.clear();
+    }
+
+    /// Remembers who was stuck and who goes on, as far as the definition names them.
+    fn lift(&mut self, definition: &Definition, from: &str, to: &str) {
+        let known: Vec<u64> = definition.choices.iter().map(|it| short(&it.label())).collect();
+        self.tried.extend([short(from), short(to)]);
+        self.tried.sort_unstable();
+        self.tried.dedup();
+        self.tried.retain(|tried| known.contains(tried));
+    }
+
+    /// Who works where a change does not say who did: the one that was told last, or else
+    /// the first.
+    fn works<'a>(&'a self, definition: &'a Definition, from: Option<&'a str>) -> Cow<'a, str> {
+        let told = from.or(self.model.as_deref()).map(Cow::Borrowed);
+        let first = || definition.choices.first().map(|it| Cow::Owned(it.label()));
+        told.or_else(first).unwrap_or_default()
     }
 }
 
@@ -49,10 +73,12 @@ pub(crate) struct FallbackGuard;
 impl Guard for FallbackGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         let EventKind::ModelChanged { from, to, reason } = &look.event.kind else { return };
-        let taken = if let Some(objection) = futile(look, reason) {
+        let taken = if let Some(objection) = futile(look, from.as_deref(), to, reason) {
             // It is about the session itself, so it holds in every mode.
             answers.insist(objection);
             "refused"
+        } else if from.as_ref() == Some(to) {
+            "waited"
         } else if reason == RETURN {
             "returned_to_primary"
         } else {
@@ -70,10 +96,12 @@ impl Guard for FallbackGuard {
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
         match &record.event.kind {
-            EventKind::ModelChanged { to, .. } if !objects(record.verdict, GUARD) => {
+            EventKind::ModelChanged { from, to, .. } if !objects(record.verdict, GUARD) => {
+                if lifts(record) {
+                    let works = state.fallback.works(fold.definition, from.as_deref()).into_owned();
+                    state.fallback.lift(fold.definition, &works, to);
+                }
                 state.fallback.model = Some(beginning(to, NAME_BYTES_MAX).to_string());
-                let lifts = u32::from(lifts(record));
-                state.fallback.lifted = state.fallback.lifted.saturating_add(lifts);
             }
             EventKind::PromptSubmitted { source: PromptSource::Human, .. }
                 if record.event.actor.is_main() =>
@@ -92,7 +120,12 @@ pub(super) fn lifts(record: &Record<'_>) -> bool {
 }
 
 /// Why the change would be for nothing.
-fn futile(look: Look<'_>, reason: &str) -> Option<Objection<'static>> {
+fn futile(
+    look: Look<'_>,
+    from: Option<&str>,
+    to: &str,
+    reason: &str,
+) -> Option<Objection<'static>> {
     let object = |subtype, message: String, correction: &str| {
         Some(no_effect(GUARD, subtype, message, correction))
     };
@@ -107,17 +140,17 @@ fn futile(look: Look<'_>, reason: &str) -> Option<Objection<'static>> {
         let message = "nothing blocks this session".to_string();
         return object("not_stuck", message, "give the reason for which the model was changed");
     }
-    let further = look.definition.choices.len().saturating_sub(1);
-    let lifted = look.state.fallback.lifted;
+    let (fallback, definition) = (&look.state.fallback, look.definition);
+    let shown = beginning(to, DETAIL_BYTES_MAX);
     let way = "a person has to clear the blocker: `jackline clear`";
-    match usize::try_from(lifted) {
-        _ if further == 0 => {
-            object("no_further_model", "the definition has no further model".to_string(), way)
-        }
-        Ok(lifted) if lifted < further => None,
-        _ => {
-            let message = format!("further models have gone on {lifted} of {further} times");
-            object("budget", message, way)
-        }
+    let is_named = |choice: &ModelChoice| choice.label() == to;
+    if !definition.choices.iter().any(is_named) || fallback.works(definition, from) == to {
+        let message = format!("the definition has no further model `{shown}`");
+        return object("no_further_model", message, way);
     }
+    if fallback.tried.contains(&short(to)) {
+        let message = format!("`{shown}` has had its turn since a person spoke");
+        return object("budget", message, way);
+    }
+    None
 }

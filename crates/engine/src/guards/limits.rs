@@ -110,6 +110,8 @@ pub(crate) struct Spent {
     told: Vec<(u64, u64)>,
     /// Iterations that people have allowed beyond the limit.
     extended: u64,
+    /// Whether the session is a run that somebody supervises.
+    supervised: bool,
 }
 
 /// One counter of steps, time, iterations and calls.
@@ -366,7 +368,8 @@ impl Spent {
     /// Starts all counters anew.
     pub(crate) fn reset(&mut self, elapsed_ms: u64, iterations: u64) {
         let counter = Counter::since(elapsed_ms, iterations);
-        *self = Self { session: counter.clone(), turn: counter, ..Self::default() };
+        let supervised = self.supervised;
+        *self = Self { session: counter.clone(), turn: counter, supervised, ..Self::default() };
     }
 
     fn was_told(&self, category: &str, limit: Limit, turn: u64) -> bool {

@@ -38,7 +38,8 @@ impl InProcess {
     fn play(&self, step: &Step, hear: &mut Hearer<'_>) -> Result<Reply, ModelError> {
         wait(step.delay, hear)?;
         if let Some(status) = step.status {
-            return Err(refused(status, &step.text));
+            let error = refused(status, &step.text);
+            return Err(ModelError { retry_after: step.retry_after, ..error });
         }
         let bad = |message: &str| Err(ModelError::new(ErrorKind::BadAnswer, message));
         match step.broken {

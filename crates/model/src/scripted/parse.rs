@@ -9,8 +9,12 @@ use super::script::{Broken, Script, Step, ToolUse, Usage};
 /// How long a step may wait.
 const DELAY_MS_MAX: u64 = 600_000;
 
+/// How long a step may want to be left alone.
+const RETRY_AFTER_MS_MAX: u64 = 7 * 24 * 3_600_000;
+
 const SCRIPT: [&str; 3] = ["steps", "parts", "repeat"];
-const STEP: [&str; 6] = ["text", "calls", "usage", "delay_ms", "status", "broken"];
+const STEP: [&str; 7] =
+    ["text", "calls", "usage", "delay_ms", "status", "retry_after_ms", "broken"];
 const CALL: [&str; 3] = ["tool", "args", "args_text"];
 const USAGE: [&str; 4] = ["input", "output", "cache_read", "cache_creation"];
 
@@ -113,6 +117,13 @@ impl Reader {
         if let Some(status) = fields.get("status") {
             let status = self.number(status, &format!("{path}.status"), 300, 599);
             step.status = u16::try_from(status).ok();
+        }
+        if let Some(ms) = fields.get("retry_after_ms") {
+            let ms = self.number(ms, &format!("{path}.retry_after_ms"), 0, RETRY_AFTER_MS_MAX);
+            step.retry_after = Some(Duration::from_millis(ms));
+            if !fields.contains_key("status") {
+                self.complain(path, "has `retry_after_ms` without a `status`");
+            }
         }
         if let Some(broken) = fields.get("broken") {
             step.broken = self.broken(broken, &format!("{path}.broken"));

@@ -37,6 +37,8 @@ pub struct Step {
     pub delay: Duration,
     /// The request fails with this status instead, for which the text is the reason.
     pub status: Option<u16>,
+    /// How long it wants to be left alone then.
+    pub retry_after: Option<Duration>,
     /// What is wrong with the answer itself.
     pub broken: Option<Broken>,
 }
@@ -114,6 +116,13 @@ impl Step {
     /// Refuses to answer, with a status such as 529.
     pub fn fail(status: u16) -> Self {
         Self { status: Some(status), ..Self::default() }
+    }
+
+    /// Says how long it wants to be left alone.
+    #[must_use]
+    pub fn until(mut self, retry_after: Duration) -> Self {
+        self.retry_after = Some(retry_after);
+        self
     }
 
     /// Calls one more tool in the same answer.

@@ -92,6 +92,7 @@ fn an_overloaded_server_is_asked_again_and_half_of_an_answer_is_void() {
         pause_first: Duration::from_secs(1),
         pause_max: Duration::from_secs(9),
         retry_after_max: Duration::from_secs(9),
+        left_at_once: &[],
         seed: 1,
     };
     for provider in Provider::ALL {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jackline_attempt::InternalOutcome;
+use jackline_engine::definition::ModelChoice;
 use jackline_engine::{
-    Decision, EventKind, Failure, Invocations, Payload, PromptSource, Stop, Summary,
+    ActorId, Decision, EventKind, Failure, Invocations, Payload, PromptSource, Stop, Summary,
 };
 use jackline_model::{ErrorKind, Message, ModelError, Patience, Request};
 use jackline_runtime::now;
@@ -16,16 +17,16 @@ use jackline_runtime::now;
 use super::reach::{reach, worded};
 use super::{Opening, RunError};
 use crate::advisor;
-use crate::asking::{Asked, ask};
+use crate::asking::{Asked, Question, ask};
 use crate::desk::{Desk, why};
 use crate::engines::{Chain, EngineSpec, Reason};
 use crate::handover;
 use crate::history::History;
-use crate::own::{Ended, GO_ON, Own, Whom, shown};
+use crate::own::{Ended, GO_ON, Own, Whom, cost_of, shown};
 use crate::programs::Programs;
 use crate::spec::RunTask;
 use crate::told::{Told, Waits};
-use crate::waiting::{Waited, wait};
+use crate::waiting::{Waited, rest, sleep, time_left, wait};
 use crate::worker;
 
 /// How often a model is asked that does not answer, where nobody else is there.
@@ -44,8 +45,18 @@ const IDLE_MAX: u32 = 3;
 /// writes without an end would do so for ever.
 const FILLED_MAX: u32 = 2;
 
-/// How much an advisor may write.
+/// How much an advisor may write, and how often one is asked that does not answer.
 const ADVICE_TOKENS_MAX: u32 = 2000;
+const ADVICE_TRIES: u32 = 2;
+
+/// Who an advisor is in records.
+const ADVISOR: &str = "advisor";
+
+/// How often in a row a model is waited for whose limits are used up.
+const WAITS_MAX: u32 = 20;
+
+/// Why an agent program is no advisor.
+const NO_ADVISOR: &str = "an agent program works, and gives no advice";
 
 /// Where the runtime writes what an agent has to know that begins anew.
 const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
@@ -67,6 +78,8 @@ pub(super) struct Driver<'a, 'h> {
     /// How often its conversation was full, and what had come of the work by then.
     filled: (u32, u64),
     advised: u32,
+    /// How often in a row a model was waited for.
+    waits: u32,
     left: Option<String>,
     stop: Option<Stop>,
     /// How often models have answered before the supervisor was started again.
@@ -102,6 +115,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             exhausted: 0,
             filled: (0, 0),
             advised: history.advised,
+            waits: history.waits,
             left: None,
             stop: None,
             answered: history.answered,
@@ -174,6 +188,10 @@ impl<'a, 'h> Driver<'a, 'h> {
                     }
                 }
                 Ended::Held if self.desk.lookout.is_gone() => {}
+                Ended::Held if self.is_late() => {
+                    self.time_is_up();
+                    return Ok(None);
+                }
                 Ended::Held => self.knock(),
                 Ended::Failed(error) => {
                     if self.failed(&error)? == Goes::Over {
@@ -269,20 +287,29 @@ impl<'a, 'h> Driver<'a, 'h> {
             return Err(RunError::Nobody(self.task.sensitive));
         };
         if engine.is_worker() {
-            return self.work(&engine);
+            let ended = self.work(&engine)?;
+            if !matches!(ended, Ended::Failed(_)) {
+                self.waits = 0;
+            }
+            return Ok(ended);
         }
         if self.own.model.is_none() {
             let asked = self.answered.remove(engine.model_name()).unwrap_or(0);
             self.own.model = reach(&engine, asked)?;
         }
-        let others = self.chain.has_next(Reason::Failed(ErrorKind::Overload));
-        let patience = patience(if others { 1 } else { TRIES });
+        let asked = self.chain.used();
+        let patience = patience(TRIES, self.chain.taken_over());
         let (chain, desk) = (&mut self.chain, &mut self.desk);
         let mut whom = Whom { engine: &engine, patience, spend: &mut || chain.spend() };
-        Ok(match &mut self.programs {
+        let ended = match &mut self.programs {
             Some(programs) => programs.iterate(&mut self.own, desk, &mut whom),
             None => self.own.iterate(desk, &mut whom),
-        })
+        };
+        // Only the last of several questions can have failed.
+        if self.chain.used() > asked + 1 || !matches!(ended, Ended::Failed(_)) {
+            self.waits = 0;
+        }
+        Ok(ended)
     }
 
     /// Ends an iteration; `error` is of what came to nothing, and left nothing behind.
@@ -364,7 +391,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         let Some(settings) = self.desk.definition().and_then(|it| it.advisor.clone()) else {
             return Ok(false);
         };
-        if self.advised >= settings.budget {
+        if self.advised >= settings.budget || self.is_late() {
             return Ok(false);
         }
         let deadlock = summary.paused_why.clone().unwrap_or_default();
@@ -379,23 +406,10 @@ impl<'a, 'h> Driver<'a, 'h> {
         };
         for choice in &settings.models {
             self.advised += 1;
-            let engine = EngineSpec::of(choice, &self.task.scripts)?;
-            let engine = engine.beneath(&self.opening.kept.started_in);
-            let Some(model) = reach(&engine, 0)? else { continue };
-            let lookout = self.desk.lookout.clone();
-            let (schemas, waits) = (Arc::default(), &mut |_: Duration, _: &ModelError| {});
-            let (_, asked) = ask(model, request.clone(), schemas, patience(2), &lookout, waits);
-            let (instruction, error) = match asked {
-                Asked::Over => return Ok(true),
-                Asked::Reply(reply) => {
-                    let text = reply.said.text.trim();
-                    let text: String = text.chars().take(advisor::INSTRUCTION_CHARS_MAX).collect();
-                    (Some(text).filter(|text| !text.is_empty()), None)
-                }
-                Asked::Failed(error) => (None, Some(error.to_string())),
-                Asked::Cut(cut) => (None, Some(cut.refusal.to_string())),
+            let Some((instruction, error)) = self.ask_advisor(choice, &request) else {
+                return Ok(true);
             };
-            let model = engine.label.clone();
+            let model = choice.label();
             let told = Told::Advised { model: model.clone(), instruction: instruction.clone() };
             self.desk.say(&told);
             let verdict = self.desk.tell(EventKind::AdvisorAnswered {
@@ -416,24 +430,76 @@ impl<'a, 'h> Driver<'a, 'h> {
         Ok(false)
     }
 
-    /// Lets the next engine take over; whether there is one, and the guards let it.
-    fn change(&mut self, reason: Reason) -> Result<bool, RunError> {
-        let Some((from, to)) = self.chain.change(reason, now().boot_ms) else { return Ok(false) };
-        self.changed(from, to, reason)?;
-        let paused = self.desk.summary().is_none_or(|summary| summary.phase == "paused");
-        Ok(!paused || reason != Reason::Blocked)
+    /// What an advisor says, or why it says nothing; none where nobody waits for it any more.
+    /// One that can't be asked at all is one that does not answer.
+    fn ask_advisor(
+        &mut self,
+        choice: &ModelChoice,
+        request: &Request,
+    ) -> Option<(Option<String>, Option<String>)> {
+        let reached = EngineSpec::of(choice, &self.task.scripts).and_then(|engine| {
+            let engine = engine.beneath(&self.opening.kept.started_in);
+            let model = reach(&engine, 0)?;
+            Ok((engine, model))
+        });
+        let (engine, model) = match reached {
+            Ok((engine, Some(model))) => (engine, model),
+            Ok((_, None)) => return Some((None, Some(NO_ADVISOR.to_owned()))),
+            Err(error) => return Some((None, Some(error.to_string()))),
+        };
+        let (request, schemas) = (request.clone(), Arc::default());
+        let (patience, time_left) = (patience(ADVICE_TRIES, &[]), time_left(&mut self.desk));
+        let question = Question { request, schemas, patience, time_left };
+        let lookout = self.desk.lookout.clone();
+        let (_, asked) = ask(model, question, &lookout, &mut |_, _| {});
+        match asked {
+            Asked::Over => None,
+            Asked::Reply(reply) => {
+                if let Ok(advisor) = ActorId::parse(ADVISOR) {
+                    self.desk.tell_as(advisor, cost_of(&engine, &reply, None, engine.window));
+                }
+                let text = reply.said.text.trim();
+                let text: String = text.chars().take(advisor::INSTRUCTION_CHARS_MAX).collect();
+                Some((Some(text).filter(|text| !text.is_empty()), None))
+            }
+            Asked::Failed(error) => Some((None, Some(worded(&engine, &error)))),
+            Asked::Cut(cut) => Some((None, Some(cut.refusal.to_string()))),
+        }
     }
 
-    fn changed(&mut self, from: String, to: String, reason: Reason) -> Result<(), RunError> {
+    /// Lets the next engine take over; whether there is one, and the guards let it.
+    fn change(&mut self, reason: Reason) -> Result<bool, RunError> {
+        match self.chain.next(reason) {
+            Some(next) => self.change_to(next, reason),
+            None => Ok(false),
+        }
+    }
+
+    /// Has another engine work, where the guards let it. Nobody has moved before they say so.
+    fn change_to(&mut self, next: usize, reason: Reason) -> Result<bool, RunError> {
+        let (from, to) = (self.chain.label(), self.chain.label_of(next));
         let word = reason.word().to_owned();
-        let was_worker = self.chain.is_worker(&from);
+        let verdict = self.desk.tell(EventKind::ModelChanged {
+            from: Some(from.clone()),
+            to: to.clone(),
+            reason: word.clone(),
+        });
+        if verdict.is_enforced(Decision::Deny) {
+            return Ok(false);
+        }
+        self.chain.change(next, now().boot_ms);
+        self.desk.say(&Told::Changed { from: from.clone(), to, reason: word });
+        self.desk.owe(&verdict);
+        self.changed(&from, reason)?;
+        Ok(true)
+    }
+
+    /// Has whoever works now know what it needs.
+    fn changed(&mut self, from: &str, reason: Reason) -> Result<(), RunError> {
+        let word = reason.word().to_owned();
+        let was_worker = self.chain.is_worker(from);
         self.own.model = None;
         (self.refused_stops, self.idle, self.exhausted) = (0, 0, 0);
-        let told = Told::Changed { from: from.clone(), to: to.clone(), reason: word.clone() };
-        self.desk.say(&told);
-        let verdict =
-            self.desk.tell(EventKind::ModelChanged { from: Some(from), to, reason: word.clone() });
-        self.desk.owe(&verdict);
         let plan = reason.wants_plan().then(|| handover::plan(&word));
         // What an agent program was told and did is not in our conversation, and it knows
         // nothing of ours.
@@ -448,10 +514,10 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     /// The first engine is tried again after a while.
     fn come_back(&mut self) -> Result<(), RunError> {
-        match self.chain.come_back(now().boot_ms) {
-            Some((from, to)) => self.changed(from, to, Reason::Return),
-            None => Ok(()),
+        if let Some(first) = self.chain.returns(now().boot_ms) {
+            self.change_to(first, Reason::Return)?;
         }
+        Ok(())
     }
 
     fn hand_over_if_stuck(&mut self) -> Result<(), RunError> {
@@ -548,26 +614,53 @@ impl<'a, 'h> Driver<'a, 'h> {
             self.begin_anew()?;
             return Ok(Goes::On);
         }
+        if let Some(wanted) = error.retry_after {
+            self.chain.rest(now().boot_ms.saturating_add(in_ms(wanted)));
+        }
         if self.change(if too_long { Reason::Context } else { Reason::Failed(error.kind) })? {
             return Ok(Goes::On);
         }
-        if error.kind == ErrorKind::PlanLimit
-            && let Some(pause) = error.retry_after
-        {
-            let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-            let waits = Waits::Model { why: error.to_string(), ms };
-            self.desk.say(&Told::Waiting { waits });
-            return Ok(match crate::waiting::sleep(&mut self.desk, pause) {
-                Waited::Changed => Goes::On,
-                Waited::Cancelled => {
-                    self.leave("it was ended by a signal while it waited for a model");
-                    Goes::Over
-                }
-                Waited::TimeIsUp => self.time_is_up(),
-            });
+        Ok(match self.next_pause(error) {
+            Some(pause) if self.waits < WAITS_MAX => self.wait_out(error, pause),
+            _ => {
+                self.fail();
+                Goes::Over
+            }
+        })
+    }
+
+    /// How long until somebody answers again: whoever has used up what it may, or the first,
+    /// where it has said so when it was left. None where waiting is of no use.
+    fn next_pause(&mut self, error: &ModelError) -> Option<Duration> {
+        let is_limit = matches!(error.kind, ErrorKind::PlanLimit | ErrorKind::RateLimit);
+        let own = is_limit.then(|| rest(error.retry_after, self.waits));
+        let first = self.chain.first_rests().map(|until| {
+            let left = Duration::from_millis(until.saturating_sub(now().boot_ms));
+            rest(Some(left), self.waits)
+        });
+        if let Some(first) = first.filter(|first| own.is_none_or(|own| *first <= own)) {
+            self.chain.want_first_at(now().boot_ms.saturating_add(in_ms(first)));
+            return Some(first);
         }
-        self.fail();
-        Ok(Goes::Over)
+        own
+    }
+
+    /// Waits for a model, where everybody can see it: those who watch, and those who read the
+    /// journal.
+    fn wait_out(&mut self, error: &ModelError, pause: Duration) -> Goes {
+        self.waits += 1;
+        let (label, reason) = (self.chain.label(), error.kind.as_str().to_owned());
+        self.desk.tell(EventKind::ModelChanged { from: Some(label.clone()), to: label, reason });
+        let waits = Waits::Model { why: error.to_string(), ms: in_ms(pause) };
+        self.desk.say(&Told::Waiting { waits });
+        match sleep(&mut self.desk, pause) {
+            Waited::Changed => Goes::On,
+            Waited::Cancelled => {
+                self.leave("it was ended by a signal while it waited for a model");
+                Goes::Over
+            }
+            Waited::TimeIsUp => self.time_is_up(),
+        }
     }
 
     /// Ends the session because nobody can work.
@@ -587,6 +680,11 @@ impl<'a, 'h> Driver<'a, 'h> {
         self.finish(Some(Failure::Workspace));
     }
 
+    /// Whether what the whole work may take is used up.
+    fn is_late(&mut self) -> bool {
+        time_left(&mut self.desk).is_some_and(|left| left.is_zero())
+    }
+
     /// Ends the session because its time is up.
     fn time_is_up(&mut self) -> Goes {
         let reason = Some("deadline".to_owned());
@@ -596,9 +694,14 @@ impl<'a, 'h> Driver<'a, 'h> {
     }
 }
 
-fn patience(tries: u32) -> Patience {
+fn in_ms(pause: Duration) -> u64 {
+    u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn patience(tries: u32, left_at_once: &'static [ErrorKind]) -> Patience {
     Patience {
         tries_max: tries,
+        left_at_once,
         pause_first: Duration::from_millis(500),
         pause_max: Duration::from_mins(1),
         retry_after_max: Duration::from_mins(2),

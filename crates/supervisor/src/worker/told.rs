@@ -28,8 +28,6 @@ const SAID_CHARS_MAX: usize = 32 << 10;
 pub(crate) struct Told {
     path: PathBuf,
     kept: Kept,
-    /// How often in a row it was to be left alone because its plan is used up.
-    pub(super) waits: u32,
 }
 
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -58,7 +56,7 @@ impl Told {
         let path = directory.join(FILE);
         let kept = std::fs::read(&path).ok();
         let kept = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Self { path, kept, waits: 0 }
+        Self { path, kept }
     }
 
     /// Begins with somebody who knows nothing: the text says all there is.

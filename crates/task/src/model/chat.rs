@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use jackline_attempt::ProviderError;
 use jackline_model::{
-    End, ErrorKind, Key, LocalSpec, Message, ModelError, Provider, connect, open_local,
+    End, ErrorKind, Key, LocalSpec, Message, ModelError, OutputSchema, Provider, connect,
+    open_local,
 };
+use serde_json::Value;
 
 use super::{Model, Reply, Request, Usage};
 
@@ -66,12 +68,17 @@ impl Model for Asked {
         let request = jackline_model::Request {
             system: request.system.clone(),
             messages: vec![Message::User(request.user())],
+            output: request.output.clone().map(output),
             ..jackline_model::Request::default()
         };
         let model = self.model.as_mut().map_err(|error| failed(error))?;
         let answer = model.ask(&request, &mut |_| ControlFlow::Continue(()));
         answer.map(reply).map_err(|error| failed(&error))
     }
+}
+
+fn output(schema: Value) -> OutputSchema {
+    OutputSchema { name: "plan".to_owned(), schema }
 }
 
 fn reply(reply: jackline_model::Reply) -> Reply {

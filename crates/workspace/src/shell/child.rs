@@ -92,7 +92,7 @@ fn start(request: &Request, output: OwnedFd) -> Result<(Pid, Confinement), Failu
     let mut command = Command::new(&request.shell);
     command.arg("-c").arg(&request.command).process_group(0);
     command.stdin(Stdio::null()).stdout(output).stderr(also);
-    environment::give(&mut command, &request.environment);
+    environment::give(&mut command, &request.environment, &request.hidden);
     match command.spawn() {
         Ok(child) => Ok((Pid::from_child(&child), confinement)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Failure::ShellMissing),

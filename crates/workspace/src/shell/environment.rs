@@ -1,7 +1,7 @@
 //! Which variables a command gets.
 //!
 //! Nobody knows what a build needs, so it gets what we got, but for what looks
-//! like a secret by its name, and with the words that keep programs from waiting
+//! like a secret by its name or is known to be one, and with the words that keep programs from waiting
 //! for a person.
 
 use std::ffi::{OsStr, OsString};
@@ -26,12 +26,16 @@ const QUIET: [(&str, &str); 5] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
 ];
 
-/// Gives the command the variables it may have.
-pub(super) fn give(command: &mut Command, passed: &[String]) {
+/// Gives the command the variables it may have: those in `passed` although they look like
+/// secrets, and none of those in `hidden`.
+pub(super) fn give(command: &mut Command, passed: &[String], hidden: &[String]) {
     for name in std::env::vars_os().map(|(name, _)| name).filter(is_secret) {
         if !passed.iter().any(|passed| OsStr::new(passed) == name) {
             command.env_remove(name);
         }
+    }
+    for name in hidden {
+        command.env_remove(name);
     }
     command.envs(QUIET);
 }

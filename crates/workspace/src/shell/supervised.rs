@@ -66,6 +66,7 @@ impl Supervised {
             grace_ms: limits.grace_ms,
             writable: limits.writable.clone(),
             environment: limits.environment.clone(),
+            hidden: limits.hidden.clone(),
             confine: limits.confine,
             layers: layers.cloned(),
         })

@@ -26,6 +26,7 @@ pub(super) struct Request {
     pub(super) grace_ms: u64,
     pub(super) writable: Vec<PathBuf>,
     pub(super) environment: Vec<String>,
+    pub(super) hidden: Vec<String>,
     pub(super) confine: Confine,
     /// Where what it writes goes instead of the workspace.
     pub(super) layers: Option<Layers>,

@@ -1,7 +1,8 @@
 //! The iteration cap: an autonomous run pauses there until a person has looked.
 //!
 //! It is no end. Acknowledging extends the cap and goes on; going on without
-//! that pauses again at once.
+//! that pauses again at once. A run that is supervised has a cap also where the
+//! definition says nothing of one.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -11,12 +12,18 @@ use serde_json::Value;
 
 use super::{Limit, Measured, Per, warn};
 use crate::definition::Definition;
-use crate::event::Action;
+use crate::event::{Action, EventKind};
 use crate::guards::{Answers, Fold, Look, Objection, progress};
 use crate::state::{Cause, Paused, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
 
 const DIMENSION: &str = "iterations";
+
+/// What whoever supervises a run is called in the beginning of its session.
+const SUPERVISOR: &str = "run";
+
+/// The cap of such a run, unless its definition has one.
+const SUPERVISED: Limit = Limit { max: 100, soft: false, per: Per::Session };
 
 /// How a person lets the run go on.
 pub(crate) const ACKNOWLEDGE: &str =
@@ -33,7 +40,8 @@ pub(super) fn measured(
     state: &State,
     ended: u64,
 ) -> Option<Measured<'static>> {
-    let limit = definition.limits.iterations?;
+    let usual = state.spent.supervised.then_some(SUPERVISED);
+    let limit = definition.limits.iterations.or(usual)?;
     let counter = match limit.per {
         Per::Session => &state.spent.session,
         Per::Turn => &state.spent.turn,
@@ -93,6 +101,11 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
 
 pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     let record = fold.record;
+    if let EventKind::SessionStarted { client: Some(client), .. } = &record.event.kind
+        && record.event.actor.is_main()
+    {
+        state.spent.supervised |= client == SUPERVISOR;
+    }
     if fold.said == Some(Action::Acknowledge) {
         acknowledge(state, fold.definition);
     }

@@ -97,7 +97,14 @@ impl Wire {
     pub(super) fn reply(self, step: &Step, path: &str, body: &Value, id: &str) -> Reply {
         if let Some(status) = step.status {
             let message = if step.text.is_empty() { "the script says so" } else { &step.text };
-            return Reply::json(status, &self.error(status, message));
+            let mut said = self.error(status, message);
+            let error = said.get_mut("error").and_then(Value::as_object_mut);
+            if let (Some(wait), Some(error)) = (step.retry_after, error) {
+                // Only one provider says it so; the others have headers for it.
+                let delay = format!("{}.{:03}s", wait.as_secs(), wait.subsec_millis());
+                error.insert("details".to_owned(), json!([{ "retryDelay": delay }]));
+            }
+            return Reply::json(status, &said);
         }
         match step.broken {
             Some(Broken::Nothing) => return Reply::Silence,

@@ -3,7 +3,7 @@
 use jackline_model::ErrorKind;
 
 use super::{Driver, TRIES, patience};
-use crate::engines::{EngineSpec, Reason};
+use crate::engines::EngineSpec;
 use crate::own::Ended;
 use crate::run::RunError;
 use crate::told::{Told, Waits};
@@ -32,7 +32,7 @@ impl Driver<'_, '_> {
     /// Has an agent program work. Where its provider does not answer, it is started again
     /// after a while, unless somebody else is there.
     pub(super) fn work(&mut self, engine: &EngineSpec) -> Result<Ended, RunError> {
-        let others = self.chain.has_next(Reason::Failed(ErrorKind::Overload));
+        let taken_over = self.chain.taken_over();
         let mut failures = 0;
         loop {
             if self.is_held() {
@@ -44,13 +44,17 @@ impl Driver<'_, '_> {
             let prompt = self.prompt(engine)?;
             let (desk, told) = (&mut self.desk, &mut self.worker);
             let error = match worker::iterate(desk, engine, self.opening, told, &prompt) {
-                Some(Ended::Failed(error)) if error.kind.is_passing() && !others => error,
+                Some(Ended::Failed(error))
+                    if error.kind.is_passing() && !taken_over.contains(&error.kind) =>
+                {
+                    error
+                }
                 Some(ended) => return Ok(ended),
                 None => continue,
             };
             failures += 1;
             let strange = matches!(error.kind, ErrorKind::BadAnswer | ErrorKind::Timeout);
-            let patience = patience(if strange { STRANGE_TRIES } else { TRIES });
+            let patience = patience(if strange { STRANGE_TRIES } else { TRIES }, taken_over);
             let pause = patience.pause(failures, error.retry_after);
             let Some(pause) = pause.filter(|_| failures < patience.tries_max) else {
                 return Ok(Ended::Failed(error));
