@@ -23,7 +23,7 @@ struct Word {
 fn word(run: &Run) -> Word {
     let said: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run:?}"));
     let done = said["done"].as_bool().unwrap();
-    assert_eq!((run.code, run.stderr.as_str()), (Some(if done { 0 } else { 1 }), ""), "{run:?}");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(i32::from(!done)), ""), "{run:?}");
     let objections = said["objections"].as_array().unwrap();
     assert_eq!(objections.is_empty(), done, "{run:?}");
     let of = |key: &str| objections.first().map(|it| it[key].as_str().unwrap_or_default());
