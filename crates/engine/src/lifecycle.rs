@@ -350,6 +350,8 @@ fn reset(definition: &Definition, state: &mut State) {
     state.marked = Marked::default();
     state.deadline = None;
     state.turn = state.turn.next();
+    // Iterations are counted anew, so the cap has to begin where they do.
+    state.progress.reset(state.epoch);
     state.spent.reset(state.clock.elapsed_ms(), iterations::ended(state));
     state.actors.reset_fills();
     state.usage.reset(state.turn.number);
@@ -363,7 +365,6 @@ fn reset(definition: &Definition, state: &mut State) {
     state.dirty.reset();
     state.advised = Advised::default();
     state.fallback.begin();
-    state.progress.reset(state.epoch);
 }
 
 /// Texts that people give are kept short: the state is bounded.
