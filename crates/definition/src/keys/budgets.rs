@@ -13,7 +13,13 @@ pub(crate) static LIMITS: Keys = Keys {
           turn's calls; a soft one warns once. Hard `iterations` pause the session until a person acknowledges with \
           `jackline ack`, and hard `tool_calls` refuse that tool and nothing else. Sub-agents count.",
     known: &[
-        key("steps", LIMIT_TAKES, "none", "Proposed calls, blocked stops and compactions."),
+        key(
+            "steps",
+            LIMIT_TAKES,
+            "none",
+            "Everything an agent can repeat: proposed calls, also those that are denied; blocked stops; compactions; attempts that begin; \
+             plans and outputs that have to be written again; overrides of the loop guard that hold; answers of an advisor; changes of the model.",
+        ),
         key("wall_seconds", LIMIT_TAKES, "none", "Time since the start."),
         key(
             "cost_usd",
@@ -21,9 +27,21 @@ pub(crate) static LIMITS: Keys = Keys {
             "none",
             "Dollars: as reported, else by `prices`. A model without a price is named and not counted.",
         ),
-        key("input_tokens", LIMIT_TAKES, "none", "Tokens read."),
+        key(
+            "input_tokens",
+            LIMIT_TAKES,
+            "none",
+            "Tokens read (`input`). What came from a cache or went into one (`cache_read`, `cache_creation`) is not counted here; it is \
+             in `cost_usd` and in the context gate.",
+        ),
         key("output_tokens", LIMIT_TAKES, "none", "Tokens written."),
-        key("total_tokens", LIMIT_TAKES, "none", "Both."),
+        key(
+            "total_tokens",
+            LIMIT_TAKES,
+            "none",
+            "`input` and `output`. What came from a cache or went into one is not counted here either; it is in `cost_usd` and in the \
+             context gate.",
+        ),
         key(
             "iterations",
             LIMIT_TAKES,

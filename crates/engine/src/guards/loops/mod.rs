@@ -279,7 +279,10 @@ fn proposed(state: &mut State, fold: Fold<'_>) {
             Some(Found { level, what: What::Blocked, count, shown })
         }
         Some((level, _)) => {
-            looping.told = unsaid.as_ref().map(|found| Told { level, count: found.count });
+            // That an override was disregarded says nothing new about the loop.
+            if let Some(found) = &unsaid {
+                looping.told = Some(Told { level, count: found.count });
+            }
             unsaid
         }
         None => None,
