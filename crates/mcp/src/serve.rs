@@ -4,10 +4,10 @@
 //! threads of their own, so a command that takes minutes keeps nobody waiting, and
 //! a tool that breaks is an answer, not the end.
 
-mod arguments;
 mod message;
 mod protocol;
 mod result;
+mod taken;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -17,13 +17,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use jackline_engine::{Arguments, Payload};
 use jackline_runtime::{LINE_BYTES_MAX, LineEnd, Runtime, read_line};
-use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec, Workspace};
+use jackline_workspace::{Shows, ToolError, ToolOutput, Workspace};
 use serde_json::{Value, json};
 
-use self::arguments::check;
 use self::message::{Message, RpcError, parse};
 use self::protocol::Era;
 use self::result::Answer;
+use self::taken::taken;
 use crate::guard::{Guard, Opening, Ruling, Wanted};
 
 /// How many calls may run at once; an agent that wants more has not waited.
@@ -46,7 +46,7 @@ pub fn serve(
     std::thread::Builder::new().spawn(move || read(input, &reader))?;
     let server = Server {
         output,
-        guard: Guard::new(runtime, opening),
+        guard: Guard::new(runtime.with_tools(taken(workspace.tools())), opening),
         workspace: Arc::new(workspace),
         running: BTreeMap::new(),
         tell,
@@ -182,11 +182,11 @@ impl<W: Write> Server<W> {
             other => Arguments::Text(Payload::Inline(other.to_string())),
         };
         let wanted = Wanted { request: id.clone(), tool, args: arguments };
-        let number = match self.guard.propose(wanted) {
-            Ruling::Run(number) => number,
+        let (number, cleaned) = match self.guard.propose(wanted) {
+            Ruling::Run(number, cleaned) => (number, cleaned),
             Ruling::Refuse(refusal) => {
                 let refused = Answer::refused(&refusal);
-                let refused = if self.spec(tool).is_some() {
+                let refused = if self.has(tool) {
                     refused
                 } else {
                     refused.naming(tool, self.workspace.tools())
@@ -194,18 +194,17 @@ impl<W: Write> Server<W> {
                 return Ok(Some(era.seal(refused.render(None))));
             }
         };
-        let answer = match self.spec(tool).map(|spec| check(&spec.input_schema, args)) {
-            None => Answer::unknown(tool, self.workspace.tools()),
-            Some(wrong) if !wrong.is_empty() => Answer::invalid(tool, &wrong),
-            Some(_) => {
-                if self.start(number, tool, args) {
-                    let running =
-                        Running { id: id.clone(), shows: Shows::of(tool, args), era, wanted: true };
-                    self.running.insert(number, running);
-                    return Ok(None);
-                }
-                Answer::broken()
-            }
+        let args = cleaned.as_ref().unwrap_or(args);
+        // Guards that only observe let everything run.
+        let answer = if !self.has(tool) {
+            Answer::unknown(tool, self.workspace.tools())
+        } else if self.start(number, tool, args) {
+            let running =
+                Running { id: id.clone(), shows: Shows::of(tool, args), era, wanted: true };
+            self.running.insert(number, running);
+            return Ok(None);
+        } else {
+            Answer::broken()
         };
         let feedback = self.guard.finish(answer.came_back(number));
         Ok(Some(era.seal(answer.render(feedback.as_deref()))))
@@ -247,8 +246,8 @@ impl<W: Write> Server<W> {
         }
     }
 
-    fn spec(&self, tool: &str) -> Option<&'static ToolSpec> {
-        self.workspace.tools().iter().find(|spec| spec.name == tool)
+    fn has(&self, tool: &str) -> bool {
+        self.workspace.tools().iter().any(|spec| spec.name == tool)
     }
 
     fn say(&mut self, line: &str) -> io::Result<()> {

@@ -5,7 +5,6 @@ use jackline_engine::{Seen, Status, nearest};
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
-use super::arguments::Wrong;
 use crate::guard::{CameBack, Refusal};
 
 /// The answer to a call.
@@ -38,7 +37,6 @@ impl Answer {
         Self::error(error.text(), json!(error))
     }
 
-    /// What becomes of a call that the guards do not let run.
     /// It for the guards.
     pub(super) fn came_back(&self, call: u64) -> CameBack {
         CameBack {
@@ -51,15 +49,18 @@ impl Answer {
         }
     }
 
+    /// What becomes of a call that the guards do not let run.
     pub(super) fn refused(refusal: &Refusal) -> Self {
-        Self::error(
-            refusal.text.clone(),
-            json!({
-                "code": refusal.code,
-                "message": refusal.text,
-                "violations": refusal.violations,
-            }),
-        )
+        let mut error = json!({
+            "code": refusal.code,
+            "message": refusal.text,
+            "violations": refusal.violations,
+        });
+        if let (Some(repair), Some(fields)) = (&refusal.repair, error.as_object_mut()) {
+            fields.insert("errors".to_owned(), json!(repair.errors));
+            fields.insert("attempts_remaining".to_owned(), json!(repair.remaining));
+        }
+        Self::error(refusal.text.clone(), error)
     }
 
     /// A call of a tool that is not there, and which there are.
@@ -83,17 +84,6 @@ impl Answer {
             error.insert("guidance".to_owned(), json!({ "text": guidance }));
         }
         self
-    }
-
-    /// Arguments that no such tool takes.
-    pub(super) fn invalid(tool: &str, wrong: &[Wrong]) -> Self {
-        let mut text = format!("invalid_arguments: `{tool}` does not take this");
-        for Wrong { path, expected, got } in wrong {
-            text.push_str(&["\n- ", path, " must be ", expected, ", not ", got].concat());
-        }
-        let message = format!("`{tool}` does not take this");
-        let error = json!({ "code": "invalid_arguments", "message": message, "errors": wrong });
-        Self::error(text, error)
     }
 
     /// More calls at once than are run.
