@@ -11,8 +11,8 @@ use std::sync::Arc;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, SchemaText};
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, OutputFact, Place, Record, Session, SessionId,
-    Timestamp, Understood, Verdict, elide, observe, wire::WireError,
+    Digest, Event, EventKind, Facts, OffFact, OutputFact, PAGE_TURN, Place, Record, Session,
+    SessionId, Timestamp, Understood, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
@@ -149,7 +149,8 @@ impl Runtime {
     /// take, unless the definition says so.
     #[must_use]
     pub fn with_tools(mut self, tools: BTreeMap<String, SchemaText>) -> Self {
-        self.tools = tools.keys().cloned().collect();
+        // To turn a page is nothing that a model calls by this name.
+        self.tools = tools.keys().filter(|name| *name != PAGE_TURN).cloned().collect();
         self.decoder = self.decoder.with_tools(tools);
         self
     }
@@ -341,7 +342,8 @@ impl Runtime {
     fn others_than(&self, event: &Event) -> Vec<String> {
         match &event.kind {
             EventKind::ToolProposed { tool, .. }
-                if !self.tools.iter().any(|known| known == tool.as_str()) =>
+                if tool.as_str() != PAGE_TURN
+                    && !self.tools.iter().any(|known| known == tool.as_str()) =>
             {
                 self.tools.clone()
             }

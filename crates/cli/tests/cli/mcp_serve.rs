@@ -113,8 +113,8 @@ fn a_client_shakes_hands_and_learns_of_the_tools() {
     let listed = served.ask("tools/list", &json!({}))["result"].clone();
     let tools = listed["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let all = ["read_file", "list_dir", "search", "find_files", "write_file", "edit_file", "shell"];
-    assert_eq!(names, all);
+    let all = "read_file list_dir search find_files write_file edit_file shell jackline_page";
+    assert_eq!(names.join(" "), all);
     assert!(tools.iter().all(|tool| tool["inputSchema"]["type"] == json!("object")));
     assert_eq!(listed.get("ttlMs"), None);
     assert_eq!(served.end(), Some(0));
@@ -394,6 +394,57 @@ fn a_long_call_keeps_nobody_waiting_and_is_answered_after_the_client_has_left() 
     let late = served.read();
     assert_eq!(late["id"], json!(100));
     assert_eq!(late["result"]["structuredContent"]["output"], json!("went\n"));
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
+fn a_command_that_is_taken_back_is_ended_with_all_it_has_started() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let line = "sleep 1000 & echo $! > pid.new; mv pid.new pid; sleep 1000";
+    let params = json!({ "name": "shell", "arguments": { "command": line } });
+    let call = json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params });
+    served.write(&call.to_string());
+    let pid = loop {
+        if let Ok(pid) = fs::read_to_string(world.work().join("pid")) {
+            break pid.trim().to_owned();
+        }
+        served.ask("ping", &json!({}));
+    };
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 100 } });
+    served.write(&cancelled.to_string());
+    // The server ends when nothing runs any more, long before the command would have.
+    assert_eq!(served.end(), Some(0));
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    assert!(stat.map_or(true, |stat| stat.contains(") Z ")), "{pid} is still there");
+    world.prove("s1");
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert!(journal.contains(r#""status":"cancelled""#), "{journal}");
+}
+
+#[test]
+fn the_middle_of_a_long_output_is_in_its_pages() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let long = served.call("shell", &json!({ "command": "seq 100000" }));
+    assert_eq!(long["structuredContent"]["truncated"], json!(true));
+    assert!(text(&long).contains("jackline_page"), "{}", text(&long));
+    let artifact = &long["structuredContent"]["artifact"];
+    let whole = (1..=100_000).fold(String::new(), |mut text, line| {
+        text.push_str(&format!("{line}\n"));
+        text
+    });
+    assert_eq!(fs::read_to_string(artifact["file"].as_str().unwrap()).unwrap(), whole);
+    let (mut pages, mut cursor) = (String::new(), artifact["cursor"].clone());
+    while let Some(at) = cursor.as_str() {
+        let page = served.call("jackline_page", &json!({ "cursor": at }));
+        pages.push_str(page["structuredContent"]["output"].as_str().unwrap());
+        cursor = page["structuredContent"]["next_cursor"].clone();
+    }
+    assert!(pages == whole);
+    let none = served.call("jackline_page", &json!({ "cursor": "9-0" }));
+    assert_eq!(code(&none), "no_such_page");
     assert_eq!(served.end(), Some(0));
     world.prove("s1");
 }

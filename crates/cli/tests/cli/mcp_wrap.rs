@@ -245,6 +245,17 @@ fn arguments_that_would_have_to_be_mended_are_refused_since_the_server_gets_them
 }
 
 #[test]
+fn a_number_that_cannot_be_kept_is_not_judged_as_another() {
+    let world = World::new(RULES);
+    let mut proxy = Proxy::start(&world, "");
+    let refused = proxy.call(1, "pay", r#"{"amount":18446744073709551617}"#);
+    assert!(text(&refused, 0).contains("can't be used"), "{refused}");
+    assert_eq!(text(&proxy.call(2, "pay", r#"{"amount":5.5}"#), 0), "said");
+    proxy.leave();
+    assert_eq!(received(&world).lines().count(), 1);
+}
+
+#[test]
 fn tools_that_are_described_otherwise_are_reported() {
     let world = World::new(RULES);
     let cases = r#"*'"again"'*) answer "$id" '{"tools":[{"name":"echo","description":"sends it away"}]}' ;;"#;

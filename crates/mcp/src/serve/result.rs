@@ -2,6 +2,7 @@
 //! the guards are told of it.
 
 use jackline_engine::{Seen, Status, nearest};
+use jackline_runtime::spill::PageError;
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
@@ -21,11 +22,11 @@ impl Answer {
     /// What a tool returned.
     pub(super) fn of(shows: Shows, output: ToolOutput) -> Self {
         let seen = output.seen(shows);
+        let status = output.status();
         let ToolOutput { text, structured } = output;
-        let timed_out = structured.get("timed_out") == Some(&Value::Bool(true));
         Self {
             text,
-            status: if timed_out { Status::Timeout } else { Status::Ok },
+            status,
             exit_code: structured.get("exit_code").and_then(Value::as_i64),
             seen,
             structured,
@@ -84,6 +85,19 @@ impl Answer {
             error.insert("guidance".to_owned(), json!({ "text": guidance }));
         }
         self
+    }
+
+    /// A page that is not there.
+    pub(super) fn no_page(error: &PageError) -> Self {
+        let code = match error {
+            PageError::Unknown(_) => "no_such_page",
+            PageError::Expired(_) => "page_expired",
+            PageError::Io(_) => "io",
+        };
+        Self::error(
+            format!("{code}: {error}"),
+            json!({ "code": code, "message": error.to_string() }),
+        )
     }
 
     /// More calls at once than are run.

@@ -3,14 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use jackline_engine::PAGE_TURN;
 use jackline_engine::definition::SchemaText;
 use jackline_workspace::ToolSpec;
 use serde_json::{Value, json};
 
+use super::shelf;
+
 /// The schemas of tools, by name.
 pub(super) fn taken(tools: &[ToolSpec]) -> BTreeMap<String, SchemaText> {
     let schema = |spec: &ToolSpec| SchemaText(gentle(&spec.input_schema).to_string());
-    tools.iter().map(|spec| (spec.name.to_owned(), schema(spec))).collect()
+    let page = (PAGE_TURN.to_owned(), schema(&shelf::spec()));
+    tools.iter().map(|spec| (spec.name.to_owned(), schema(spec))).chain([page]).collect()
 }
 
 fn gentle(schema: &Value) -> Value {
@@ -46,7 +50,7 @@ mod tests {
     #[test]
     fn what_the_tools_read_is_let_through_and_nothing_else() {
         let taken = taken(tools());
-        assert_eq!(taken.len(), tools().len());
+        assert_eq!(taken.len(), tools().len() + 1, "and a page");
         let schema: Value = serde_json::from_str(&taken["read_file"].0).unwrap();
         let schema = Schema::compile(&schema).unwrap();
         for (args, fits) in [

@@ -19,6 +19,9 @@ use crate::guard::{CameBack, Guard, Ruling, Wanted};
 /// How much there may be in a message besides its result.
 const AROUND_BYTES_MAX: usize = 4 << 10;
 
+/// Up to here a floating number holds every whole one.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// The guard, and what it has to know of the server.
 pub(super) struct Desk {
     pub(super) guard: Guard,
@@ -39,7 +42,7 @@ impl Desk {
         let tool = if is_page { PAGE_TURN } else { tool };
         let written = arguments.as_deref().unwrap_or("{}");
         let args = match parse_strict(written.as_bytes()) {
-            Ok(args) if args.is_object() => Arguments::Parsed(args),
+            Ok(args) if args.is_object() && is_exact(&args) => Arguments::Parsed(args),
             // Nobody can say what the server would read; the guards do.
             _ => Arguments::Text(Payload::Inline(written.to_owned())),
         };
@@ -181,6 +184,19 @@ impl Desk {
     pub(super) fn end(&mut self) {
         self.guard.end();
         self.pages.remove();
+    }
+}
+
+/// Whether every number is the one that was written: a large one may have been rounded, and
+/// the server would get another than was judged.
+fn is_exact(value: &Value) -> bool {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().is_some_and(|number| number.abs() < WHOLE_MAX)
+        }
+        Value::Array(items) => items.iter().all(is_exact),
+        Value::Object(fields) => fields.values().all(is_exact),
+        _ => true,
     }
 }
 
