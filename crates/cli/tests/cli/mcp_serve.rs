@@ -431,10 +431,8 @@ fn the_middle_of_a_long_output_is_in_its_pages() {
     assert_eq!(long["structuredContent"]["truncated"], json!(true));
     assert!(text(&long).contains("jackline_page"), "{}", text(&long));
     let artifact = &long["structuredContent"]["artifact"];
-    let whole = (1..=100_000).fold(String::new(), |mut text, line| {
-        text.push_str(&format!("{line}\n"));
-        text
-    });
+    let lines: Vec<String> = (1..=100_000).map(|line| format!("{line}\n")).collect();
+    let whole = lines.concat();
     assert_eq!(fs::read_to_string(artifact["file"].as_str().unwrap()).unwrap(), whole);
     let (mut pages, mut cursor) = (String::new(), artifact["cursor"].clone());
     while let Some(at) = cursor.as_str() {
