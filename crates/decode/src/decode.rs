@@ -76,6 +76,15 @@ pub fn check(value: Value, schema: &Schema) -> Decoded {
     judge(Read::plain(value), Some(schema))
 }
 
+/// Validates what is JSON already, and mends nothing: not even a document that came as
+/// a text.
+pub fn check_as_is(value: Value, schema: &Schema) -> Decoded {
+    match schema.check(&value) {
+        Ok(()) => accept(value, Vec::new(), Some(schema)),
+        Err((reason, errors)) => invalid(reason, told(errors), Some(schema)),
+    }
+}
+
 /// Reads a text that is JSON and nothing else.
 pub(crate) fn strictly(text: &str) -> Result<Value, Stop> {
     let mut reader = Reader::new(text, 0, Manner::Strict);

@@ -8,7 +8,7 @@ use jackline_engine::{Arguments, DecodedFact, Event, EventKind, Mismatch, Payloa
 use serde_json::Value;
 
 use crate::limits::TEXT_BYTES_MAX;
-use crate::{Decoded, Ending, Repair, Schema, check, decode, plan_schema};
+use crate::{Decoded, Ending, Repair, Schema, check, check_as_is, decode, plan_schema};
 
 /// How many schemas are kept compiled; a definition has rarely more.
 const KEPT_MAX: usize = 64;
@@ -17,9 +17,27 @@ const KEPT_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Decoder {
     compiled: BTreeMap<String, Option<Schema>>,
+    keeps_arguments: bool,
+    /// What the tools of the adapter take, by name.
+    own: BTreeMap<String, SchemaText>,
 }
 
 impl Decoder {
+    /// For whoever runs a call with its arguments as they were written: those that would
+    /// have to be mended are wrong.
+    #[must_use]
+    pub fn keeping_arguments(mut self) -> Self {
+        self.keeps_arguments = true;
+        self
+    }
+
+    /// Knows what tools take that the definition says nothing about.
+    #[must_use]
+    pub fn with_tools(mut self, own: BTreeMap<String, SchemaText>) -> Self {
+        self.own = own;
+        self
+    }
+
     /// Decodes what a model wrote. What had to be cleaned up stands in the event
     /// as it was understood afterwards; nothing is said about what was right.
     /// `of` is the tool whose result the event tells, where it tells one.
@@ -40,9 +58,10 @@ impl Decoder {
                 self.result(text, schema)
             }
             EventKind::ToolProposed { tool, args, .. } => {
-                let schema =
-                    definition.declared(tool.as_str()).and_then(|tool| tool.schema.as_ref());
-                self.arguments(args, schema)
+                let declared = definition.declared(tool.as_str());
+                let schema = declared.and_then(|tool| tool.schema.as_ref());
+                let schema = schema.or_else(|| self.own.get(tool.as_str())).cloned();
+                self.arguments(args, schema.as_ref())
             }
             EventKind::PlanProposed { plan, plan_text } => {
                 let schema = definition.schemas.plan.as_ref();
@@ -67,14 +86,19 @@ impl Decoder {
         args: &mut Arguments,
         schema: Option<&SchemaText>,
     ) -> Option<DecodedFact> {
+        let keeps = self.keeps_arguments;
         let schema = schema.and_then(|schema| self.schema(&schema.0));
         match args {
-            Arguments::Parsed(value) => schema.and_then(|schema| wrong(schema, value)),
+            Arguments::Parsed(value) if keeps => schema.and_then(|schema| as_is(schema, value)),
+            Arguments::Parsed(value) => schema.and_then(|schema| mended(schema, value)),
             Arguments::Text(Payload::Elided { .. }) => None,
             Arguments::Text(Payload::Inline(text)) => {
                 let (value, fact) = take(decode(text, schema, Ending::Finished));
                 match value {
                     Some(value) if value.is_object() => {
+                        if keeps && let Some(fact) = fact.as_ref().and_then(unmended) {
+                            return Some(fact);
+                        }
                         // What is JSON as it stands stays as it was written.
                         if fact.is_some() {
                             *args = Arguments::Parsed(value);
@@ -96,7 +120,7 @@ impl Decoder {
     fn result(&mut self, text: &str, schema: &SchemaText) -> Option<DecodedFact> {
         let text = Some(text.trim()).filter(|text| text.len() <= TEXT_BYTES_MAX)?;
         let value = parse_strict(text.as_bytes()).ok()?;
-        let fact = wrong(self.schema(&schema.0)?, &value)?;
+        let fact = as_is(self.schema(&schema.0)?, &value)?;
         (!fact.errors.is_empty()).then_some(DecodedFact {
             example: None,
             placeholders: false,
@@ -111,8 +135,8 @@ impl Decoder {
         schema: &str,
     ) -> Option<DecodedFact> {
         let schema = self.schema(schema);
-        match (&*plan, &*text) {
-            (Some(plan), _) => schema.and_then(|schema| wrong(schema, plan)),
+        match (&mut *plan, &*text) {
+            (Some(plan), _) => schema.and_then(|schema| mended(schema, plan)),
             (None, Some(Payload::Inline(written))) => {
                 let (value, fact) = take(decode(written, schema, Ending::Finished));
                 if value.is_some() {
@@ -138,10 +162,28 @@ impl Decoder {
     }
 }
 
-/// What is wrong with a value that is JSON already.
-fn wrong(schema: &Schema, value: &Value) -> Option<DecodedFact> {
-    let (_, fact) = take(check(value.clone(), schema));
-    fact.filter(|fact| !fact.errors.is_empty() || fact.placeholders)
+/// What there is to say about a value that is JSON already. A document that came as a
+/// text takes the place of that text.
+fn mended(schema: &Schema, value: &mut Value) -> Option<DecodedFact> {
+    let (understood, fact) = take(check(value.clone(), schema));
+    if let (Some(understood), Some(fact)) = (understood, &fact)
+        && !fact.cleaned.is_empty()
+    {
+        *value = understood;
+    }
+    fact
+}
+
+/// The same where nothing can take its place.
+fn as_is(schema: &Schema, value: &Value) -> Option<DecodedFact> {
+    take(check_as_is(value.clone(), schema)).1
+}
+
+/// What is wrong with a text that can't stay as it is, and has to.
+fn unmended(fact: &DecodedFact) -> Option<DecodedFact> {
+    let slips = Some(fact.cleaned.join(", ")).filter(|slips| !slips.is_empty())?;
+    let errors = vec![mismatch("a JSON object as it stands", &format!("a text to mend ({slips})"))];
+    Some(DecodedFact { errors, ..DecodedFact::default() })
 }
 
 /// The value, and what there is to say about how it was come by.

@@ -15,7 +15,7 @@ mod read;
 mod request;
 mod schema;
 
-pub use decode::{Ending, check, decode};
+pub use decode::{Ending, check, check_as_is, decode};
 pub use decoded::{Accepted, CutOff, Decoded, Invalid, Mismatch, Reason, Repair};
 pub use event::Decoder;
 pub use limits::{

@@ -58,6 +58,9 @@ pub struct Facts {
     /// What the decoding layer made of what a model wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<DecodedFact>,
+    /// Which tools there are, where an adapter that has them itself has none of this name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// What an adapter can show instead of what a tool gave back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputFact>,
@@ -124,6 +127,7 @@ impl Facts {
             written: BTreeMap::new(),
             observed: Observation::default(),
             decoded: None,
+            tools: Vec::new(),
             output: None,
             files: BTreeMap::new(),
             policies: BTreeMap::new(),

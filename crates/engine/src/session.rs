@@ -7,10 +7,11 @@ use alloc::vec::Vec;
 
 use crate::definition::{Definition, Mode, PolicyRule};
 use crate::digest::Digest;
-use crate::event::{Action, Event, EventKind};
+use crate::event::{Action, Event, EventKind, Seen};
 use crate::facts::{Facts, Markers, Queries, Query};
 use crate::guards::limits::steps;
-use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, protected};
+use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, protected, reads};
+use crate::id::CallId;
 use crate::lifecycle;
 use crate::place::Place;
 use crate::proposal::{Heard, Proposal};
@@ -296,6 +297,12 @@ impl Session {
     pub fn tool_of(&self, event: &Event) -> Option<&str> {
         let call = self.state.in_flight.find(key(&self.definition, event))?;
         Some(call.tool.as_str())
+    }
+
+    /// What an open call shows of files, if all of its result is shown: for an adapter
+    /// that shows it in pages, and says so when the last was turned.
+    pub fn shows(&self, call: &CallId) -> Vec<Seen> {
+        self.state.in_flight.find(Key::Id(call)).map_or_else(Vec::new, reads::shows)
     }
 
     fn look<'a>(&'a self, event: &'a Event, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {

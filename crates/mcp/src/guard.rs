@@ -2,7 +2,8 @@
 //! and every result is told to them.
 
 use jackline_engine::{
-    Arguments, Decision, EventKind, Payload, Seen, SessionId, Status, ToolName, Verdict, Violation,
+    Arguments, Decision, EventKind, OutputFact, Payload, Repair, Seen, SessionId, Status, ToolName,
+    Verdict, Violation,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, Runtime, ask_code};
@@ -52,8 +53,8 @@ pub(crate) struct CameBack {
 /// What becomes of a call.
 #[derive(Debug)]
 pub(crate) enum Ruling {
-    /// It runs, under this number.
-    Run(u64),
+    /// It runs, under this number; with these arguments where they had to be cleaned up.
+    Run(u64, Option<Value>),
     /// It does not, and the agent is told why.
     Refuse(Refusal),
 }
@@ -64,6 +65,8 @@ pub(crate) struct Refusal {
     pub(crate) code: &'static str,
     pub(crate) text: String,
     pub(crate) violations: Vec<Violation>,
+    /// What was expected of the arguments, and how often they may be written again.
+    pub(crate) repair: Option<Repair>,
 }
 
 /// The guards of one session.
@@ -96,18 +99,19 @@ impl Guard {
                 self.reporter.runtime().refuse_line(number, "tool", &reason, Some(&session));
                 let text = format!("jackline: {reason}");
                 let violations = Vec::new();
-                return Ruling::Refuse(Refusal { code: "invalid_tool", text, violations });
+                let refusal = Refusal { code: "invalid_tool", text, violations, repair: None };
+                return Ruling::Refuse(refusal);
             }
         };
         let kind =
             EventKind::ToolProposed { call: Reporter::call_id(number), tool, args, cwd: None };
         let (verdict, outcome) = self.reporter.tell_with(kind, Some(json!({ "request": request })));
         if outcome == Outcome::Passed {
-            return Ruling::Run(number);
+            return Ruling::Run(number, None);
         }
         if outcome == Outcome::Decided && verdict.lets_run() {
             self.owed.extend(verdict.context);
-            return Ruling::Run(number);
+            return Ruling::Run(number, verdict.args);
         }
         if verdict.is_enforced(Decision::Ask)
             && let Some(seq) = verdict.seq
@@ -119,6 +123,18 @@ impl Guard {
             ));
         }
         Ruling::Refuse(refusal(verdict))
+    }
+
+    /// What a call that runs shows of files, if all of its result is shown.
+    pub(crate) fn shows(&mut self, call: u64) -> Vec<Seen> {
+        let session = self.opening.session.clone();
+        let call = Reporter::call_id(call);
+        call.map_or_else(Vec::new, |call| self.reporter.runtime().shows(&session, &call))
+    }
+
+    /// Says that of the result that is told of next only a page is shown.
+    pub(crate) fn offer(&mut self, page: OutputFact) {
+        self.reporter.runtime().offer(page);
     }
 
     /// Tells how a call came back; gives what is to be added to its result.
@@ -206,11 +222,20 @@ fn refusal(verdict: Verdict) -> Refusal {
         Decision::Ask => "waits_for_person",
         Decision::Pause => "paused",
         Decision::Stop => "stopped",
+        _ if says(&verdict, "unknown_tool") => "unknown_tool",
+        _ if says(&verdict, "schema_violation") => "invalid_arguments",
         Decision::Allow | Decision::Rewrite | Decision::Deny => "denied",
     };
     let waits = verdict.is_enforced(Decision::Ask);
     let fault = verdict.error.map(|error| error.reason);
     let why = verdict.context.or(fault).unwrap_or_else(|| REFUSED.to_owned());
     let waits = if waits { format!("\n-> {WAITS}") } else { String::new() };
-    Refusal { code, text: format!("jackline: {why}{waits}"), violations: verdict.violations }
+    let text = format!("jackline: {why}{waits}");
+    Refusal { code, text, violations: verdict.violations, repair: verdict.repair }
+}
+
+/// Whether a call is refused for nothing else.
+fn says(verdict: &Verdict, kind: &str) -> bool {
+    let mut holding = verdict.violations.iter().filter(|violation| violation.enforced);
+    holding.next().is_some_and(|first| first.kind == kind) && holding.all(|it| it.kind == kind)
 }

@@ -4,26 +4,30 @@
 //! threads of their own, so a command that takes minutes keeps nobody waiting, and
 //! a tool that breaks is an answer, not the end.
 
-mod arguments;
 mod message;
 mod protocol;
 mod result;
+mod shelf;
+mod taken;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use jackline_engine::{Arguments, Payload};
+use jackline_engine::{Arguments, PAGE_TURN, Payload};
 use jackline_runtime::{LINE_BYTES_MAX, LineEnd, Runtime, read_line};
+use jackline_workspace::shell::Cancel;
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec, Workspace};
 use serde_json::{Value, json};
 
-use self::arguments::check;
 use self::message::{Message, RpcError, parse};
 use self::protocol::Era;
 use self::result::Answer;
+pub use self::shelf::Shelf;
+use self::taken::taken;
 use crate::guard::{Guard, Opening, Ruling, Wanted};
 
 /// How many calls may run at once; an agent that wants more has not waited.
@@ -32,22 +36,36 @@ const CALLS_MAX: usize = 32;
 /// How many lines are read ahead: each may be long.
 const AHEAD: usize = 1;
 
+/// What is served, and under which guards.
+pub struct Served {
+    /// The guards.
+    pub runtime: Runtime,
+    /// How the session begins.
+    pub opening: Opening,
+    /// The tools.
+    pub workspace: Workspace,
+    /// Where all of a long output lies.
+    pub shelf: Shelf,
+}
+
 /// Serves until the client closes its side, and every call that runs is answered.
 /// `aside` is told what people should know.
 pub fn serve(
     input: impl BufRead + Send + 'static,
     output: impl Write,
-    served: (Runtime, Opening, Workspace),
+    served: Served,
     mut aside: impl FnMut(&str),
 ) -> io::Result<()> {
-    let (runtime, opening, workspace) = served;
+    let Served { runtime, opening, workspace, shelf } = served;
     let (tell, heard) = sync_channel(AHEAD);
     let reader = tell.clone();
     std::thread::Builder::new().spawn(move || read(input, &reader))?;
     let server = Server {
         output,
-        guard: Guard::new(runtime, opening),
+        guard: Guard::new(runtime.with_tools(taken(workspace.tools())), opening),
+        tools: workspace.tools().iter().cloned().chain([shelf::spec()]).collect(),
         workspace: Arc::new(workspace),
+        shelf,
         running: BTreeMap::new(),
         tell,
     };
@@ -75,14 +93,17 @@ struct Running {
     id: Value,
     shows: Shows,
     era: Era,
-    /// Whether the client still wants to hear of it.
-    wanted: bool,
+    /// Whether the client has taken it back.
+    taken_back: Arc<AtomicBool>,
 }
 
 struct Server<W> {
     output: W,
     guard: Guard,
+    /// All tools: those of the workspace, and one that turns pages.
+    tools: Vec<ToolSpec>,
     workspace: Arc<Workspace>,
+    shelf: Shelf,
     running: BTreeMap<u64, Running>,
     tell: SyncSender<Heard>,
 }
@@ -155,7 +176,7 @@ impl<W: Write> Server<W> {
             "initialize" => Ok(Some(protocol::initialize(params))),
             "server/discover" => Ok(Some(protocol::discover())),
             "ping" => Ok(Some(era.seal(json!({})))),
-            "tools/list" => protocol::list(params, era, self.workspace.tools()).map(Some),
+            "tools/list" => protocol::list(params, era, &self.tools).map(Some),
             "tools/call" => self.call(id, params, era),
             _ => Err(RpcError::no_method(method)),
         });
@@ -181,47 +202,49 @@ impl<W: Write> Server<W> {
             Value::Object(_) => Arguments::Parsed(args.clone()),
             other => Arguments::Text(Payload::Inline(other.to_string())),
         };
-        let wanted = Wanted { request: id.clone(), tool, args: arguments };
-        let number = match self.guard.propose(wanted) {
-            Ruling::Run(number) => number,
+        let is_page = tool == shelf::PAGE;
+        let name = if is_page { PAGE_TURN } else { tool };
+        let wanted = Wanted { request: id.clone(), tool: name, args: arguments };
+        let (number, cleaned) = match self.guard.propose(wanted) {
+            Ruling::Run(number, cleaned) => (number, cleaned),
             Ruling::Refuse(refusal) => {
                 let refused = Answer::refused(&refusal);
-                let refused = if self.spec(tool).is_some() {
-                    refused
-                } else {
-                    refused.naming(tool, self.workspace.tools())
-                };
+                let refused =
+                    if self.has(tool) { refused } else { refused.naming(tool, &self.tools) };
                 return Ok(Some(era.seal(refused.render(None))));
             }
         };
-        let answer = match self.spec(tool).map(|spec| check(&spec.input_schema, args)) {
-            None => Answer::unknown(tool, self.workspace.tools()),
-            Some(wrong) if !wrong.is_empty() => Answer::invalid(tool, &wrong),
-            Some(_) => {
-                if self.start(number, tool, args) {
-                    let running =
-                        Running { id: id.clone(), shows: Shows::of(tool, args), era, wanted: true };
-                    self.running.insert(number, running);
-                    return Ok(None);
-                }
-                Answer::broken()
-            }
+        let args = cleaned.as_ref().unwrap_or(args);
+        // Guards that only observe let everything run.
+        let answer = if !self.has(tool) {
+            Answer::unknown(tool, &self.tools)
+        } else if is_page {
+            self.shelf.turn(args)
+        } else if let Some(taken_back) = self.start(number, tool, args) {
+            let shows = Shows::of(tool, args);
+            self.running.insert(number, Running { id: id.clone(), shows, era, taken_back });
+            return Ok(None);
+        } else {
+            Answer::broken()
         };
         let feedback = self.guard.finish(answer.came_back(number));
         Ok(Some(era.seal(answer.render(feedback.as_deref()))))
     }
 
-    /// Runs a tool on a thread of its own; whether there is one.
-    fn start(&self, number: u64, tool: &str, args: &Value) -> bool {
+    /// Runs a tool on a thread of its own; gives how it is taken back, if there is one.
+    fn start(&self, number: u64, tool: &str, args: &Value) -> Option<Arc<AtomicBool>> {
         let (workspace, tell) = (Arc::clone(&self.workspace), self.tell.clone());
         let (tool, args) = (tool.to_owned(), args.clone());
+        let taken_back = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&taken_back);
+        let cancel = Cancel::when(move || asked.load(Ordering::Relaxed));
         let work = move || {
-            let call = AssertUnwindSafe(|| workspace.call(&tool, &args));
+            let call = AssertUnwindSafe(|| workspace.call_until(&tool, &args, &cancel));
             let outcome = catch_unwind(call).ok();
             // Nobody is left to hear it where this fails.
             let _ = tell.send(Heard::Done(Box::new(Done { number, outcome })));
         };
-        std::thread::Builder::new().spawn(work).is_ok()
+        std::thread::Builder::new().spawn(work).is_ok().then_some(taken_back)
     }
 
     fn finish(&mut self, done: Done) -> io::Result<()> {
@@ -232,23 +255,24 @@ impl<W: Write> Server<W> {
             None => Answer::broken(),
         };
         let feedback = self.guard.finish(answer.came_back(done.number));
-        if !running.wanted {
+        if running.taken_back.load(Ordering::Relaxed) {
             return Ok(());
         }
         let result = running.era.seal(answer.render(feedback.as_deref()));
         self.say(&render(&running.id, &result))
     }
 
-    /// A call that is not wanted any more runs to its end, and nobody is told.
+    /// A call that is taken back is not answered. A command is ended, with everything it has
+    /// started; the other tools are at their end soon.
     fn cancel(&mut self, id: Option<&Value>) {
-        let running = self.running.values_mut().find(|running| Some(&running.id) == id);
+        let running = self.running.values().find(|running| Some(&running.id) == id);
         if let Some(running) = running {
-            running.wanted = false;
+            running.taken_back.store(true, Ordering::Relaxed);
         }
     }
 
-    fn spec(&self, tool: &str) -> Option<&'static ToolSpec> {
-        self.workspace.tools().iter().find(|spec| spec.name == tool)
+    fn has(&self, tool: &str) -> bool {
+        self.tools.iter().any(|spec| spec.name == tool)
     }
 
     fn say(&mut self, line: &str) -> io::Result<()> {

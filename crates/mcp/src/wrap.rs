@@ -16,6 +16,7 @@ mod desk;
 mod errors;
 mod ledger;
 mod lines;
+mod lossy;
 mod message;
 mod pages;
 mod pins;
@@ -123,7 +124,8 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
     let Ends { input, output, errors, stop } = ends;
     let spill = Spill::new(wrap.session_directory.join("spill"));
     let desk = Desk {
-        guard: Guard::new(runtime, wrap.opening),
+        // What the client sends is what the server gets.
+        guard: Guard::new(runtime.keeping_arguments(), wrap.opening),
         tools: Tools::default(),
         pins: Pins::load(&wrap.state_home, &words),
         pages: Pages::new(spill, wrap.output_bytes_max),

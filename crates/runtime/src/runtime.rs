@@ -4,14 +4,15 @@ mod output;
 mod standing;
 mod telling;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jackline_decode::Decoder;
-use jackline_engine::definition::Redact;
+use jackline_engine::definition::{Redact, SchemaText};
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, OutputFact, Place, Record, Session, SessionId,
-    Timestamp, Understood, Verdict, elide, observe, wire::WireError,
+    Digest, Event, EventKind, Facts, OffFact, OutputFact, PAGE_TURN, Place, Record, Session,
+    SessionId, Timestamp, Understood, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
@@ -83,6 +84,8 @@ pub struct Runtime {
     extensions: Extensions,
     verifications: Verifications,
     decoder: Decoder,
+    /// Which tools there are, where whoever asks has them.
+    tools: Vec<String>,
     switch: Switch,
     notices: Notices,
     deadline: Option<Timestamp>,
@@ -117,6 +120,7 @@ impl Runtime {
             extensions: Extensions::default(),
             verifications: Verifications::default(),
             decoder: Decoder::default(),
+            tools: Vec::new(),
             notices: Notices::default(),
             deadline: None,
             saves_late: false,
@@ -132,6 +136,23 @@ impl Runtime {
             spool: Vec::new(),
             left: Left::default(),
         }
+    }
+
+    /// For an adapter that can't run a call with other arguments than it was proposed with.
+    #[must_use]
+    pub fn keeping_arguments(mut self) -> Self {
+        self.decoder = self.decoder.keeping_arguments();
+        self
+    }
+
+    /// For an adapter that has the tools itself: there are no others, and this is what they
+    /// take, unless the definition says so.
+    #[must_use]
+    pub fn with_tools(mut self, tools: BTreeMap<String, SchemaText>) -> Self {
+        // To turn a page is nothing that a model calls by this name.
+        self.tools = tools.keys().filter(|name| *name != PAGE_TURN).cloned().collect();
+        self.decoder = self.decoder.with_tools(tools);
+        self
     }
 
     /// Adds policies and checkers written in Rust.
@@ -303,6 +324,7 @@ impl Runtime {
         let mut facts = Facts::at(clock::now());
         facts.observed = observed;
         facts.decoded = decoded;
+        facts.tools = self.others_than(&event);
         facts.output = offered;
         facts.deadline = self.deadline;
         facts.off = self.switch.now(live.workspace()).map(OffFact::from);
@@ -314,6 +336,19 @@ impl Runtime {
         let answer = self.decide(live, &event, facts);
         live.log.unlock();
         answer
+    }
+
+    /// The tools that there are, where a call is for another one.
+    fn others_than(&self, event: &Event) -> Vec<String> {
+        match &event.kind {
+            EventKind::ToolProposed { tool, .. }
+                if tool.as_str() != PAGE_TURN
+                    && !self.tools.iter().any(|known| known == tool.as_str()) =>
+            {
+                self.tools.clone()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn world<'a>(&'a self, live: &'a Live) -> World<'a> {

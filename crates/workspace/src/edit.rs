@@ -91,14 +91,14 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
     })
 }
 
-/// Where a text is, overlapping or not; as many as anybody wants to know.
+/// Where a text is, overlapping or not; as often as is named, and once more. Each search
+/// looks at all of the text again, so there are few.
 fn occurrences(content: &str, text: &str) -> Vec<usize> {
-    const MAX: usize = 10_000;
     let step = text.chars().next().map_or(1, char::len_utf8);
     let mut found: Vec<usize> = Vec::new();
     let mut from = 0;
-    while let Some(at) = content.get(from..).and_then(|rest| rest.find(text))
-        && found.len() < MAX
+    while found.len() <= LINES_NAMED_MAX
+        && let Some(at) = content.get(from..).and_then(|rest| rest.find(text))
     {
         found.push(from + at);
         from += at + step;
@@ -113,8 +113,11 @@ fn line_of(content: &str, at: usize) -> usize {
 fn ambiguous(path: &str, content: &str, several: &[usize]) -> ToolError {
     let lines: Vec<String> =
         several.iter().take(LINES_NAMED_MAX).map(|at| line_of(content, *at).to_string()).collect();
-    let more = if several.len() > lines.len() { ", …" } else { "" };
-    let count = several.len();
+    let (count, more) = if several.len() > lines.len() {
+        (format!("more than {LINES_NAMED_MAX}"), ", …")
+    } else {
+        (several.len().to_string(), "")
+    };
     let message =
         format!("`old` is in `{path}` {count} times, at the lines {}{more}", lines.join(", "));
     ToolError::new(Code::AmbiguousMatch, message)

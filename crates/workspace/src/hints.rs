@@ -28,6 +28,9 @@ const SKIPPED_MAX: usize = 32;
 /// The largest file that is looked into for a hint.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// How much is read for all hints of one answer.
+const BYTES_MAX: u64 = 64 << 20;
+
 /// What a walk passed by, the first by path.
 #[derive(Default)]
 pub(crate) struct Skipped(BTreeMap<PathBuf, bool>);
@@ -68,6 +71,7 @@ pub(crate) fn for_search(
     skipped: &Skipped,
 ) -> Guidance {
     let mut guidance = Guidance::default();
+    let mut room = BYTES_MAX;
     let filter = asked.glob.and_then(|glob| Filter::new(glob, Case::Sensitive).ok());
     let filter = filter.as_ref();
     let args = |pattern: &str, path: Option<&str>, glob: Option<&str>| {
@@ -85,7 +89,8 @@ pub(crate) fn for_search(
     if asked.pattern.chars().any(char::is_alphabetic)
         && let Ok(matcher) = compile(asked.pattern, Case::Insensitive)
     {
-        guidance.other_case = probe(workspace, &matcher, filter, asked.start, Scope::Usual);
+        guidance.other_case =
+            probe(workspace, &matcher, filter, (asked.start, Scope::Usual), &mut room);
         if !guidance.other_case.is_empty() {
             let at = listed(&guidance.other_case);
             guidance.say(&format!("In another case it is at {at}."));
@@ -96,7 +101,8 @@ pub(crate) fn for_search(
     if escaped != asked.pattern
         && let Ok(matcher) = compile(&escaped, Case::Sensitive)
     {
-        guidance.literal = probe(workspace, &matcher, filter, asked.start, Scope::Usual);
+        guidance.literal =
+            probe(workspace, &matcher, filter, (asked.start, Scope::Usual), &mut room);
         if !guidance.literal.is_empty() {
             let at = listed(&guidance.literal);
             guidance.say(&format!("As plain text it is at {at}; escape it."));
@@ -105,7 +111,8 @@ pub(crate) fn for_search(
     }
     let Ok(matcher) = compile(asked.pattern, Case::Sensitive) else { return guidance };
     if filter.is_some() || within.is_some() {
-        guidance.elsewhere = probe(workspace, &matcher, None, Path::new(""), Scope::Usual);
+        guidance.elsewhere =
+            probe(workspace, &matcher, None, (Path::new(""), Scope::Usual), &mut room);
         if guidance.elsewhere.is_empty() {
             guidance.say("It is not elsewhere either, as far as that was looked at.");
         } else {
@@ -120,12 +127,15 @@ pub(crate) fn for_search(
         }
     }
     for (path, is_dir) in &skipped.0 {
+        if guidance.ignored.len() >= NAMED_MAX || room == 0 {
+            break;
+        }
         let found = if *is_dir {
-            probe(workspace, &matcher, filter, path, Scope::Everything)
+            probe(workspace, &matcher, filter, (path, Scope::Everything), &mut room)
         } else {
             look_into(workspace, &matcher, filter, path)
         };
-        if !found.is_empty() && guidance.ignored.len() < NAMED_MAX {
+        if !found.is_empty() {
             guidance.ignored.push(path.to_string_lossy().into_owned());
         }
     }
@@ -169,12 +179,15 @@ pub(crate) fn for_glob(
         }
     }
     for (path, is_dir) in &skipped.0 {
+        if guidance.ignored.len() >= NAMED_MAX {
+            break;
+        }
         let fits = if *is_dir {
             !find(workspace, &filter, start, path, Scope::Everything).is_empty()
         } else {
             filter.wants(path.strip_prefix(start).unwrap_or(path))
         };
-        if fits && guidance.ignored.len() < NAMED_MAX {
+        if fits {
             guidance.ignored.push(path.to_string_lossy().into_owned());
         }
     }
@@ -209,17 +222,19 @@ fn broaden(guidance: &mut Guidance, within: Option<&str>) {
     }
 }
 
-/// The first places that match, as `path:line`.
+/// The first places that match, as `path:line`. What is read for it is taken from `room`.
 fn probe(
     workspace: &Workspace,
     matcher: &RegexMatcher,
     filter: Option<&Filter>,
-    start: &Path,
-    scope: Scope,
+    (start, scope): (&Path, Scope),
+    room: &mut u64,
 ) -> Vec<String> {
     let looker = Looker::new(matcher.clone(), filter, start, &workspace.limits);
-    let looker = looker.first(NAMED_MAX as u64, FILE_BYTES_MAX);
-    walk(workspace, scope, start, looker).map_or_else(Vec::new, |looker| places(&looker))
+    let looker = looker.first(NAMED_MAX as u64, FILE_BYTES_MAX, *room);
+    let Some(looker) = walk(workspace, scope, start, looker) else { return Vec::new() };
+    *room = looker.bytes_left;
+    places(&looker)
 }
 
 fn look_into(

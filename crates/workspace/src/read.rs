@@ -80,7 +80,7 @@ fn render(path: &str, offset: u64, page: Page) -> ToolOutput {
         Ok(text) => (text, false),
         Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
     };
-    let last = offset + page.lines_shown.saturating_sub(1);
+    let last = offset.saturating_add(page.lines_shown.saturating_sub(1));
     let has_more = page.next.is_some();
     let mut notes = Vec::new();
     let total = page.total_lines.map_or_else(|| "many".to_owned(), |total| total.to_string());

@@ -67,7 +67,7 @@ impl ToolOutput {
             if line > next {
                 ranges.push(range(next, line - 1));
             }
-            next = line + 1;
+            next = line.saturating_add(1);
         }
         if ranges.is_empty() {
             ranges.push(range(from, from - 1));
@@ -108,6 +108,8 @@ mod tests {
         assert_eq!(lines(1, 0, &[]), [(1, 0)]);
         assert_eq!(lines(2, 1, &[2]), [(2, 1)]);
         assert_eq!(ranges(Shows::PartOfLine, page(2, 1, &[])), [(2, 1)]);
+        assert_eq!(lines(u64::MAX, 0, &[]), [(u64::MAX, u64::MAX - 1)]);
+        assert_eq!(lines(u64::MAX, 9, &[u64::MAX]), [(u64::MAX, u64::MAX - 1)]);
         assert_eq!(seen(Shows::Nothing, page(1, 9, &[])), []);
         assert_eq!(seen(Shows::Lines, json!({})), []);
     }

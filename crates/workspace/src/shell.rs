@@ -12,6 +12,7 @@ mod child;
 mod confine;
 mod descendants;
 mod environment;
+mod keep;
 mod layers;
 mod output;
 mod relative;
@@ -25,11 +26,12 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cancel::Cancel;
 pub use self::child::child;
+pub use self::keep::{Artifact, Keep};
 pub(crate) use self::layers::{LAYER, Layers, clear_left};
 pub use self::output::{Kept, Text};
 pub use self::relative::Roots;
 use self::supervised::Supervised;
-pub(crate) use self::tool::{call, spec};
+pub(crate) use self::tool::{call, call_within, spec};
 
 /// The word after a program's name that makes it a supervisor: whoever embeds
 /// [`run`] calls [`child`] when it is started with it.
@@ -37,6 +39,9 @@ pub const CHILD: &str = "shell-child";
 
 /// The longest command line: the system takes no longer single argument.
 pub const COMMAND_BYTES_MAX: usize = (128 << 10) - 1;
+
+/// How much of an output is kept as an artifact.
+const ARTIFACT_BYTES_MAX: usize = 16 << 20;
 
 /// Shells that are looked for, the best first: agents write for the first.
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/bin/sh"];
@@ -66,6 +71,8 @@ pub struct ShellLimits {
     pub supervisor: Option<PathBuf>,
     /// Whether it is to be ended before its time.
     pub cancel: Cancel,
+    /// Who keeps all that it printed where that is not shown, or where it failed.
+    pub keep: Keep,
 }
 
 impl Default for ShellLimits {
@@ -83,6 +90,7 @@ impl Default for ShellLimits {
             shell: PathBuf::from(there.unwrap_or("/bin/sh")),
             supervisor: None,
             cancel: Cancel::default(),
+            keep: Keep::default(),
         }
     }
 }
@@ -141,9 +149,27 @@ pub struct ShellOutput {
     pub processes_left: u32,
     /// How far it was kept from writing outside of the workspace.
     pub confinement: Confinement,
+    /// Where all of the output lies, where not all is shown or the command failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<Artifact>,
+    /// Why it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
 }
 
 impl ShellOutput {
+    /// Has all of the output kept, if that is of use.
+    fn keep(mut self, whole: &str, keep: &Keep) -> Self {
+        if !whole.is_empty() && (self.truncated || !self.succeeded()) {
+            match keep.keep(whole) {
+                Some(Ok(artifact)) => self.artifact = Some(artifact),
+                Some(Err(why)) => self.not_kept = Some(why),
+                None => {}
+            }
+        }
+        self
+    }
+
     /// Whether it did what it was to do, as far as its exit code says.
     pub fn succeeded(&self) -> bool {
         self.exit_code == Some(0) && !self.timed_out && !self.printed_too_much && !self.cancelled
@@ -168,6 +194,16 @@ impl ShellOutput {
         }
         if self.cancelled {
             say("it was ended from outside, before its time");
+        }
+        if let (Some(artifact), true) = (&self.artifact, self.truncated) {
+            let Artifact { file, cursor, bytes } = artifact;
+            say(&format!(
+                "{bytes} bytes of it lie in `{file}` for now; read them with `jackline_page` \
+                 {{\"cursor\":\"{cursor}\"}}"
+            ));
+        }
+        if let Some(why) = &self.not_kept {
+            say(&format!("what is not shown could not be kept: {why}"));
         }
         match (self.exit_code, self.signal) {
             (Some(code), _) => say(&format!("exit code {code}")),
@@ -302,12 +338,14 @@ fn run_over(
         return Err(ShellError::ShellMissing { shell: limits.shell.clone() });
     }
     let roots = Roots::new(root).map_err(ShellError::Root)?;
-    let mut kept = Kept::new(limits.output_bytes_max);
+    let held = if limits.keep.is_possible() { ARTIFACT_BYTES_MAX } else { 0 };
+    let mut kept = Kept::new(limits.output_bytes_max).holding(held);
     let supervised = Supervised::start(roots.canonical(), limits, command, layers)?;
     let heard = supervised.listen(limits, &mut kept)?;
     let bytes_total = kept.bytes_total();
+    let whole = roots.relative(&kept.whole());
     let text = kept.finish();
-    Ok(ShellOutput {
+    let output = ShellOutput {
         exit_code: heard.ended.exit_code,
         signal: heard.ended.signal,
         timed_out: heard.ended.timed_out,
@@ -320,7 +358,10 @@ fn run_over(
         processes_ended: heard.ended.stragglers,
         processes_left: heard.ended.left,
         confinement: heard.ended.confinement,
-    })
+        artifact: None,
+        not_kept: None,
+    };
+    Ok(output.keep(&whole, &limits.keep))
 }
 
 /// Milliseconds that only ever go forward.

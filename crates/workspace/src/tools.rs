@@ -11,6 +11,7 @@ use crate::error::{Code, OpenError, ToolError};
 use crate::guidance::Guidance;
 use crate::jail::Jail;
 use crate::limits::Limits;
+use crate::shell::{Cancel, ShellLimits};
 use crate::transaction::Attempt;
 use crate::{edit, find, list, read, search, shell, write};
 
@@ -106,7 +107,25 @@ impl Workspace {
             None => Err(unknown(name)),
         }
     }
+
+    /// The same for a call that may be taken back. Only a command takes long enough for that;
+    /// it is ended, with everything it has started.
+    pub fn call_until(
+        &self,
+        name: &str,
+        args: &Value,
+        cancel: &Cancel,
+    ) -> Result<ToolOutput, ToolError> {
+        if name != SHELL {
+            return self.call(name, args);
+        }
+        let cancel = self.limits.shell.cancel.or(cancel);
+        shell::call_within(self, args, &ShellLimits { cancel, ..self.limits.shell.clone() })
+    }
 }
+
+/// The tool that runs commands.
+const SHELL: &str = "shell";
 
 fn unknown(name: &str) -> ToolError {
     let names = || tools().iter().map(|spec| spec.name);

@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use jackline_workspace::shell::{
-    Cancel, Confine, Confinement, ShellError, ShellLimits, ShellOutput, run,
+    Artifact, Cancel, Confine, Confinement, Keep, ShellError, ShellLimits, ShellOutput, run,
 };
 
 fn limits() -> ShellLimits {
@@ -201,10 +203,74 @@ fn what_is_no_text_is_marked() {
 
 #[test]
 fn secrets_stay_behind_and_nobody_is_asked() {
-    // The supervisor starts with what the test runner has; this goes around it.
-    let line = "env -u PATH /usr/bin/env | grep -c '^CARGO_PKG_NAME='; echo \"$TERM $PAGER\"";
-    let output = shell(&limits(), line);
-    assert_eq!(output.output, "1\ndumb cat\n");
+    // The supervisor is started with what this process has, and with secrets.
+    let root = workspace();
+    let supervisor = root.path().join("supervisor");
+    let child = env!("CARGO_BIN_EXE_jackline-shell-child");
+    let script = format!(
+        "#!/bin/sh\nexport DEPLOY_TOKEN=hidden PASSED_KEY=wanted MONKEY=banana\nexec '{child}' \"$@\"\n"
+    );
+    std::fs::write(&supervisor, script).unwrap();
+    std::fs::set_permissions(&supervisor, Permissions::from_mode(0o700)).unwrap();
+    let limits = ShellLimits {
+        supervisor: Some(supervisor),
+        environment: vec!["PASSED_KEY".to_owned()],
+        ..limits()
+    };
+    let line =
+        "echo \"[$DEPLOY_TOKEN] $PASSED_KEY $MONKEY\"; env | grep -c hidden; echo \"$TERM $PAGER\"";
+    let output = run(root.path(), &limits, line).unwrap();
+    assert_eq!(output.output, "[] wanted banana\n0\ndumb cat\n");
+}
+
+#[test]
+fn what_is_not_shown_and_what_failed_is_kept_whole() {
+    let keeping = |kept: &std::sync::Arc<std::sync::Mutex<Vec<String>>>| {
+        let kept = std::sync::Arc::clone(kept);
+        let keep = Keep::by(move |text| {
+            kept.lock().unwrap().push(text.to_owned());
+            let bytes = text.len() as u64;
+            Ok(Artifact { file: "/kept/1.txt".to_owned(), cursor: "1-0".to_owned(), bytes })
+        });
+        ShellLimits { keep, output_bytes_max: 100, ..limits() }
+    };
+    let kept = std::sync::Arc::default();
+    let limits = keeping(&kept);
+    let output = shell(&limits, "seq 1000");
+    assert!(output.truncated);
+    let whole = (1..=1000).fold(String::new(), |text, line| format!("{text}{line}\n"));
+    assert_eq!(*kept.lock().unwrap(), [whole]);
+    assert_eq!(output.artifact.as_ref().unwrap().bytes, 3893);
+    assert!(output.render_text().contains("`jackline_page` {\"cursor\":\"1-0\"}"));
+    let failed = shell(&limits, "pwd; exit 3");
+    assert_eq!(kept.lock().unwrap().last().unwrap(), ".\n", "paths are relative there, too");
+    assert!(failed.artifact.is_some() && !failed.render_text().contains("jackline_page"));
+    for fine in ["seq 3", "exit 3"] {
+        assert_eq!(shell(&limits, fine).artifact, None, "{fine}");
+    }
+    let full = ShellLimits { keep: Keep::by(|_| Err("no room".to_owned())), ..limits };
+    assert!(shell(&full, "seq 1000").render_text().contains("could not be kept: no room"));
+}
+
+#[test]
+fn a_flood_is_kept_up_to_a_bound() {
+    let keep = Keep::by(|text| {
+        let (file, cursor) = (String::new(), String::new());
+        Ok(Artifact { file, cursor, bytes: text.len() as u64 })
+    });
+    let output =
+        shell(&ShellLimits { keep, ..limits() }, "head -c 40000000 /dev/zero | tr '\\0' x");
+    assert_eq!((output.bytes_total, output.artifact.unwrap().bytes), (40_000_000, 16 << 20));
+}
+
+/// Why a test of what the kernel keeps commands from says nothing here, if it does not. Where
+/// the kernel lists Landlock it has to hold.
+fn unconfined(output: &ShellOutput) -> Option<String> {
+    let modules = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+    let listed = modules.split(',').any(|module| module.trim() == "landlock");
+    assert!(!listed || output.confinement != Confinement::None, "Landlock is there, and unused");
+    let full = output.confinement == Confinement::Full;
+    (!full).then(|| format!("SKIPPED: this kernel confines {:?}", output.confinement))
 }
 
 #[test]
@@ -220,8 +286,8 @@ fn writing_is_for_the_workspace_alone_where_the_kernel_can() {
     std::fs::write(outside.path().join("there"), "readable\n").unwrap();
     let limits = ShellLimits { writable: vec![also.path().into()], ..limits() };
     let output = run(root.path(), &limits, &line).unwrap();
-    if output.confinement != Confinement::Full {
-        println!("skipped: this kernel confines {:?}", output.confinement);
+    if let Some(why) = unconfined(&output) {
+        println!("{why}");
         return;
     }
     assert!(output.output.starts_with("readable\n"), "{}", output.output);
@@ -241,8 +307,8 @@ fn writing_is_for_the_workspace_alone_where_the_kernel_can() {
 #[test]
 fn its_supervisor_is_out_of_reach_where_the_kernel_can() {
     let output = shell(&limits(), "kill -9 $PPID; echo still here");
-    if output.confinement != Confinement::Full {
-        println!("skipped: this kernel confines {:?}", output.confinement);
+    if let Some(why) = unconfined(&output) {
+        println!("{why}");
         return;
     }
     assert!(output.output.ends_with("still here\n"), "{}", output.output);

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use jackline_engine::{EventKind, Payload};
 use serde_json::{Value, json};
 
 use crate::mcp_support::{Proxy, session, text};
@@ -14,7 +15,11 @@ const MOST: usize = 65_536;
 
 /// A proxy before a server whose tool `show` answers with what lies in a file.
 fn showing(world: &World, result: &Value) -> Proxy {
-    fs::write(world.work().join("result.json"), result.to_string()).unwrap();
+    showing_bytes(world, &result.to_string())
+}
+
+fn showing_bytes(world: &World, result: &str) -> Proxy {
+    fs::write(world.work().join("result.json"), result).unwrap();
     let cases = r#"*'"show"'*) printf '{"jsonrpc":"2.0","id":%s,"result":' "$id"; cat result.json; printf '}\n' ;;
     *initialize*) answer "$id" '{"protocolVersion":"2025-06-18"}' ;;
     *'"tools/list"'*) answer "$id" '{"tools":[{"name":"show","outputSchema":{"type":"object"}}]}' ;;"#;
@@ -179,4 +184,165 @@ fn to_turn_a_page_spends_a_step_and_the_last_one_is_refused() {
     let said: Vec<String> =
         world.records(&session).iter().map(|it| format!("{:?}", it.event.kind)).collect();
     assert!(said.iter().any(|it| it.contains("bytes 31744 to 63488 of 400000")), "{said:?}");
+}
+
+/// Turns pages until there is none; gives what they said after the first.
+fn turn_all(proxy: &mut Proxy, first: &Value) -> String {
+    let (mut rest, mut answer, mut id) = (String::new(), first.clone(), 1000);
+    while let Some(cursor) = answer["result"]["_meta"]["jackline/page"]["next_cursor"].as_str() {
+        id += 1;
+        answer = proxy.call(id, "jackline_page", &json!({ "cursor": cursor }).to_string());
+        rest.push_str(text(&answer, 0));
+    }
+    rest
+}
+
+#[test]
+fn what_no_reader_takes_is_bounded_and_seen_all_the_same() {
+    let word = "forty-two ".repeat(20_000);
+    let half = format!(r#"{{"type":"text","text":"{word}\ud83d {word}"}}"#);
+    let nameless = format!(r#"{{"text":"{word}"}}"#);
+    let number = format!(r#"{{"type":"text","text":[{}1]}}"#, "1,".repeat(100_000));
+    let text_only = format!(r#""{word}""#);
+    let odd = format!(r#"{{"toolResult":"{word}"}}"#);
+    let in_list = |item: &str| format!(r#"{{"content":[{item}]}}"#);
+    let cases = [
+        (in_list(&half), half.clone()),
+        (in_list(&nameless), nameless),
+        (in_list(&number), number),
+        (format!(r#"{{"content":{text_only}}}"#), text_only),
+        (odd.clone(), odd),
+    ];
+    for (result, whole) in cases {
+        let world = World::new(EMPTY);
+        let mut proxy = showing_bytes(&world, &result);
+        let first = proxy.call(3, "show", "{}");
+        assert!(first.to_string().len() < MOST, "{}", first.to_string().len());
+        let pages = format!("{}{}", text(&first, 0), turn_all(&mut proxy, &first));
+        assert!(pages == whole, "{} and {} bytes", pages.len(), whole.len());
+        proxy.leave();
+        let session = session(&world);
+        world.prove(&session);
+        let said = world.records(&session).into_iter().find_map(|it| match it.event.kind {
+            EventKind::ToolFinished { result: Some(result), .. } => Some(result),
+            _ => None,
+        });
+        let seen = match said.unwrap() {
+            Payload::Inline(text) => text.len() as u64,
+            Payload::Elided { elided } => elided.bytes,
+        };
+        assert!(seen > 190_000, "the guards were told of {seen} bytes");
+    }
+}
+
+#[test]
+fn a_short_result_that_no_reader_takes_passes_as_it_is() {
+    let world = World::new(EMPTY);
+    let result = r#"{"content":[{"type":"text","text":"a\ud83d"},{"text":1}],"x":"\udd80"}"#;
+    let mut proxy = showing_bytes(&world, result);
+    proxy.send(&crate::mcp_support::call(3, "show", "{}"));
+    assert!(proxy.line().contains(result));
+    proxy.leave();
+}
+
+#[test]
+fn a_thousand_items_and_a_field_that_nobody_knows_are_bounded() {
+    let world = World::new(EMPTY);
+    let item = json!({"type": "image", "data": "A".repeat(1000)});
+    let items: Vec<Value> = (0..5000).map(|_| item.clone()).collect();
+    let result = json!({"content": items, "notes": "n".repeat(100_000), "isError": true});
+    let mut proxy = showing(&world, &result);
+    let answer = proxy.call(3, "show", "{}");
+    assert!(answer.to_string().len() < MOST + 8192, "{}", answer.to_string().len());
+    assert_eq!(
+        (&answer["result"]["notes"], &answer["result"]["isError"]),
+        (&Value::Null, &json!(true))
+    );
+    let said = answer.to_string();
+    assert!(said.contains("more items") && said.contains("[field `notes`"), "{said}");
+    proxy.leave();
+}
+
+#[test]
+fn an_error_that_is_too_long_is_cut_and_lies_in_pages() {
+    let world = World::new(EMPTY);
+    let error = format!(r#"{{"code":-32042,"message":"{}"}}"#, "it failed because ".repeat(20_000));
+    fs::write(world.work().join("error.json"), &error).unwrap();
+    let cases = r#"*'"show"'*) printf '{"jsonrpc":"2.0","id":%s,"error":' "$id"; cat error.json; printf '}\n' ;;"#;
+    let mut proxy = Proxy::start(&world, cases);
+    let answer = proxy.call(1, "show", "{}");
+    assert!(answer.to_string().len() < MOST);
+    assert_eq!(
+        (&answer["error"]["code"], &answer["error"]["data"]["by"]),
+        (&json!(-32042), &json!("jackline"))
+    );
+    assert!(
+        answer["error"]["message"].as_str().unwrap().starts_with("it failed because it failed")
+    );
+    let cursor = answer["error"]["data"]["next_cursor"].clone();
+    let first = proxy.call(2, "jackline_page", &json!({ "cursor": cursor }).to_string());
+    let whole = format!("{}{}", text(&first, 0), turn_all(&mut proxy, &first));
+    assert!(whole == error);
+    proxy.leave();
+    world.prove(&session(&world));
+}
+
+const READS: &str = "version: 1
+name: test/reads
+mode: enforce
+unknown_tools: allow
+policies: [ read_before_write: {} ]
+";
+
+/// A proxy before a server that reads any file as it is, and writes what it is told.
+fn reading(world: &World, text: &str) -> Proxy {
+    fs::write(world.work().join("a.txt"), text).unwrap();
+    let result = json!({ "content": [{ "type": "text", "text": text }] });
+    fs::write(world.work().join("result.json"), result.to_string()).unwrap();
+    let cases = r#"*'"read_file"'*) printf '{"jsonrpc":"2.0","id":%s,"result":' "$id"; cat result.json; printf '}\n' ;;"#;
+    Proxy::start(world, cases)
+}
+
+const READ: &str = r#"{"path":"a.txt"}"#;
+const WRITE: &str = r#"{"path":"a.txt","content":"new"}"#;
+
+#[test]
+fn a_file_counts_as_read_when_all_of_its_pages_were_turned_to() {
+    let world = World::new(READS);
+    let mut proxy = reading(&world, &"a line\n".repeat(50_000));
+    let first = proxy.call(1, "read_file", READ);
+    assert_eq!(first["result"]["_meta"]["jackline/page"]["has_more"], true);
+    let refused = proxy.call(2, "write_file", WRITE);
+    assert!(text(&refused, 0).contains("only read in part"), "{refused}");
+    // The last page alone is not the rest.
+    let last = proxy.call(3, "jackline_page", r#"{"cursor":"1-349930"}"#);
+    assert_eq!(last["result"]["_meta"]["jackline/page"]["has_more"], false);
+    let refused = proxy.call(4, "write_file", WRITE);
+    assert!(text(&refused, 0).contains("only read in part"), "{refused}");
+    turn_all(&mut proxy, &first);
+    assert_eq!(text(&proxy.call(5, "write_file", WRITE), 0), "said");
+    proxy.leave();
+    world.prove(&session(&world));
+}
+
+#[test]
+fn pages_of_a_file_that_was_changed_meanwhile_show_an_older_one() {
+    let world = World::new(READS);
+    let mut proxy = reading(&world, &"a line\n".repeat(50_000));
+    let first = proxy.call(1, "read_file", READ);
+    fs::write(world.work().join("a.txt"), "another\n").unwrap();
+    turn_all(&mut proxy, &first);
+    let refused = proxy.call(2, "write_file", WRITE);
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    proxy.leave();
+    world.prove(&session(&world));
+}
+
+#[test]
+fn a_file_that_is_shown_at_once_was_read() {
+    let world = World::new(READS);
+    let mut proxy = reading(&world, "a line\n");
+    proxy.call(1, "read_file", READ);
+    assert_eq!(text(&proxy.call(2, "write_file", WRITE), 0), "said");
+    proxy.leave();
 }

@@ -113,8 +113,8 @@ fn a_client_shakes_hands_and_learns_of_the_tools() {
     let listed = served.ask("tools/list", &json!({}))["result"].clone();
     let tools = listed["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let all = ["read_file", "list_dir", "search", "find_files", "write_file", "edit_file", "shell"];
-    assert_eq!(names, all);
+    let all = "read_file list_dir search find_files write_file edit_file shell jackline_page";
+    assert_eq!(names.join(" "), all);
     assert!(tools.iter().all(|tool| tool["inputSchema"]["type"] == json!("object")));
     assert_eq!(listed.get("ttlMs"), None);
     assert_eq!(served.end(), Some(0));
@@ -261,10 +261,15 @@ fn a_wrong_call_leads_to_the_right_one() {
     assert!(text(&unknown).contains("Did you mean `read_file`?"));
     let invalid = served.call("read_file", &json!({ "offset": [], "file": "a" }));
     assert_eq!(code(&invalid), "invalid_arguments");
-    let wrong = &invalid["structuredContent"]["error"]["errors"];
-    assert_eq!(wrong[0], json!({ "path": "/path", "expected": "a string", "got": "nothing" }));
+    let error = &invalid["structuredContent"]["error"];
+    let wrong: Vec<&str> =
+        error["errors"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
+    assert_eq!(wrong, ["", "", "/offset"], "a path, no file, and a number: {error}");
+    assert_eq!(error["attempts_remaining"], json!(1));
+    let text_only = served.call("read_file", &json!(r#"{"path":"no-such-file"}"#));
+    assert_eq!(code(&text_only), "not_found", "what is clear is understood");
     let listed = served.call("read_file", &json!(["a"]));
-    assert!(matches!(code(&listed), "invalid_arguments" | "denied"), "{listed}");
+    assert_eq!(code(&listed), "invalid_arguments", "{listed}");
     let nameless = served.ask("tools/call", &json!({ "arguments": {} }));
     assert_eq!(nameless["error"]["code"], json!(-32602));
     let missing = served.call("read_file", &json!({ "path": "no-such-file" }));
@@ -278,9 +283,49 @@ fn an_unknown_tool_is_still_led_on_where_the_guards_refuse_it() {
     let world = World::new("version: 1\nname: test/strict\nunknown_tools: deny\n");
     let mut served = Served::start(&world);
     let refused = served.call("raed_file", &json!({}));
-    assert_eq!(code(&refused), "denied");
+    assert_eq!(code(&refused), "unknown_tool");
     assert_eq!(refused["structuredContent"]["error"]["nearest"], json!("read_file"));
     assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_corrected_twice_and_then_it_is_over() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    for codes in ["unknown_tool", "unknown_tool", "stopped"] {
+        assert_eq!(code(&served.call("raed_file", &json!({}))), codes);
+    }
+    assert_eq!(code(&served.call("list_dir", &json!({}))), "stopped");
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert!(journal.contains(r#""type":"unknown_tool""#), "{journal}");
+    assert!(journal.contains(r#""code":"SYSTEM_ERROR""#), "{journal}");
+}
+
+#[test]
+fn arguments_that_stay_wrong_end_the_session_with_what_was_wrong() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    for (path, codes) in [(1, "invalid_arguments"), (2, "invalid_arguments"), (3, "stopped")] {
+        assert_eq!(code(&served.call("list_dir", &json!({ "path": path }))), codes);
+    }
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert!(journal.contains("`/path`: expected"), "{journal}");
+}
+
+#[test]
+fn guards_that_only_observe_leave_a_wrong_call_to_the_tool() {
+    let world = World::new("version: 1\nname: test/watch\nmode: observe\n");
+    let mut served = Served::start(&world);
+    for _ in 0..4 {
+        assert_eq!(code(&served.call("raed_file", &json!({}))), "unknown_tool");
+        assert_eq!(code(&served.call("list_dir", &json!({ "path": 1 }))), "invalid_arguments");
+    }
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
 }
 
 #[test]
@@ -349,6 +394,55 @@ fn a_long_call_keeps_nobody_waiting_and_is_answered_after_the_client_has_left() 
     let late = served.read();
     assert_eq!(late["id"], json!(100));
     assert_eq!(late["result"]["structuredContent"]["output"], json!("went\n"));
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
+fn a_command_that_is_taken_back_is_ended_with_all_it_has_started() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let line = "sleep 1000 & echo $! > pid.new; mv pid.new pid; sleep 1000";
+    let params = json!({ "name": "shell", "arguments": { "command": line } });
+    let call = json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params });
+    served.write(&call.to_string());
+    let pid = loop {
+        if let Ok(pid) = fs::read_to_string(world.work().join("pid")) {
+            break pid.trim().to_owned();
+        }
+        served.ask("ping", &json!({}));
+    };
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 100 } });
+    served.write(&cancelled.to_string());
+    // The server ends when nothing runs any more, long before the command would have.
+    assert_eq!(served.end(), Some(0));
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    assert!(stat.map_or(true, |stat| stat.contains(") Z ")), "{pid} is still there");
+    world.prove("s1");
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert!(journal.contains(r#""status":"cancelled""#), "{journal}");
+}
+
+#[test]
+fn the_middle_of_a_long_output_is_in_its_pages() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let long = served.call("shell", &json!({ "command": "seq 100000" }));
+    assert_eq!(long["structuredContent"]["truncated"], json!(true));
+    assert!(text(&long).contains("jackline_page"), "{}", text(&long));
+    let artifact = &long["structuredContent"]["artifact"];
+    let lines: Vec<String> = (1..=100_000).map(|line| format!("{line}\n")).collect();
+    let whole = lines.concat();
+    assert_eq!(fs::read_to_string(artifact["file"].as_str().unwrap()).unwrap(), whole);
+    let (mut pages, mut cursor) = (String::new(), artifact["cursor"].clone());
+    while let Some(at) = cursor.as_str() {
+        let page = served.call("jackline_page", &json!({ "cursor": at }));
+        pages.push_str(page["structuredContent"]["output"].as_str().unwrap());
+        cursor = page["structuredContent"]["next_cursor"].clone();
+    }
+    assert!(pages == whole);
+    let none = served.call("jackline_page", &json!({ "cursor": "9-0" }));
+    assert_eq!(code(&none), "no_such_page");
     assert_eq!(served.end(), Some(0));
     world.prove("s1");
 }

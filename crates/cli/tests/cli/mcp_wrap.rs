@@ -207,6 +207,55 @@ fn feedback_is_a_further_item_of_the_result() {
 }
 
 #[test]
+fn feedback_is_said_in_the_fields_where_the_tool_promises_none() {
+    let world = World::new(
+        "version: 1\nname: test/mcp\nmode: enforce\nfeedback:\n  - static: Mind the gap.\n    every_n_calls: 1\n",
+    );
+    let closed = r#"{"type":"object","additionalProperties":false}"#;
+    let cases = format!(
+        r#"*'"tools/list"'*) answer "$id" '{{"tools":[{{"name":"free"}},{{"name":"strict","outputSchema":{closed}}}]}}' ;;
+    *'"tools/call"'*) answer "$id" '{{"content":[],"structuredContent":{{"n":1}}}}' ;;"#
+    );
+    let mut proxy = Proxy::start(&world, &cases);
+    proxy.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let free = proxy.call(2, "free", "{}")["result"].clone();
+    assert_eq!(free["structuredContent"]["feedback"], free["content"][0]["text"], "{free}");
+    assert!(free["content"][0]["text"].as_str().unwrap().contains("Mind the gap."));
+    let strict = proxy.call(3, "strict", r#"{"a":1}"#)["result"].clone();
+    assert_eq!(strict["structuredContent"], json!({ "n": 1 }));
+    assert!(strict["content"][0]["text"].as_str().unwrap().contains("Mind the gap."));
+    proxy.leave();
+    world.prove(&session(&world));
+}
+
+#[test]
+fn arguments_that_would_have_to_be_mended_are_refused_since_the_server_gets_them_as_they_are() {
+    let world = World::new(
+        "version: 1\nname: test/mcp\nmode: enforce\ntools:\n  echo:\n    schema:\n      type: object\n      properties: { filter: { type: object } }\n",
+    );
+    let mut proxy = Proxy::start(&world, "");
+    let wrapped = proxy.call(1, "echo", r#"{"filter":"{\"a\":1}"}"#);
+    assert!(text(&wrapped, 0).contains("`/filter`: expected object"), "{wrapped}");
+    let text_only = proxy.call(2, "echo", r#""{\"filter\":{\"a\":1}}""#);
+    assert_eq!(text_only["result"]["isError"], true, "{text_only}");
+    assert_eq!(text(&proxy.call(3, "echo", r#"{"filter":{"a":1}}"#), 0), "said");
+    proxy.leave();
+    assert_eq!(received(&world).lines().count(), 1);
+    world.prove(&session(&world));
+}
+
+#[test]
+fn a_number_that_cannot_be_kept_is_not_judged_as_another() {
+    let world = World::new(RULES);
+    let mut proxy = Proxy::start(&world, "");
+    let refused = proxy.call(1, "pay", r#"{"amount":18446744073709551617}"#);
+    assert!(text(&refused, 0).contains("can't be used"), "{refused}");
+    assert_eq!(text(&proxy.call(2, "pay", r#"{"amount":5.5}"#), 0), "said");
+    proxy.leave();
+    assert_eq!(received(&world).lines().count(), 1);
+}
+
+#[test]
 fn tools_that_are_described_otherwise_are_reported() {
     let world = World::new(RULES);
     let cases = r#"*'"again"'*) answer "$id" '{"tools":[{"name":"echo","description":"sends it away"}]}' ;;"#;
@@ -251,15 +300,44 @@ fn batches_are_judged_message_by_message() {
     world.prove(&session(&world));
 }
 
+/// A call of a client that shakes no hands.
+fn stateless(id: u64, tool: &str, arguments: &str) -> String {
+    call(id, tool, arguments).replace(
+        r#""params":{"#,
+        r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"#,
+    )
+}
+
 #[test]
 fn the_protocol_without_a_handshake_gets_its_own_words() {
     let world = World::new(RULES);
     let mut proxy = Proxy::start(&world, "");
-    let line = call(1, "echo", r#"{"text":"secret"}"#).replace(
-        r#""params":{"#,
-        r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"#,
-    );
+    let line = stateless(1, "echo", r#"{"text":"secret"}"#);
     assert_eq!(proxy.ask(&line)["result"]["resultType"], "complete");
     proxy.leave();
     assert!(fs::read_to_string(world.work().join("received")).is_err(), "nothing was sent");
+}
+
+#[test]
+fn calls_and_pages_need_no_handshake() {
+    let world = World::new(RULES);
+    let whole = "a line\n".repeat(20_000);
+    let result = json!({
+        "resultType": "complete", "content": [{ "type": "text", "text": whole }],
+    });
+    fs::write(world.work().join("result.json"), result.to_string()).unwrap();
+    let cases = r#"*'"show"'*) printf '{"jsonrpc":"2.0","id":%s,"result":' "$id"; cat result.json; printf '}\n' ;;"#;
+    let mut proxy = Proxy::start(&world, cases);
+    let said = proxy.ask(&stateless(1, "echo", r#"{"text":"a"}"#));
+    assert_eq!(text(&said, 0), "said");
+    let first = proxy.ask(&stateless(2, "show", "{}"));
+    assert_eq!(first["result"]["resultType"], "complete");
+    assert_eq!(first["result"]["content"][2]["type"], "resource_link", "it is new enough");
+    let cursor = &first["result"]["_meta"]["jackline/page"]["next_cursor"];
+    let second =
+        proxy.ask(&stateless(3, "jackline_page", &json!({ "cursor": cursor }).to_string()));
+    assert_eq!(second["result"]["resultType"], "complete");
+    assert!(whole.starts_with(&format!("{}{}", text(&first, 0), text(&second, 0))));
+    proxy.leave();
+    world.prove(&session(&world));
 }

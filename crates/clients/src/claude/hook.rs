@@ -178,7 +178,8 @@ fn understood(
         Err(error) => return Answered::broken(heard, surroundings, &error.to_string()),
     };
     let mut runtime = match start(surroundings) {
-        Ok(runtime) => runtime,
+        // What it calls a tool with stays as it is.
+        Ok(runtime) => runtime.keeping_arguments(),
         Err(reason) => return Answered::broken(heard, surroundings, &reason),
     };
     let session = Some(told.session.clone());

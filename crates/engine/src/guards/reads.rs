@@ -12,14 +12,14 @@ use jackline_shell::{Access, Exit, Lines};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::{Checker, Definition, PolicyRule};
-use crate::event::{EventKind, Status};
+use crate::event::{EventKind, Seen, Status};
 use crate::facts::{FileFact, FileKind, Queries, Query, Wants};
 use crate::id::ActorId;
 use crate::place::Target;
 use crate::proposal::{Proposal, Touch};
 use crate::state::{Call, Changes, Did, Knows, Noted, Part, State};
-use crate::tool::Kind;
-use crate::verdict::{Class, Decision};
+use crate::tool::{Kind, PAGE_TURN};
+use crate::verdict::{Class, Decision, Page};
 
 pub(crate) struct ReadGuard;
 
@@ -407,7 +407,7 @@ fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
                 let counts = sure.is_some_and(|sure| sure || succeeded);
                 let told = shown.iter().any(|(path, _)| *path == real);
                 if counts && !told {
-                    let part = as_far_as_shown(*part, call, fact, record);
+                    let part = as_far_as_shown(*part, call, fact, fold);
                     state.reads.saw(&call.actor, &real, part, fact, record.seq);
                 }
             }
@@ -427,10 +427,27 @@ fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
         return;
     }
     for (path, part) in shown {
-        if let Some((real, fact)) = look(&path) {
+        let Some((real, fact)) = look(&path) else { continue };
+        // A page that is turned to shows the file as it was when the result came.
+        if call.tool != PAGE_TURN || state.reads.is_current(&call.actor, &real, fact) {
             state.reads.saw(&call.actor, &real, part, fact, record.seq);
         }
     }
+}
+
+/// What a call shows of files where all of its result is shown.
+pub(crate) fn shows(call: &Call) -> Vec<Seen> {
+    let seen = |noted: &Noted| {
+        let Did::Saw { part, .. } = noted.did else { return None };
+        let (from, to) = match part {
+            Part::Whole => (1, u32::MAX),
+            Part::Lines(from, to) => (from, to),
+            Part::From(from) => (from, u32::MAX),
+            Part::Last(_) | Part::Unknown => return None,
+        };
+        Some(Seen { path: noted.path.clone(), from: from.into(), to: to.into(), of: None })
+    };
+    call.files.iter().filter_map(seen).collect()
 }
 
 fn wrote(state: &mut State, actor: &ActorId, path: &str, fact: &FileFact, seq: u64) {
@@ -444,14 +461,15 @@ fn wrote(state: &mut State, actor: &ActorId, path: &str, fact: &FileFact, seq: u
 const TRIMMED_BYTES_MAX: u64 = 4;
 
 /// A command whose result is shorter than the file did not show all of it; a
-/// tool that reads says itself when there is more.
-fn as_far_as_shown(
-    part: Part,
-    call: &Call,
-    fact: &FileFact,
-    record: &crate::session::Record<'_>,
-) -> Part {
-    let result = record.facts.observed.result.as_ref();
+/// tool that reads says itself when there is more. Of a result that came as a page
+/// nobody can say which part of a file it was.
+fn as_far_as_shown(part: Part, call: &Call, fact: &FileFact, fold: Fold<'_>) -> Part {
+    let most = u64::from(fold.definition.io.output.max_bytes);
+    let is_cut = |page: &Page| page.enforced && page.bytes > most;
+    if fold.record.verdict.page.as_ref().is_some_and(is_cut) {
+        return Part::Unknown;
+    }
+    let result = fold.record.facts.observed.result.as_ref();
     let cut = result.is_some_and(|result| result.bytes + TRIMMED_BYTES_MAX < fact.bytes);
     match part {
         Part::Whole if cut && call.kind == Kind::Exec => Part::Unknown,

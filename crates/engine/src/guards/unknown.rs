@@ -1,7 +1,8 @@
-//! Tools that the definition does not know, where it says which there are.
+//! Tools that the definition does not know, where it says which there are, and tools that
+//! an adapter does not have.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Answers, Fold, Guard, Look, Objection, listed};
@@ -24,14 +25,19 @@ impl Guard for Unknown {
         let Some(proposal) = look.proposal else { return };
         let definition = look.definition;
         let tool = proposal.tool;
-        if definition.unknown_tools == UnknownTools::Allow
+        let there = &look.facts.tools;
+        let is_allowed = definition.unknown_tools == UnknownTools::Allow
             || tool.declared.is_some()
             || tool.name == PAGE_TURN
-            || (tool.kind == Kind::Exec && recognises(definition))
-        {
+            || (tool.kind == Kind::Exec && recognises(definition));
+        if there.is_empty() && is_allowed {
             return;
         }
-        let known: Vec<&str> = definition.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let known: Vec<&str> = if there.is_empty() {
+            definition.tools.iter().map(|tool| tool.name.as_str()).collect()
+        } else {
+            there.iter().map(String::as_str).collect()
+        };
         let names = || {
             let more = if known.len() > TOOLS_SHOWN { ", …" } else { "" };
             format!("known are {}{more}", listed(known.iter().copied().take(TOOLS_SHOWN)))

@@ -163,6 +163,11 @@ impl Reads {
             && fact.digest.is_none()
     }
 
+    /// Whether an actor saw a file as it is now, or a part of it.
+    pub(crate) fn is_current(&self, actor: &ActorId, path: &str, fact: &FileFact) -> bool {
+        self.find(actor, path).is_some_and(|record| record.is_current(fact))
+    }
+
     /// Whether there is a record of what an actor saw of a file.
     pub(crate) fn has(&self, actor: &ActorId, path: &str) -> bool {
         self.find(actor, path).is_some()

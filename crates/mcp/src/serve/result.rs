@@ -2,10 +2,10 @@
 //! the guards are told of it.
 
 use jackline_engine::{Seen, Status, nearest};
+use jackline_runtime::spill::PageError;
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
-use super::arguments::Wrong;
 use crate::guard::{CameBack, Refusal};
 
 /// The answer to a call.
@@ -22,11 +22,11 @@ impl Answer {
     /// What a tool returned.
     pub(super) fn of(shows: Shows, output: ToolOutput) -> Self {
         let seen = output.seen(shows);
+        let status = output.status();
         let ToolOutput { text, structured } = output;
-        let timed_out = structured.get("timed_out") == Some(&Value::Bool(true));
         Self {
             text,
-            status: if timed_out { Status::Timeout } else { Status::Ok },
+            status,
             exit_code: structured.get("exit_code").and_then(Value::as_i64),
             seen,
             structured,
@@ -38,7 +38,6 @@ impl Answer {
         Self::error(error.text(), json!(error))
     }
 
-    /// What becomes of a call that the guards do not let run.
     /// It for the guards.
     pub(super) fn came_back(&self, call: u64) -> CameBack {
         CameBack {
@@ -51,15 +50,18 @@ impl Answer {
         }
     }
 
+    /// What becomes of a call that the guards do not let run.
     pub(super) fn refused(refusal: &Refusal) -> Self {
-        Self::error(
-            refusal.text.clone(),
-            json!({
-                "code": refusal.code,
-                "message": refusal.text,
-                "violations": refusal.violations,
-            }),
-        )
+        let mut error = json!({
+            "code": refusal.code,
+            "message": refusal.text,
+            "violations": refusal.violations,
+        });
+        if let (Some(repair), Some(fields)) = (&refusal.repair, error.as_object_mut()) {
+            fields.insert("errors".to_owned(), json!(repair.errors));
+            fields.insert("attempts_remaining".to_owned(), json!(repair.remaining));
+        }
+        Self::error(refusal.text.clone(), error)
     }
 
     /// A call of a tool that is not there, and which there are.
@@ -85,15 +87,17 @@ impl Answer {
         self
     }
 
-    /// Arguments that no such tool takes.
-    pub(super) fn invalid(tool: &str, wrong: &[Wrong]) -> Self {
-        let mut text = format!("invalid_arguments: `{tool}` does not take this");
-        for Wrong { path, expected, got } in wrong {
-            text.push_str(&["\n- ", path, " must be ", expected, ", not ", got].concat());
-        }
-        let message = format!("`{tool}` does not take this");
-        let error = json!({ "code": "invalid_arguments", "message": message, "errors": wrong });
-        Self::error(text, error)
+    /// A page that is not there.
+    pub(super) fn no_page(error: &PageError) -> Self {
+        let code = match error {
+            PageError::Unknown(_) => "no_such_page",
+            PageError::Expired(_) => "page_expired",
+            PageError::Io(_) => "io",
+        };
+        Self::error(
+            format!("{code}: {error}"),
+            json!({ "code": code, "message": error.to_string() }),
+        )
     }
 
     /// More calls at once than are run.

@@ -1,7 +1,9 @@
 //! Where the guard is: calls are ruled on, results seen, lists of tools looked at.
 
+use std::ops::Range;
+
 use jackline_engine::json::parse_strict;
-use jackline_engine::{Arguments, PAGE_TURN, Payload, Status};
+use jackline_engine::{Arguments, PAGE_TURN, Payload, Seen, Status};
 use serde_json::Value;
 
 use super::errors::Failure;
@@ -9,10 +11,16 @@ use super::ledger::{Open, What};
 use super::message::{Line, Message, answer, range_in};
 use super::pages::{Links, Pages, Turned};
 use super::pins::Pins;
-use super::result::{ToolResult, add_text, refusal, said};
+use super::result::{ToolResult, add_words, refusal, said};
 use super::shared::{Answered, Ruled, Shared, Want};
 use super::tools::Tools;
 use crate::guard::{CameBack, Guard, Ruling, Wanted};
+
+/// How much there may be in a message besides its result.
+const AROUND_BYTES_MAX: usize = 4 << 10;
+
+/// Up to here a floating number holds every whole one.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The guard, and what it has to know of the server.
 pub(super) struct Desk {
@@ -34,14 +42,14 @@ impl Desk {
         let tool = if is_page { PAGE_TURN } else { tool };
         let written = arguments.as_deref().unwrap_or("{}");
         let args = match parse_strict(written.as_bytes()) {
-            Ok(args) if args.is_object() => Arguments::Parsed(args),
+            Ok(args) if args.is_object() && is_exact(&args) => Arguments::Parsed(args),
             // Nobody can say what the server would read; the guards do.
             _ => Arguments::Text(Payload::Inline(written.to_owned())),
         };
         let request = serde_json::from_str(open.id.json()).unwrap_or_default();
         match self.guard.propose(Wanted { request, tool, args }) {
-            Ruling::Run(call) if is_page => Ruled::Answer(self.turn(open, call, written)),
-            Ruling::Run(call) => Ruled::Run(call),
+            Ruling::Run(call, _) if is_page => Ruled::Answer(self.turn(open, call, written)),
+            Ruling::Run(call, _) => Ruled::Run(call),
             Ruling::Refuse(refused) => Ruled::Answer(refusal(open, &refused.text)),
         }
     }
@@ -49,16 +57,17 @@ impl Desk {
     /// Turns a page, which is a call like any other, but for the server.
     fn turn(&mut self, open: &Open, call: u64, arguments: &str) -> String {
         let arguments: Option<Value> = serde_json::from_str(arguments).ok();
-        let Turned { mut result, said, status } = self.pages.turn(open, arguments.as_ref());
-        if let Some(words) = self.guard.finish(came_back(call, status, Some(said), false)) {
-            self.add(&mut result, words);
+        let Turned { mut result, said, status, seen } = self.pages.turn(open, arguments.as_ref());
+        let back = CameBack { seen, ..came_back(call, status, Some(said)) };
+        if let Some(words) = self.guard.finish(back) {
+            self.add(PAGE_TURN, &mut result, words);
         }
         answer(&open.id, &result)
     }
 
-    /// Adds what the guard says to a result, or keeps it for the next.
-    fn add(&mut self, result: &mut String, words: String) {
-        if !add_text(result, &words) {
+    /// Adds what the guard says to the result of a tool, or keeps it for the next.
+    fn add(&mut self, tool: &str, result: &mut String, words: String) {
+        if !add_words(result, &words, self.tools.takes_feedback(tool)) {
             self.guard.owe(words);
         }
     }
@@ -104,17 +113,19 @@ impl Desk {
         if !seen {
             return Failure::Unreadable.answer_to(open);
         }
-        let at = range_in(text, raw);
-        let (before, after) = (text.get(..at.start), text.get(at.end..));
-        [before.unwrap_or_default(), &result, after.unwrap_or_default()].concat()
+        put_in(open, text, range_in(text, raw), ("result", &result))
     }
 
     /// An answer that says why there is no result.
     fn seen_error(&mut self, open: &Open, message: &Message<'_>, text: &str) -> String {
-        let why = message.error.map(|raw| raw.get().to_owned());
-        let is_error = why.is_some();
-        self.over(open, Status::Error, why);
-        if is_error { text.to_owned() } else { Failure::Unreadable.answer_to(open) }
+        let Some(raw) = message.error else {
+            self.over(open, Status::Error, None);
+            return Failure::Unreadable.answer_to(open);
+        };
+        self.over(open, Status::Error, Some(raw.get().to_owned()));
+        let short = self.pages.shorten_error(raw.get()).map(|short| short.to_string());
+        let error = short.as_deref().unwrap_or(raw.get());
+        put_in(open, text, range_in(text, raw), ("error", error))
     }
 
     /// Whether a list of tools is one; ours is added.
@@ -138,13 +149,20 @@ impl Desk {
         };
         let text = Some(said(&parsed, &parsed.items())).filter(|text| !text.is_empty());
         let (status, background) = (parsed.status(), parsed.is_background());
-        let words = self.guard.finish(came_back(call, status, text, background));
         let insists = self.tools.is_structured(tool);
-        if let Some(page) = self.pages.shorten(result, links, insists) {
-            *result = page;
+        let page = self.pages.shorten(result, links, insists);
+        if let Some(page) = &page {
+            let shows = if status == Status::Ok { self.guard.shows(call) } else { Vec::new() };
+            self.pages.remember(page, shows);
+            self.guard.offer(page.fact.clone());
+        }
+        let back = CameBack { background, ..came_back(call, status, text) };
+        let words = self.guard.finish(back);
+        if let Some(page) = page {
+            *result = page.result;
         }
         if let Some(words) = words {
-            self.add(result, words);
+            self.add(tool, result, words);
         }
         true
     }
@@ -157,7 +175,7 @@ impl Desk {
     }
 
     fn lost(&mut self, call: u64, status: Status, text: Option<String>) {
-        if let Some(words) = self.guard.finish(came_back(call, status, text, false)) {
+        if let Some(words) = self.guard.finish(came_back(call, status, text)) {
             self.guard.owe(words);
         }
     }
@@ -169,7 +187,33 @@ impl Desk {
     }
 }
 
+/// Whether every number is the one that was written: a large one may have been rounded, and
+/// the server would get another than was judged.
+fn is_exact(value: &Value) -> bool {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().is_some_and(|number| number.abs() < WHOLE_MAX)
+        }
+        Value::Array(items) => items.iter().all(is_exact),
+        Value::Object(fields) => fields.values().all(is_exact),
+        _ => true,
+    }
+}
+
 /// What a server says of a call; it has no exit status, and shows no files.
-fn came_back(call: u64, status: Status, text: Option<String>, background: bool) -> CameBack {
-    CameBack { call, status, text, exit_code: None, seen: Vec::new(), background }
+fn came_back(call: u64, status: Status, text: Option<String>) -> CameBack {
+    let seen: Vec<Seen> = Vec::new();
+    CameBack { call, status, text, exit_code: None, seen, background: false }
+}
+
+/// A message with something else at a place. What is around it is kept, unless it is more
+/// than a message needs.
+fn put_in(open: &Open, text: &str, at: Range<usize>, (key, value): (&str, &str)) -> String {
+    let (before, after) = (text.get(..at.start), text.get(at.end..));
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    if before.len() + after.len() > AROUND_BYTES_MAX {
+        let id = open.id.json();
+        return format!(r#"{{"jsonrpc":"2.0","id":{id},"{key}":{value}}}"#);
+    }
+    [before, value, after].concat()
 }

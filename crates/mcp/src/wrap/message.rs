@@ -121,12 +121,18 @@ pub(super) fn range_in(text: &str, raw: &RawValue) -> Range<usize> {
 
 /// Puts something at the end of an array that lies in a text.
 pub(super) fn push_to_array(text: &mut String, array: &Range<usize>, item: &str) {
+    // Objects end in the same way.
     let end = array.end.saturating_sub(1);
     let inside = text.get(array.start + 1..end).unwrap_or_default();
     let comma = if inside.trim().is_empty() { "" } else { "," };
     if text.is_char_boundary(end) {
         text.insert_str(end, &format!("{comma}{item}"));
     }
+}
+
+/// Puts a field at the end of an object that lies in a text.
+pub(super) fn push_to_object(text: &mut String, object: &Range<usize>, key: &str, value: &str) {
+    push_to_array(text, object, &format!("{}:{value}", Value::from(key)));
 }
 
 /// An answer with a result.

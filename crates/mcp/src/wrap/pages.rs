@@ -1,16 +1,17 @@
 //! A result that is too long for a context becomes its first page, and a way to the rest.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use jackline_engine::Status;
+use jackline_engine::{OutputFact, Seen, Status};
 use jackline_journal::StoreError;
 use jackline_runtime::spill::{Cursor, Page, Spill, file_uri, first_part};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::ledger::Open;
+use super::lossy::lossy;
 use super::result::{Item, ToolResult, own_answer, said, text_item};
 use super::tools::PAGE;
 
@@ -25,6 +26,15 @@ const CUT_BYTES_MIN: usize = 128;
 
 /// How long the words are that say so, at most.
 const MARK_BYTES_MAX: usize = 112;
+
+/// How many items that are left out lie in a file of their own; the rest lie in one.
+const LEFT_OUT_MAX: usize = 8;
+
+/// How many results are remembered of which not all pages were turned to.
+const UNREAD_MAX: usize = 64;
+
+/// The code of an error whose own can't be read.
+const INTERNAL_ERROR: i64 = -32603;
 
 /// Where programs find what people read in the note.
 const META: &str = "jackline/page";
@@ -43,55 +53,121 @@ pub(super) enum Links {
 pub(super) struct Pages {
     spill: Spill,
     bytes_max: usize,
+    /// Results of which pages are left, the oldest first.
+    unread: VecDeque<Unread>,
+}
+
+/// A result that is shown in pages.
+#[derive(Debug)]
+struct Unread {
+    number: u64,
+    bytes: u64,
+    /// How far it was shown without a gap.
+    to: u64,
+    /// What it shows of files once all of it was shown.
+    shows: Vec<Seen>,
+}
+
+/// A result that was too long.
+#[derive(Debug)]
+pub(super) struct Shortened {
+    /// What the client gets instead.
+    pub(super) result: String,
+    /// The same in figures.
+    pub(super) fact: OutputFact,
+    /// Its text, where pages of it are left: its number, and how far it is shown.
+    rest: Option<(u64, Cut)>,
+}
+
+/// How much is shown of a text.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    shown: usize,
+    bytes: usize,
 }
 
 impl Pages {
     pub(super) fn new(spill: Spill, bytes_max: usize) -> Self {
-        Self { spill, bytes_max }
+        Self { spill, bytes_max, unread: VecDeque::new() }
+    }
+
+    /// Remembers what a result shows of files, once its last page was turned to.
+    pub(super) fn remember(&mut self, shortened: &Shortened, shows: Vec<Seen>) {
+        let Some((number, Cut { shown, bytes })) = shortened.rest else { return };
+        if shows.is_empty() {
+            return;
+        }
+        if self.unread.len() >= UNREAD_MAX {
+            self.unread.pop_front();
+        }
+        let (bytes, to) = (bytes as u64, shown as u64);
+        self.unread.push_back(Unread { number, bytes, to, shows });
+    }
+
+    /// A page was turned to; gives what was shown of files by all pages together.
+    fn turned(&mut self, page: &Page) -> Vec<Seen> {
+        let is_it = |unread: &Unread| unread.number == page.cursor.number;
+        let Some(at) = self.unread.iter().position(is_it) else { return Vec::new() };
+        let Some(unread) = self.unread.get_mut(at) else { return Vec::new() };
+        if page.cursor.offset <= unread.to {
+            unread.to = unread.to.max(page.cursor.offset + page.text.len() as u64);
+        }
+        if unread.to < unread.bytes {
+            return Vec::new();
+        }
+        self.unread.remove(at).map(|unread| unread.shows).unwrap_or_default()
     }
 
     /// The first page of a result; none where it is short enough. `insists` says that
     /// the client takes no result without structured content.
-    pub(super) fn shorten(&mut self, result: &str, links: Links, insists: bool) -> Option<String> {
+    pub(super) fn shorten(
+        &mut self,
+        result: &str,
+        links: Links,
+        insists: bool,
+    ) -> Option<Shortened> {
         if result.len() <= self.bytes_max {
             return None;
         }
-        let parsed = ToolResult::parse(result).filter(ToolResult::is_readable)?;
+        let parsed = ToolResult::parse(result)?;
         let items = parsed.items();
-        let size =
-            |(raw, item): &(&RawValue, Item<'_>)| item.text().map_or(raw.get().len(), str::len);
-        let structured = parsed.structured.map_or(0, |raw| raw.get().len());
-        if items.iter().map(size).sum::<usize>() + structured <= self.bytes_max {
+        let bytes = parsed.size(&items);
+        if bytes <= self.bytes_max {
             return None;
         }
-        Some(self.first_page(result, &parsed, &items, links, insists))
+        let mut shortened = self.first_page(result, &parsed, &items, links, insists);
+        shortened.fact.bytes = bytes as u64;
+        shortened.fact.shown = shortened.result.len() as u64;
+        Some(shortened)
     }
 
     fn first_page(
         &mut self,
         result: &str,
         parsed: &ToolResult<'_>,
-        items: &[(&RawValue, Item<'_>)],
+        items: &[Item<'_>],
         links: Links,
         insists: bool,
-    ) -> String {
+    ) -> Shortened {
         let mut room = self.bytes_max.saturating_sub(OWN_BYTES);
         let half = self.page_bytes();
         let structured = parsed.structured.filter(|raw| raw.get().len() <= half);
         room -= structured.map_or(0, |raw| raw.get().len());
 
-        let mut others: Vec<Value> = Vec::new();
+        let (mut others, mut left_out): (Vec<Value>, Vec<&Item<'_>>) = (Vec::new(), Vec::new());
         let mut texts: Vec<&str> = Vec::new();
-        for (raw, item) in items {
+        for item in items {
             match item.text() {
                 Some(text) => texts.push(text),
-                None if raw.get().len() <= room / 2 => {
-                    room -= raw.get().len();
-                    others.extend(serde_json::from_str::<Value>(raw.get()));
+                None if item.raw.len() <= room / 2 => {
+                    room -= item.raw.len();
+                    let value = serde_json::from_str(item.raw);
+                    others.push(value.unwrap_or_else(|_| text_item(item.raw)));
                 }
-                None => others.push(self.left_out(raw, item)),
+                None => left_out.push(item),
             }
         }
+        others.extend(self.left_out(&left_out));
         let whole = match texts.as_slice() {
             [] if items.is_empty() => Cow::Owned(said(parsed, items)),
             [one] => Cow::Borrowed(*one),
@@ -99,11 +175,11 @@ impl Pages {
         };
         let cuts_structured = parsed.structured.is_some() && structured.is_none();
         let shown = first_part(&whole, half.min(room));
-        let mut number = None;
+        let mut kept = None;
         let cut = (shown.len() < whole.len()).then(|| {
-            let kept = self.spill.keep(&whole);
-            number = kept.as_ref().ok().map(|(number, _)| *number);
-            rest_of(kept, &whole, shown, links)
+            let tried = self.spill.keep(&whole);
+            kept = tried.as_ref().ok().cloned();
+            rest_of(tried, &whole, shown, links)
         });
 
         let mut content: Vec<Value> = Vec::new();
@@ -116,11 +192,21 @@ impl Pages {
             content.extend(rest.items);
             page = rest.meta;
         }
-        let mut fields = small_fields(result, half);
+        let mut fields = Map::new();
+        if parsed.is_readable() {
+            let (small, large) = fields_by_size(result, half);
+            fields = small;
+            content.extend(large.into_iter().map(|(name, raw)| self.field_left_out(&name, raw)));
+        } else if parsed.is_error() {
+            fields.insert("isError".to_owned(), Value::Bool(true));
+        }
+        let number = kept.as_ref().map(|(number, _)| *number);
+        let mut shown_to = shown.len();
         if cuts_structured {
             let known = number.map(|number| (whole.as_ref(), number));
             match parsed.structured.and_then(|raw| self.cut_texts(raw, half, known)) {
-                Some(short) => {
+                Some((short, to)) => {
+                    shown_to = shown_to.min(to.unwrap_or(shown_to));
                     fields.insert("structuredContent".to_owned(), short);
                 }
                 None => {
@@ -137,17 +223,69 @@ impl Pages {
         if let Some(meta) = fields.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
             meta.insert(META.to_owned(), Value::Object(page));
         }
-        Value::Object(fields).to_string()
+        let file = kept.map(|(_, path)| path.display().to_string());
+        Shortened {
+            result: Value::Object(fields).to_string(),
+            fact: OutputFact { file, ..OutputFact::default() },
+            rest: number.map(|number| (number, Cut { shown: shown_to, bytes: whole.len() })),
+        }
     }
 
-    /// An item that is too long, and no text that could be cut.
-    fn left_out(&mut self, raw: &RawValue, item: &Item<'_>) -> Value {
-        let what = item.describe(raw.get().len());
-        let kept = match self.spill.keep(raw.get()) {
+    /// Items that are too long, and no texts that could be cut.
+    fn left_out(&mut self, items: &[&Item<'_>]) -> Vec<Value> {
+        let alone = if items.len() > LEFT_OUT_MAX { LEFT_OUT_MAX - 1 } else { items.len() };
+        let (alone, together) = items.split_at_checked(alone).unwrap_or((items, &[]));
+        let mut notes: Vec<Value> =
+            alone.iter().map(|item| self.kept_away(&item.describe(), item.raw)).collect();
+        if !together.is_empty() {
+            let raw = together.iter().map(|item| item.raw).collect::<Vec<_>>().join("\n");
+            let what = format!("[{} more items, {} bytes]", together.len(), raw.len());
+            notes.push(self.kept_away(&what, &raw));
+        }
+        notes
+    }
+
+    /// A field that nobody knows, and that is too long.
+    fn field_left_out(&mut self, name: &str, raw: &RawValue) -> Value {
+        let name: String = name.chars().take(64).collect();
+        self.kept_away(&format!("[field `{name}`, {} bytes]", raw.get().len()), raw.get())
+    }
+
+    /// Says where something lies that is not shown.
+    fn kept_away(&mut self, what: &str, raw: &str) -> Value {
+        let kept = match self.spill.keep(raw) {
             Ok((_, path)) => format!("it lies in `{}`, as the server sent it", path.display()),
             Err(error) => format!("it could not be kept: {error}"),
         };
         text_item(&format!("jackline: {what} is too long to be shown; {kept}"))
+    }
+
+    /// An error that is short enough for a context; none where the server's own is.
+    pub(super) fn shorten_error(&mut self, error: &str) -> Option<Value> {
+        if error.len() <= self.bytes_max {
+            return None;
+        }
+        let readable: Value = serde_json::from_str(&lossy(error)).unwrap_or_default();
+        let code = readable.get("code").and_then(Value::as_i64).unwrap_or(INTERNAL_ERROR);
+        let message = readable.get("message").and_then(Value::as_str).unwrap_or_default();
+        let shown = first_part(message, self.page_bytes());
+        let (next, note) = match self.spill.keep(error) {
+            Ok((number, path)) => {
+                let next = Cursor { number, offset: 0 }.to_string();
+                let note = format!(
+                    "read all of it with `{PAGE}` {{\"cursor\":\"{next}\"}}; it lies in `{}` for now",
+                    path.display()
+                );
+                (Some(next), note)
+            }
+            Err(failed) => (None, format!("the rest could not be kept: {failed}")),
+        };
+        let bytes = error.len();
+        let message = format!("{shown}\njackline: the error has {bytes} bytes; {note}");
+        let data = json!({
+            "by": "jackline", "kind": "error_cut", "bytes": bytes, "next_cursor": next,
+        });
+        Some(json!({ "code": code, "message": message, "data": data }))
     }
 
     /// How long a page may be. The other half is for the same as structured content; and
@@ -157,15 +295,16 @@ impl Pages {
     }
 
     /// Structured content with its long texts cut: it keeps its shape, and most schemas
-    /// still hold. Many clients show nothing else, so each text goes on where it was cut.
-    /// None where that is not enough.
+    /// still hold. Many clients show nothing else, so each text goes on where it was cut;
+    /// how far the one that is known is shown comes with it. None where that is not enough.
     fn cut_texts(
         &mut self,
         raw: &RawValue,
         most: usize,
         known: Option<(&str, u64)>,
-    ) -> Option<Value> {
-        let mut value: Value = serde_json::from_str(raw.get()).ok()?;
+    ) -> Option<(Value, Option<usize>)> {
+        let mut value: Value = serde_json::from_str(&lossy(raw.get())).ok()?;
+        let mut known_to = None;
         let mut texts_max = most - most / 4;
         loop {
             let mut short = value.clone();
@@ -180,16 +319,17 @@ impl Pages {
         }
         cut_each(&mut value, texts_max, &mut |text, shown| {
             let known = known.filter(|(whole, _)| *whole == text).map(|(_, number)| number);
+            known_to = known.map_or(known_to, |_| Some(shown));
             let kept = known.or_else(|| self.spill.keep(text).ok().map(|(number, _)| number));
             let Some(number) = kept else { return "\n[jackline: cut]".to_owned() };
             let next = Cursor { number, offset: shown as u64 };
             format!("\n[jackline: cut; go on with `{PAGE}` {{\"cursor\":\"{next}\"}}]")
         });
-        Some(value)
+        Some((value, known_to))
     }
 
     /// The next page.
-    pub(super) fn turn(&self, open: &Open, arguments: Option<&Value>) -> Turned {
+    pub(super) fn turn(&mut self, open: &Open, arguments: Option<&Value>) -> Turned {
         let cursor = arguments.and_then(|arguments| arguments.get("cursor")?.as_str());
         match self.spill.page(cursor.unwrap_or_default(), self.page_bytes()) {
             Ok(page) => {
@@ -199,12 +339,14 @@ impl Pages {
                 result.insert("_meta".to_owned(), json!({ META: rest.meta }));
                 let (from, bytes) = (page.cursor.offset, page.bytes);
                 let said = format!("bytes {from} to {} of {bytes}", from + page.text.len() as u64);
-                Turned { result: Value::Object(result).to_string(), said, status: Status::Ok }
+                let (result, seen) = (Value::Object(result).to_string(), self.turned(&page));
+                Turned { result, said, status: Status::Ok, seen }
             }
             Err(error) => {
                 let said = format!("jackline: {error}");
                 let result = own_answer(open, vec![text_item(&said)], true);
-                Turned { result: Value::Object(result).to_string(), said, status: Status::Error }
+                let (result, seen) = (Value::Object(result).to_string(), Vec::new());
+                Turned { result, said, status: Status::Error, seen }
             }
         }
     }
@@ -248,6 +390,8 @@ pub(super) struct Turned {
     /// What the guards are told of it: they have seen the whole.
     pub(super) said: String,
     pub(super) status: Status,
+    /// What all pages together have shown of files, if this was the last.
+    pub(super) seen: Vec<Seen>,
 }
 
 /// What is said behind a page.
@@ -289,16 +433,21 @@ impl Rest {
     }
 }
 
-/// The fields of a result that are not replaced.
-fn small_fields(result: &str, half: usize) -> Map<String, Value> {
-    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(result).unwrap_or_default();
-    let keeps = |key: &str, raw: &RawValue| match key {
-        "content" => false,
-        "structuredContent" => raw.get().len() <= half,
-        _ => raw.get().len() <= FIELD_BYTES_MAX,
-    };
-    let kept = fields.into_iter().filter(|(key, raw)| keeps(key, raw));
-    kept.filter_map(|(key, raw)| Some((key, serde_json::from_str(raw.get()).ok()?))).collect()
+/// The fields of a result that are not replaced: those that stay, and those too long for it.
+fn fields_by_size(result: &str, half: usize) -> (Map<String, Value>, BTreeMap<String, &RawValue>) {
+    let mut large: BTreeMap<String, &RawValue> = serde_json::from_str(result).unwrap_or_default();
+    large.remove("content");
+    let mut small = Map::new();
+    large.retain(|key, raw| {
+        let is_structured = key == "structuredContent";
+        let most = if is_structured { half } else { FIELD_BYTES_MAX };
+        if raw.get().len() > most {
+            return !is_structured;
+        }
+        small.extend(serde_json::from_str(&lossy(raw.get())).ok().map(|it| (key.clone(), it)));
+        false
+    });
+    (small, large)
 }
 
 /// Cuts the texts in a value, and adds what is to be said of each: it, and how much is shown.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jackline_engine::definition::{Io, Mode};
-use jackline_engine::{OutputFact, SessionId};
+use jackline_engine::{CallId, OutputFact, Seen, SessionId};
 
 use super::Runtime;
 use crate::spill::Spill;
@@ -41,6 +41,11 @@ impl Runtime {
     /// Where a session keeps what belongs to it, if it is kept anywhere.
     pub fn session_directory(&mut self, id: &SessionId) -> Option<PathBuf> {
         self.at_hand(id)?.log.directory().map(ToOwned::to_owned)
+    }
+
+    /// What an open call shows of files, if all of its result is shown.
+    pub fn shows(&mut self, id: &SessionId, call: &CallId) -> Vec<Seen> {
+        self.at_hand(id).map_or_else(Vec::new, |live| live.session.shows(call))
     }
 
     /// Says what can be shown instead of the output of the next event.

@@ -38,6 +38,8 @@ pub(crate) struct Looker<'l> {
     /// Where to stop, and which files are too large to be looked into on the way.
     stop_after: u64,
     file_bytes_max: u64,
+    /// How much is still read; nothing is once a file does not fit.
+    pub(crate) bytes_left: u64,
     pub(crate) kept: BTreeMap<PathBuf, Vec<Hit>>,
     kept_hits: usize,
     pub(crate) matches: u64,
@@ -68,6 +70,7 @@ impl<'l> Looker<'l> {
             limits,
             stop_after: u64::MAX,
             file_bytes_max: u64::MAX,
+            bytes_left: u64::MAX,
             kept: BTreeMap::new(),
             kept_hits: 0,
             matches: 0,
@@ -78,9 +81,9 @@ impl<'l> Looker<'l> {
         }
     }
 
-    /// One that stops after a few files, and looks into small ones only.
-    pub(crate) fn first(self, files: u64, file_bytes_max: u64) -> Looker<'l> {
-        Looker { stop_after: files, file_bytes_max, ..self }
+    /// One that stops after a few files, or after so many bytes, and looks into small ones only.
+    pub(crate) fn first(self, files: u64, file_bytes_max: u64, bytes_left: u64) -> Looker<'l> {
+        Looker { stop_after: files, file_bytes_max, bytes_left, ..self }
     }
 
     pub(crate) fn join(&mut self, other: Looker<'_>) {
@@ -161,11 +164,14 @@ impl Visitor for Looker<'_> {
             return true;
         };
         // It may be something else by now.
-        let fits = fstat(&opened).is_ok_and(|look| {
-            kind(&look) == FileType::RegularFile
-                && u64::try_from(look.st_size).is_ok_and(|size| size <= self.file_bytes_max)
-        });
-        if fits {
+        let size = fstat(&opened).ok().filter(|look| kind(look) == FileType::RegularFile);
+        let size = size.and_then(|look| u64::try_from(look.st_size).ok());
+        if let Some(size) = size.filter(|size| *size <= self.file_bytes_max) {
+            let Some(left) = self.bytes_left.checked_sub(size) else {
+                self.bytes_left = 0;
+                return false;
+            };
+            self.bytes_left = left;
             self.look(&File::from(opened), &path);
         }
         self.files_matched < self.stop_after

@@ -15,6 +15,19 @@ impl Cancel {
         Self(Some(Arc::new(is_over)))
     }
 
+    /// Ends commands once this is true, or the other.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        match (&self.0, &other.0) {
+            (None, _) => other.clone(),
+            (_, None) => self.clone(),
+            (Some(ours), Some(theirs)) => {
+                let (ours, theirs) = (Arc::clone(ours), Arc::clone(theirs));
+                Self::when(move || ours() || theirs())
+            }
+        }
+    }
+
     /// Whether somebody may end the command.
     pub(super) fn is_possible(&self) -> bool {
         self.0.is_some()

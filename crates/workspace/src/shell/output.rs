@@ -1,9 +1,10 @@
-//! What is kept of an output: its beginning, its end, and how long it was.
+//! What is kept of an output: its beginning, its end, and how long it was; and itself, up to
+//! a length, where somebody wants it.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-/// An output that is never held whole.
+/// An output that is never held in all its length.
 #[derive(Debug)]
 pub struct Kept {
     head: Vec<u8>,
@@ -11,6 +12,9 @@ pub struct Kept {
     tail: VecDeque<u8>,
     tail_max: usize,
     bytes_total: u64,
+    /// The output itself, up to a length, where somebody wants it.
+    whole: Vec<u8>,
+    whole_max: usize,
 }
 
 /// The same as text.
@@ -29,7 +33,27 @@ impl Kept {
     pub fn new(bytes_max: usize) -> Self {
         let head_max = bytes_max / 2;
         let tail_max = bytes_max - head_max;
-        Self { head: Vec::new(), head_max, tail: VecDeque::new(), tail_max, bytes_total: 0 }
+        Self {
+            head: Vec::new(),
+            head_max,
+            tail: VecDeque::new(),
+            tail_max,
+            bytes_total: 0,
+            whole: Vec::new(),
+            whole_max: 0,
+        }
+    }
+
+    /// Holds the output itself besides, up to so many bytes.
+    #[must_use]
+    pub(super) fn holding(mut self, bytes_max: usize) -> Self {
+        self.whole_max = bytes_max;
+        self
+    }
+
+    /// The output itself, as far as it was held.
+    pub(super) fn whole(&mut self) -> String {
+        decode(&std::mem::take(&mut self.whole)).0
     }
 
     /// How long it was.
@@ -40,6 +64,8 @@ impl Kept {
     /// The next part of it.
     pub fn add(&mut self, bytes: &[u8]) {
         self.bytes_total += bytes.len() as u64;
+        let held = bytes.len().min(self.whole_max - self.whole.len());
+        self.whole.extend_from_slice(bytes.get(..held).unwrap_or_default());
         let room = self.head_max - self.head.len();
         let (first, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
         self.head.extend_from_slice(first);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::apply::apply;
 use super::layers::Laid;
-use super::{ShellError, ShellOutput, run, run_over};
+use super::{ShellError, ShellLimits, ShellOutput, run, run_over};
 use crate::arguments::Arguments;
 use crate::error::{Code, ToolError};
 use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
@@ -23,17 +23,25 @@ pub(crate) fn spec() -> ToolSpec {
 }
 
 pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
+    call_within(workspace, args, &workspace.limits.shell)
+}
+
+/// The same within other limits.
+pub(crate) fn call_within(
+    workspace: &Workspace,
+    args: &Value,
+    limits: &ShellLimits,
+) -> Result<ToolOutput, ToolError> {
     let mut args = Arguments::new(args)?;
     let command = args.text("command")?;
     args.finish()?;
     let laid = workspace.layer().and_then(|directory| Laid::new(directory).ok());
     if let Some(laid) = &laid
-        && let Some(output) = layered(workspace, laid, command)?
+        && let Some(output) = layered(workspace, laid, limits, command)?
     {
         return Ok(output);
     }
-    let output = run(workspace.jail.real(), &workspace.limits.shell, command)
-        .map_err(|error| failed(&error))?;
+    let output = run(workspace.jail.real(), limits, command).map_err(|error| failed(&error))?;
     Ok(answer(&output))
 }
 
@@ -46,9 +54,10 @@ fn answer(output: &ShellOutput) -> ToolOutput {
 fn layered(
     workspace: &Workspace,
     laid: &Laid,
+    limits: &ShellLimits,
     command: &str,
 ) -> Result<Option<ToolOutput>, ToolError> {
-    let (root, limits) = (workspace.jail.real(), &workspace.limits.shell);
+    let root = workspace.jail.real();
     let output = match run_over(root, limits, command, Some(&laid.layers)) {
         Err(ShellError::NotLayered) => return Ok(None),
         output => output.map_err(|error| failed(&error))?,

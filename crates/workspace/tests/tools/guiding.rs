@@ -109,3 +109,21 @@ fn hints_take_bounded_work() {
     let found = trial.ok("search", &json!({ "pattern": "needle" }));
     assert_eq!(found["guidance"]["other_case"], json!(null));
 }
+
+#[test]
+fn hints_are_looked_for_as_long_as_that_takes_little() {
+    // Far more than is read for hints, in places that were skipped: the last has it.
+    let filler = "x".repeat(1 << 20);
+    let trial = Trial::new(&[(".gitignore", "skipped*\n"), (".git/HEAD", ""), ("a", "nothing\n")]);
+    for place in 0..3 {
+        let directory = trial.root().join(format!("skipped{place}"));
+        fs::create_dir(&directory).unwrap();
+        for file in 0..30 {
+            fs::write(directory.join(format!("{file:02}")), &filler).unwrap();
+        }
+    }
+    fs::write(trial.root().join("skipped0/99"), "needle\n").unwrap();
+    fs::write(trial.root().join("skipped2/99"), "needle\n").unwrap();
+    let found = trial.ok("search", &json!({ "pattern": "needle" }));
+    assert_eq!(found["guidance"]["ignored"], json!(["skipped0"]), "{found}");
+}

@@ -284,3 +284,12 @@ fn a_directory_of_100_000_entries_comes_in_pages() {
     assert_eq!(last["entries"][9]["name"], "099999");
     assert_eq!(last["has_more"], false);
 }
+
+#[test]
+fn a_line_that_no_file_has_is_no_fault() {
+    let trial = Trial::new(&[("a", "one\n")]);
+    for offset in [u64::MAX, u64::MAX - 1, 2] {
+        let page = trial.ok("read_file", &json!({ "path": "a", "offset": offset }));
+        assert_eq!((&page["lines_shown"], &page["total_lines"]), (&json!(0), &json!(1)));
+    }
+}

@@ -107,3 +107,13 @@ fn a_text_that_is_not_there_is_answered_with_the_nearest() {
     assert!(nothing.near.is_empty());
     assert_eq!(nothing.next.unwrap().tool, "read_file");
 }
+
+#[test]
+fn a_text_that_is_everywhere_is_found_out_soon() {
+    let content = "a".repeat(8 << 20);
+    let trial = Trial::new(&[("a", &content)]);
+    let old = "a".repeat(4 << 20);
+    let error = trial.refused("edit_file", &json!({ "path": "a", "old": old, "new": "b" }));
+    assert_eq!(error.code, Code::AmbiguousMatch);
+    assert!(error.message.starts_with("`old` is in `a` more than 20 times"), "{}", error.message);
+}

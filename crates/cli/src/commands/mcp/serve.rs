@@ -4,7 +4,7 @@ use std::io::{self, BufReader};
 
 use jackline_engine::SessionId;
 use jackline_mcp::Opening;
-use jackline_mcp::serve::serve;
+use jackline_mcp::serve::{Served, Shelf, serve};
 use jackline_runtime::{Definitions, Runtime, now, parent_session};
 use jackline_workspace::{Limits, Workspace};
 
@@ -28,7 +28,7 @@ pub(super) fn run(args: &ServeArgs) -> Exit {
     }
 }
 
-fn start(args: &ServeArgs) -> Result<(Runtime, Opening, Workspace), Exit> {
+fn start(args: &ServeArgs) -> Result<Served, Exit> {
     let parse = |flag: &str, id: String| {
         SessionId::parse(id).map_err(|error| fail(Exit::Usage, format!("{flag} {error}")))
     };
@@ -43,7 +43,7 @@ fn start(args: &ServeArgs) -> Result<(Runtime, Opening, Workspace), Exit> {
         fail(Exit::Usage, format!("can't work in `{}`: {error}", root.display()))
     };
     let root = root.canonicalize().map_err(|error| usage(&error))?;
-    let Some(workspace) = root.to_str().map(ToOwned::to_owned) else {
+    let Some(named) = root.to_str().map(ToOwned::to_owned) else {
         return Err(usage(&"its path is not UTF-8"));
     };
     if let Some(file) = args.definition.as_ref().filter(|file| !file.is_file()) {
@@ -52,11 +52,14 @@ fn start(args: &ServeArgs) -> Result<(Runtime, Opening, Workspace), Exit> {
     }
     let store = store()?;
     let definitions = Definitions::new(args.definition.clone(), Some(&store));
-    let limits = Limits::of(super::io(&definitions, &root));
-    let tools = Workspace::open(&root, limits).map_err(|error| usage(&error))?;
+    let mut limits = Limits::of(super::io(&definitions, &root));
+    let shelf = Shelf::new(store.directory(&session).join("spill"), limits.output_bytes_max / 2);
+    limits.shell.keep = shelf.keep();
+    let workspace = Workspace::open(&root, limits).map_err(|error| usage(&error))?;
     let mut runtime = Runtime::new(Box::new(store), definitions, root.clone());
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }
-    Ok((runtime, Opening { session, parent, workspace }, tools))
+    let opening = Opening { session, parent, workspace: named };
+    Ok(Served { runtime, opening, workspace, shelf })
 }
