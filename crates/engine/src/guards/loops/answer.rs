@@ -82,7 +82,7 @@ pub(super) fn answer(look: Look<'_>, found: &Found, about: &About<'_>, answers: 
     answers.safety.push(safety(look, kind, details, action));
     match (found.level, loops.profile) {
         (Level::Soft, _) if holds == Holds::Yes => {
-            answers.feedback.push(told(look, found, advice(found)))
+            answers.feedback.push(told(look, found, advice(found)));
         }
         (Level::Hard, Profile::Graded) => {
             let advice = "end the turn; a person reads the report, then `jackline clear` goes on";
