@@ -13,7 +13,7 @@ use crate::digest::Digest128;
 use crate::verdict::{Decision, Violation};
 
 /// How many refused calls are remembered; the one unseen longest gives way.
-const REFUSED_MAX: usize = 8;
+pub(super) const REFUSED_MAX: usize = 8;
 
 /// A short name for a reason.
 type Reason = [u8; 4];

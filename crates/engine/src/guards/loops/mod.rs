@@ -12,6 +12,8 @@ mod blocked;
 mod config;
 mod detector;
 mod memory;
+#[cfg(test)]
+mod model;
 mod overrides;
 mod step;
 mod summary;
