@@ -510,7 +510,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (7, "d36766cc5c0cbd9ad57d517013172e69d1683a1227fe7fa4543e6ec9177d89e0")
+            (8, "27f051c885e811b38c4a136ce139ff849a05e5e27d610a6716ffa37fce1d5ff2")
         );
     }
 
