@@ -187,6 +187,8 @@ mod tests {
             processes_ended: 0,
             processes_left: 0,
             confinement: Confinement::None,
+            artifact: None,
+            not_kept: None,
         }
     }
 
