@@ -262,16 +262,10 @@ pub fn run(
     conversation.mend()?;
     let system = if by_programs { Programs::system() } else { SYSTEM };
     let system = system.trim().to_owned();
-    let agent = Agent {
-        model: chain.first().map(|engine| engine.model_name().to_owned()),
-        system: &system,
-        tools: &tools,
-        role: [opening.role.as_ref(), begun.role.as_ref(), task.role.as_ref()]
-            .into_iter()
-            .flatten()
-            .next()
-            .map_or(ROLE, String::as_str),
-    };
+    let role = [&opening.role, &begun.role, &task.role].into_iter().flatten().next();
+    let role = role.map_or(ROLE, String::as_str);
+    let model = chain.first().map(|engine| engine.model_name().to_owned());
+    let agent = Agent { model, system: &system, tools: &tools, role };
     let approved = begin(&mut desk, task, &chain, shown, &agent, (&opening, &history))?;
     let steps_max =
         defined.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);

@@ -260,12 +260,12 @@ fn told_last(world: &World, run: &Run) -> String {
 #[test]
 fn who_takes_over_because_it_got_nowhere_is_asked_for_another_plan() {
     let idle = "  - text: I am done.\n".repeat(6);
-    let stops: String = (0..6)
-        .map(|n| {
-            let call = json!([{ "tool": "write_file", "args": { "path": format!("n{n}"), "content": "x" } }]);
-            format!("  - calls: {call}\n  - text: Done.\n")
-        })
-        .collect();
+    let step = |n: u32| {
+        let args = json!({ "path": format!("n{n}"), "content": "x" });
+        let call = json!([{ "tool": "write_file", "args": args }]);
+        format!("  - calls: {call}\n  - text: Done.\n")
+    };
+    let stops: String = (0..6).map(step).collect();
     let cap = "completion_cap: { blocks: 99, same: 99 }\n";
     for (script, reason) in [(idle, "stop_events"), (stops, "verification")] {
         let world = World::new("");
