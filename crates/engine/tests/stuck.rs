@@ -21,8 +21,9 @@ enum Op {
     Circle,
     /// An advisor was asked, and said something or nothing.
     Answer { says: bool },
-    /// Another model goes on, because the one before is stuck, or for something else.
-    Change { blocked: bool },
+    /// Another model goes on, because the one before is stuck, or for something else; it may
+    /// be none of the definition.
+    Change { blocked: bool, to: u32 },
     /// A person speaks.
     Human,
     /// A person clears the blocker.
@@ -37,7 +38,7 @@ fn an_op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => Just(Op::Circle),
         3 => any::<bool>().prop_map(|says| Op::Answer { says }),
-        3 => any::<bool>().prop_map(|blocked| Op::Change { blocked }),
+        3 => (any::<bool>(), 0..4_u32).prop_map(|(blocked, to)| Op::Change { blocked, to }),
         1 => Just(Op::Human),
         1 => Just(Op::Clear),
         1 => Just(Op::Reset),
@@ -113,7 +114,8 @@ struct Model {
     budget: Option<u32>,
     stuck: bool,
     asked: u32,
-    taken_over: u32,
+    /// Who was stuck or has gone on since a person spoke.
+    tried: Vec<String>,
     steps: u64,
     at_work: Option<String>,
 }
@@ -132,15 +134,23 @@ impl Model {
     fn change(&mut self, blocked: bool, to: &str) -> Decision {
         self.steps += 1;
         if blocked {
-            if !self.stuck || self.taken_over + 1 >= self.models {
+            let works = self.at_work.clone().unwrap_or_else(|| label(0));
+            let is_named = (0..self.models).any(|number| label(number) == to);
+            let had_its_turn = works == to || self.tried.iter().any(|tried| tried == to);
+            if !self.stuck || !is_named || had_its_turn {
                 return Decision::Deny;
             }
-            self.taken_over += 1;
+            self.tried.extend([works, to.to_owned()]);
             self.stuck = false;
         }
         self.at_work = Some(to.to_owned());
         Decision::Allow
     }
+}
+
+/// What a model of the definition is called.
+fn label(number: u32) -> String {
+    format!("scripted/m{number}")
 }
 
 fn play(models: u32, budget: Option<u32>, ops: &[Op]) {
@@ -174,8 +184,8 @@ fn play(models: u32, budget: Option<u32>, ops: &[Op]) {
                 assert_eq!(verdict.context.is_some(), told || expected == Decision::Deny);
                 assert_eq!((verdict.feedback.len(), verdict.safety.len()), (told.into(), 1));
             }
-            Op::Change { blocked } => {
-                let (to, reason) = (format!("m{number}"), if blocked { "blocked" } else { "cost" });
+            Op::Change { blocked, to } => {
+                let (to, reason) = (label(to), if blocked { "blocked" } else { "cost" });
                 let verdict =
                     engine.send(json!({"event": "model_changed", "to": to, "reason": reason}));
                 assert_eq!(verdict.decision, model.change(blocked, &to), "{context}");
@@ -183,7 +193,8 @@ fn play(models: u32, budget: Option<u32>, ops: &[Op]) {
             }
             Op::Human => {
                 engine.send(json!({"event": "prompt_submitted", "source": "human"}));
-                (model.stuck, model.taken_over) = (false, 0);
+                model.stuck = false;
+                model.tried.clear();
             }
             Op::Clear => {
                 let verdict = engine.send(json!({"event": "control", "action": "clear_blocker"}));

@@ -39,11 +39,20 @@ pub(crate) struct History {
     current: String,
     /// Whether it is asked now, as far as anybody can know.
     asking: bool,
-    paused: bool,
-    /// Whether an advisor is asked now, where there is one.
-    advising: bool,
+    held: Held,
     /// Whether a program runs: what it calls says nothing of questions.
     runs: bool,
+}
+
+/// Whether a session is held, and so whom it waits for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Held {
+    #[default]
+    No,
+    /// It is stuck, so that an advisor is asked, where there is one.
+    Stuck,
+    /// For a person.
+    Otherwise,
 }
 
 impl History {
@@ -71,8 +80,10 @@ impl History {
     /// hooks, and say nothing of how often it was started.
     fn follow(&mut self, kind: &EventKind, verdict: &Verdict, is_worker: bool) {
         if verdict.is_enforced(Decision::Pause) {
-            self.advising |= !self.paused && is_stuck(verdict);
-            (self.paused, self.asking) = (true, false);
+            if self.held == Held::No {
+                self.held = if is_stuck(verdict) { Held::Stuck } else { Held::Otherwise };
+            }
+            self.asking = false;
         }
         match kind {
             EventKind::AttemptStarted { attempt } => {
@@ -80,7 +91,7 @@ impl History {
                 self.attempts = self.attempts.max(number);
                 if verdict.lets_run() {
                     self.open.push(number);
-                    (self.runs, self.asking) = (false, !self.paused);
+                    (self.runs, self.asking) = (false, self.goes());
                 }
             }
             EventKind::AttemptStage { stage, .. } if stage == GENERATED => self.runs = true,
@@ -99,7 +110,7 @@ impl History {
                 self.waits = 0;
                 if !is_worker {
                     self.count();
-                    self.paused = false;
+                    self.held = Held::No;
                 }
             }
             EventKind::StopProposed { .. } if is_worker && !is_checked(verdict) => self.count(),
@@ -112,9 +123,9 @@ impl History {
                 if self.asking {
                     self.count();
                 }
-                self.asking = !self.paused;
+                self.asking = self.goes();
                 // Nobody knows more than that an advisor may have been asked.
-                self.advised = self.advised.saturating_add(u32::from(self.advising));
+                self.advised = self.advised.saturating_add(u32::from(self.held == Held::Stuck));
             }
             EventKind::ModelChanged { from, to, reason } => {
                 if let Some(from) = from.as_ref().filter(|_| Reason::was_asked(reason)) {
@@ -136,31 +147,36 @@ impl History {
                 // Who opens a session anew gives everybody their budgets again.
                 self.asked.clear();
                 (self.advised, self.waits) = (0, 0);
-                (self.paused, self.asking, self.advising) = (false, false, false);
+                (self.held, self.asking) = (Held::No, false);
             }
             EventKind::Control { action, .. } if !action.closes() => {
-                (self.paused, self.advising) = (false, false);
+                self.held = Held::No;
             }
             EventKind::IterationEnded { .. } => {
                 self.waits = 0;
-                self.asking = !self.paused;
+                self.asking = self.goes();
             }
             EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
                 self.prompted = true;
-                self.asking |= !is_worker && !self.runs && !self.paused;
+                self.asking |= !is_worker && !self.runs && self.goes();
             }
             EventKind::ToolFinished { .. } | EventKind::PromptSubmitted { .. }
                 if !is_worker && !self.runs =>
             {
-                self.asking = !self.paused;
+                self.asking = self.goes();
             }
             _ => {}
         }
     }
 
+    /// Whether nobody holds it.
+    fn goes(&self) -> bool {
+        self.held == Held::No
+    }
+
     /// Somebody gets the work out of where it was stuck, or did not have to.
     fn goes_on(&mut self) {
-        (self.paused, self.asking, self.advising) = (false, true, false);
+        (self.held, self.asking) = (Held::No, true);
     }
 
     fn count(&mut self) {

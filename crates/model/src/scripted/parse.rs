@@ -280,8 +280,8 @@ mod tests {
         let told: Vec<String> = errors.unwrap_err().iter().map(ToString::to_string).collect();
         let expected = [
             "script: `step` is no key here; did you mean `steps`?",
-            "steps[0]: `txt` is no key here; there are `text`, `calls`, `usage`, `delay_ms`, `status`, `broken`",
-            "steps[1]: `colour` is no key here; there are `text`, `calls`, `usage`, `delay_ms`, `status`, `broken`",
+            "steps[0]: `txt` is no key here; there are `text`, `calls`, `usage`, `delay_ms`, `status`, `retry_after_ms`, `broken`",
+            "steps[1]: `colour` is no key here; there are `text`, `calls`, `usage`, `delay_ms`, `status`, `retry_after_ms`, `broken`",
             "steps[1].text: is no text",
             "steps[2].calls[0]: has no `tool`",
             "steps[2].calls[0].args: is no object; text that is none goes into `args_text`",
