@@ -17,7 +17,6 @@ const GENERATED: &str = "generated";
 
 /// What happened before, told record by record.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is told by records of its own")]
 pub(crate) struct History {
     /// How often models have answered, by their names.
     pub(crate) answered: BTreeMap<String, usize>,
