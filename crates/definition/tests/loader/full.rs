@@ -377,6 +377,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "778f68ed4bccd28ddcc80975deb0a7830e1f66042cd3f983758a2cf580841dcf"
+        "18951875cdac8242e62dcadff4027f8b4ddbc8a63a8d08c4ff86f674e12fb046"
     );
 }
