@@ -17,7 +17,7 @@ const REPLACEABLE_MAX: usize = 64;
 
 /// How many requests are known to have been counted. Beyond that many, a
 /// request that is reported again counts again.
-const COUNTED_MAX: usize = 2048;
+const COUNTED_MAX: usize = 1984;
 
 /// How many models without a price are remembered by name, and how much of it.
 const UNPRICED_MAX: usize = 8;
