@@ -67,10 +67,10 @@ fn refused(ops: &[Op], call: u8, reason: u8) -> u32 {
         match *op {
             Op::Ran { call: ran } if ran == call => count = 0,
             Op::Refused { call: other, reason: why } if (other, why) == (call, reason) => {
-                count += 1
+                count += 1;
             }
             Op::Refused { .. } if count > 0 && is_forgotten(&ops[..=at], (call, reason)) => {
-                count = 0
+                count = 0;
             }
             Op::Refused { .. } | Op::Ran { .. } => {}
         }
