@@ -107,8 +107,21 @@ fn is_status_line(line: &[u8]) -> bool {
     rest.first() == Some(&b' ') && NUMBERS.contains(&number) && ends
 }
 
-/// The document that a text begins with.
+/// The document that a text begins with, where it may report an error: most
+/// have no key for it, and those are not taken apart.
 fn document(text: &str) -> Option<Value> {
+    let mut quoted = text.as_bytes().split(|byte| *byte == b'"').skip(1);
+    let tells = |part: &[u8]| match part.first() {
+        Some(b'c' | b'd' | b'e' | b'f' | b'm' | b'r' | b't') => {
+            part == b"errors"
+                || part == b"fault"
+                || MESSAGES.iter().any(|key| key.as_bytes() == part)
+        }
+        _ => false,
+    };
+    if !quoted.any(tells) {
+        return None;
+    }
     serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
