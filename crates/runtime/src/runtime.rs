@@ -1,34 +1,31 @@
 //! Event in, verdict out: the order of things around a decision.
 
+mod opening;
 mod output;
 mod standing;
 mod telling;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, SchemaText};
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, OutputFact, PAGE_TURN, Place, Record, Session,
-    SessionId, Timestamp, Understood, Verdict, elide, observe, wire::WireError,
+    Digest, Event, EventKind, Facts, OffFact, OutputFact, PAGE_TURN, Record, SessionId, Timestamp,
+    Understood, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
-    Body, EventRecord, Line, Note, Opened, OpenedDefinition, Retention, Snapshot, Store,
-    StoreError, parse_record,
+    Body, EventRecord, Line, Note, Retention, Snapshot, Store, StoreError, parse_record,
 };
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::clock;
-use crate::defined::Defined;
-use crate::definitions::{DefinitionError, Definitions, Resolved};
+use crate::definitions::{DefinitionError, Definitions};
 use crate::extensions::Extensions;
 use crate::facts::{World, gather};
-use crate::home::home;
 use crate::live::Live;
 use crate::markers;
-use crate::notify::{Happened, Notice, Notices};
+use crate::notify::{Notice, Notices};
 use crate::off::Switch;
 use crate::redact::{redact, redact_text};
 use crate::restore::{self, Was};
@@ -495,86 +492,6 @@ impl Runtime {
             self.note_failed(saved);
         }
         Ok(())
-    }
-
-    fn open(&mut self, event: &Event) -> Result<Live, Fault> {
-        match self.open_once(event) {
-            Err(Fault::Store(StoreError::Io { source, .. }))
-                if source.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
-                    && !self.live.is_empty() =>
-            {
-                // Every open session holds files; they can be opened again.
-                self.forget();
-                self.open_once(event)
-            }
-            opened => opened,
-        }
-    }
-
-    fn open_once(&mut self, event: &Event) -> Result<Live, Fault> {
-        let log = self.store.open(&event.session)?;
-        if let Some(live) = Live::load(log, &event.session, &self.definitions)? {
-            return Ok(live);
-        }
-        let workspace = self.workspace_of(event);
-        if workspace.to_str().is_none() {
-            return Err(Fault::Workspace(workspace));
-        }
-        let Resolved { definition, checksum, files, broken } =
-            self.definitions.resolve(&workspace)?;
-        if let Some(name) = self.extensions.unnamed(&definition) {
-            return Err(DefinitionError::NeverAsked(name.to_owned()).into());
-        }
-        if let Some(reason) = broken {
-            self.warn_broken(&event.session, &checksum, &reason);
-            let shown = workspace.display().to_string();
-            let at = clock::now().wall;
-            let happened = Happened { session: &event.session, workspace: Some(&shown), at };
-            self.notices.add(&definition, &happened.outdated(&reason));
-        }
-        let shown = |path: PathBuf| path.display().to_string();
-        let opening = Opened {
-            session: event.session.clone(),
-            at: event.at.unwrap_or_else(|| clock::now().wall),
-            place: Place {
-                workspace: Some(workspace.display().to_string()),
-                home: home().map(shown),
-                state_home: self.definitions.state_home().map(shown),
-                own: self.definitions.own_places().into_iter().map(shown).collect(),
-                definition: files.into_iter().map(shown).collect(),
-            },
-            definition: OpenedDefinition { checksum, lowered: (*definition).clone() },
-        };
-        Ok(Live {
-            log: self.store.open(&event.session)?,
-            id: event.session.clone(),
-            session: Session::new(definition, Arc::new(opening.place.clone())),
-            head: None,
-            defined: Defined::opened(checksum),
-            opening: Some(opening),
-            unsaved: false,
-        })
-    }
-
-    /// Says loudly that what is in force is not what the files say.
-    fn warn_broken(&mut self, session: &SessionId, checksum: &Digest, reason: &str) {
-        let warning = format!(
-            "the definition does not load, and the last good one ({checksum}) stays in force in \
-             session `{session}`: {reason}; mend it (`jackline check`)"
-        );
-        self.note(Note::Fault { kind: "definition".to_owned(), reason: warning.clone() });
-        if self.warnings.len() < NOTES_MAX {
-            self.warnings.push(warning);
-        }
-    }
-
-    fn workspace_of(&self, event: &Event) -> PathBuf {
-        self.workspace_at(named_workspace(event))
-    }
-
-    fn workspace_at(&self, named: Option<&str>) -> PathBuf {
-        let path = self.directory.join(named.unwrap_or("."));
-        path.canonicalize().unwrap_or(path)
     }
 
     /// Whether a person has switched the guard off in a workspace, for events
