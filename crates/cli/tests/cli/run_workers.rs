@@ -220,6 +220,15 @@ fn a_program_is_ended_when_the_time_of_the_session_is_up() {
 }
 
 #[test]
+fn where_the_time_is_up_already_no_program_is_started() {
+    let world = World::new("");
+    let task = Task::worker(&world, REPORT, "echo x > started; echo done > report.md");
+    let run = task.run(&["--deadline", "2001-01-01T00:00:00Z"]);
+    assert_eq!(code(&run), "BUDGET_EXCEEDED{deadline}", "{run:?}");
+    assert!(!world.work().join("started").exists(), "{run:?}");
+}
+
+#[test]
 fn a_program_with_another_command_line_is_another_agent() {
     let world = World::new("");
     let task = Task::of(&world, REPORT, &[]);

@@ -250,7 +250,7 @@ fn the_rust_client_uses_the_workspace_tools() {
     let [tools, first, second, refused, unknown, nothing] = answers.as_slice() else {
         panic!("{} answers", answers.len())
     };
-    assert_eq!(tools.as_array().map(Vec::len), Some(7));
+    assert_eq!(tools.as_array().map(Vec::len), Some(8));
     let field = |result: &Value, name: &str| result["structuredContent"][name].clone();
     assert_eq!(field(first, "lines_shown"), 500);
     assert_eq!(field(first, "lines_remaining"), 400);

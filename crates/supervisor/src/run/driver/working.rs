@@ -38,6 +38,10 @@ impl Driver<'_, '_> {
             if self.is_held() {
                 return Ok(Ended::Held);
             }
+            // A program without hooks asks no gate, so none would say so.
+            if self.is_late() {
+                return Ok(Ended::TimeIsUp);
+            }
             if !self.chain.spend() {
                 return Ok(Ended::Spent);
             }
