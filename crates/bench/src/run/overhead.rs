@@ -66,7 +66,7 @@ fn iterate(place: &Path, iterations: usize, hear: &mut dyn FnMut(&Told)) -> Resu
     let mut steps: Vec<Step> = (0..iterations).flat_map(step).collect();
     steps.extend(works());
     let definition = format!(
-        "completion: {{ files: [{WANTED}] }}\ncompletion_cap: {{ blocks: 100000, same: 100000 }}\n"
+        "completion: {{ files: [{WANTED}] }}\ncompletion_cap: {{ blocks: 100000, same: 100000 }}\nlimits: {{ iterations: 100000 }}\n"
     );
     let stop = drive(place, &definition, plays(Script::new(steps)), &[], hear)?;
     if stop == "OBJECTIVE_ACHIEVED" { Ok(()) } else { Err(format!("it ended as {stop}").into()) }
