@@ -2,8 +2,9 @@
 //! world it happened in.
 //!
 //! A backtest is teacher-forced: what ran is applied as having run, and what was
-//! refused then as refused, whatever would have been said about it. The world of
-//! then is gone: no file can be looked at, no repository asked. So what hangs on
+//! refused then as refused, whatever would have been said about it. Nothing is held
+//! or stopped for what a guard says, neither by this definition nor by that of then:
+//! only people end and open a session. The world of then is gone: no file can be looked at, no repository asked. So what hangs on
 //! a fact that was not recorded is *undecidable*. It is listed as that, and never
 //! guessed.
 
@@ -14,15 +15,16 @@ mod lines;
 mod memo;
 mod outcome;
 mod trajectory;
+mod went;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use jackline_decode::Decoder;
-use jackline_engine::definition::{Loops, Profile, Rule, Rules};
+use jackline_engine::definition::{Loops, Rule, Rules};
 use jackline_engine::{
-    Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session, Timestamp,
-    Verdict, Violation, elide, observe, observe_known,
+    Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session, Stop,
+    Timestamp, Verdict, Violation, elide, observe, observe_known,
 };
 
 pub use journal::BacktestJournal;
@@ -36,6 +38,7 @@ use crate::door::panic_text;
 use crate::runtime::Fault;
 use judge::{Judged, judge};
 use outcome::loops_in;
+use went::went_on;
 
 /// Decides recorded runs under one definition, as if it were enforced.
 #[derive(Debug, Clone)]
@@ -73,6 +76,8 @@ pub struct BacktestStep {
     pub loops: Vec<FoundLoop>,
     /// What can't be said.
     pub undecidable: Vec<Undecidable>,
+    /// The code with which the session would have been stopped here, the first time.
+    pub stop: Option<Stop>,
 }
 
 impl Backtest {
@@ -132,7 +137,12 @@ impl BacktestRun {
         let judged = session.ground().understand(event, |understood| {
             let judged = judge(session, event, understood, &facts);
             let seq = session.seq() + 1;
-            let verdict = went_on(event, seq, definition, &judged);
+            let went = Verdict {
+                session: Some(event.session.clone()),
+                seq: Some(seq),
+                ..Verdict::allow()
+            };
+            let verdict = went_on(went, event, definition, &judged);
             let record = Record { seq, event, facts: &facts, verdict: &verdict };
             session.apply_on(understood, &record);
             judged
@@ -156,9 +166,13 @@ impl BacktestRun {
                 outcome.proposed(index, decision, strongest);
             }
         }
-        outcome.stop = outcome.stop.take().or(stop);
+        let stop = stop.filter(|_| outcome.stop.is_none());
+        if stop.is_some() {
+            outcome.stop.clone_from(&stop);
+        }
         outcome.undecidable.extend(undecidable.iter().map(|one| one.guard.clone()));
-        BacktestStep { at: event.at, is_proposed, call, decision, objections, loops, undecidable }
+        let at = event.at;
+        BacktestStep { at, is_proposed, call, decision, objections, loops, undecidable, stop }
     }
 }
 
@@ -175,24 +189,4 @@ fn begin(definition: &Arc<Definition>, place: &Arc<Place>, event: &Event) -> Ses
         _ => Arc::clone(place),
     };
     Session::new(Arc::clone(definition), place)
-}
-
-/// The verdict that is applied: it happened. Under the strict profile a loop
-/// puts an override in force, and only with it is the call found that disregards
-/// it and would have ended the session.
-fn went_on(event: &Event, seq: u64, definition: &Definition, judged: &Judged) -> Verdict {
-    let went = Verdict { session: Some(event.session.clone()), seq: Some(seq), ..Verdict::allow() };
-    let is_call =
-        matches!(event.kind, EventKind::ToolProposed { .. } | EventKind::ToolFinished { .. });
-    if !is_call || definition.loops.profile != Profile::Strict {
-        return went;
-    }
-    let overridden = !judged.constraints.is_empty();
-    let of_loops = |found: &&Violation| found.guard == "loops";
-    Verdict {
-        safety: if overridden { judged.safety.clone() } else { Vec::new() },
-        constraints: judged.constraints.clone(),
-        violations: judged.objections.iter().filter(of_loops).cloned().collect(),
-        ..went
-    }
 }

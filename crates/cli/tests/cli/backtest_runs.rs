@@ -408,6 +408,98 @@ fn loops_are_told_by_the_call_at_which_each_level_was_reached() {
     }
 }
 
+/// Plays a run as a session that is guarded, and says what was answered to its calls.
+fn guarded(world: &World, definition: &str, run: &Value) -> Vec<String> {
+    fs::write(world.work().join("then.yaml"), definition).unwrap();
+    let started = json!({"event": "session_started", "workspace": world.work()});
+    let calls = run["steps"].as_array().unwrap().iter().enumerate().map(|(number, step)| {
+        let proposed = json!({"event": "tool_proposed", "call": number.to_string(),
+            "tool": step["tool"], "args": step["args"]});
+        let finished = json!({"event": "tool_finished", "call": number.to_string(),
+            "status": "ok", "result": step["result"]});
+        (proposed, finished)
+    });
+    let id = run["id"].as_str().unwrap();
+    let mut answers = Vec::new();
+    let tell = |event: &Value| {
+        let mut command = world.person();
+        command.args(["stdio", "--session", id, "-d", "then.yaml"]);
+        let told = feed(&mut command, format!("{event}\n").as_bytes());
+        told.answers().concat()
+    };
+    tell(&started);
+    for (proposed, finished) in calls {
+        let answer = tell(&proposed);
+        if answer == "allow" {
+            tell(&finished);
+        }
+        answers.push(answer);
+    }
+    answers
+}
+
+const STRICT: &str = "loops: { profile: strict }\n";
+
+/// What a session was is as good as what a data set tells of it.
+#[test]
+fn a_session_is_decided_as_the_same_run_is() {
+    let bench = Bench::new();
+    let runs = circling();
+    bench.file("runs.jsonl", &runs);
+    let runs: Vec<Value> = runs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for run in &runs {
+        let answers = guarded(&bench.world, "mode: observe\n", run);
+        assert!(answers.iter().all(|answer| answer == "allow"), "{answers:?}");
+    }
+    for profile in ["loops: {}\n", STRICT] {
+        bench.file("jackline.yaml", format!("{NEW}\n{profile}"));
+        let expected = bench.lines(&["runs.jsonl"]);
+        for (run, expected) in runs.iter().zip(expected) {
+            let found = bench.lines(&[run["id"].as_str().unwrap()]);
+            assert_eq!(found, [expected], "{profile}");
+        }
+    }
+}
+
+/// What a definition held or ended then is not what another one would have done.
+#[test]
+fn a_session_that_was_stopped_is_decided_anew() {
+    let bench = Bench::new();
+    let calls = json!({"id": "s", "steps": vec![step(1, "ls a"); 6]});
+    let answers = guarded(&bench.world, STRICT, &calls);
+    assert_eq!(answers, ["allow", "allow", "allow", "stop", "stop", "stop"]);
+    let told =
+        |found: Value| (found["hard"].clone(), found["denied"].clone(), found["stop"].clone());
+    let under = |bench: &Bench, definition: &str| {
+        bench.file("jackline.yaml", definition);
+        told(bench.lines(&["s"]).remove(0))
+    };
+    assert_eq!(under(&bench, NEW), (Value::Null, json!([]), Value::Null));
+    let stop = json!("SYSTEM_ERROR{loop}");
+    assert_eq!(under(&bench, STRICT), (json!(2), json!([3, 4, 5]), stop));
+    // It ran three times, which is worth a word; what was refused did not run.
+    assert_eq!(under(&bench, "loops: {}\n"), (Value::Null, json!([]), Value::Null));
+}
+
+/// That a person ended it and opened it anew is what happened.
+#[test]
+fn what_people_did_stays_done() {
+    let bench = Bench::new();
+    let calls = |count| json!({"id": "s", "steps": vec![step(1, "ls a"); count]});
+    let control = |word: &str| {
+        let said = feed(bench.world.person().args([word, "s"]), b"");
+        assert_eq!(said.code, Some(0), "{said:?}");
+    };
+    guarded(&bench.world, "mode: observe\n", &calls(1));
+    control("stop");
+    assert_eq!(guarded(&bench.world, "mode: observe\n", &calls(2)), ["stop", "stop"]);
+    control("reset");
+    guarded(&bench.world, "mode: observe\n", &calls(1));
+    let found = bench.lines(&["s"]);
+    assert_eq!(found[0]["denied"], json!([1, 2]));
+    assert_eq!(found[0]["stop"], json!("HUMAN_REQUESTED"));
+}
+
 #[test]
 fn the_report_has_totals_the_rules_that_spoke_most_and_examples() {
     let bench = Bench::new();
@@ -427,6 +519,9 @@ would have waited for you       0 calls     0.00 %, in 0 sessions
 would have been stopped         1 session   12.50 %
 would have been told of a loop  6 sessions  75.00 %
 would have been held in a loop  5 sessions  62.50 %
+
+stopped
+  ten  bash: call 9, SYSTEM_ERROR{loop}
 
 loops/repeat  4 told of a loop, 3 held in a loop
   three  bash: call 2

@@ -7,11 +7,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use jackline_engine::{
-    Definition, Event, EventKind, Facts, Observation, Payload, Session, observe,
+    Definition, Event, EventKind, Facts, Observation, Payload, Record, Session, observe,
 };
 use jackline_journal::{EventRecord, Line, RecordError, Verifier, parse_record};
 
 use super::judge::judge;
+use super::went::{happened, went_on};
 use super::{Backtest, BacktestRun, BacktestStep};
 use crate::door::panic_text;
 use crate::runtime::Fault;
@@ -78,12 +79,15 @@ impl Open {
         }
         record.facts.reload = None;
         let run = &mut self.run;
+        let definition = &run.definition;
         let session = run.session.as_mut()?;
-        let facts = facts(&record, &self.recorded, &run.definition);
+        let facts = facts(&record, &self.recorded, definition);
         let judged = catch_unwind(AssertUnwindSafe(|| {
             session.ground().understand(&record.event, |understood| {
                 let judged = judge(session, &record.event, understood, &facts);
-                session.apply_on(understood, &record.as_record());
+                let happened = happened(&record.event, &record.verdict);
+                let verdict = went_on(happened, &record.event, definition, &judged);
+                session.apply_on(understood, &Record { verdict: &verdict, ..record.as_record() });
                 judged
             })
         }));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use jackline_clients::claude::transcript::Passed;
-use jackline_engine::{Decision, Violation};
+use jackline_engine::{Decision, Stop, Violation};
 use jackline_runtime::{BacktestOutcome, BacktestStep, Undecidable, name_of, redact_text};
 
 use crate::terminal::{bold, dim, duration, plain, say, styled, table};
@@ -30,6 +30,8 @@ pub(super) struct Report {
     denied: Tally,
     asked: Tally,
     stopped: u64,
+    /// The first calls at which that would have been.
+    stops: Vec<String>,
     soft: u64,
     hard: u64,
     by: BTreeMap<String, ByRule>,
@@ -100,6 +102,11 @@ impl Report {
             let said = step.objections.iter().find(|objection| objection.guard == "loops");
             rule.example(|| example(session, step, said.map(|said| said.message.as_str())));
         }
+        if let Some(stop) = &step.stop
+            && self.stops.len() < EXAMPLES_MAX
+        {
+            self.stops.push(stopped(session, step, stop));
+        }
         if !step.is_proposed {
             return;
         }
@@ -135,6 +142,8 @@ impl Report {
         self.denied.merge(&other.denied);
         self.asked.merge(&other.asked);
         self.stopped += other.stopped;
+        let room = EXAMPLES_MAX.saturating_sub(self.stops.len());
+        self.stops.extend(other.stops.into_iter().take(room));
         self.soft += other.soft;
         self.hard += other.hard;
         for (name, theirs) in other.by {
@@ -201,9 +210,18 @@ impl Report {
             sessions(yellow, "would have been told of a loop", self.soft),
             sessions(red, "would have been held in a loop", self.hard),
         ]);
+        self.show_stops();
         self.show_rules();
         self.show_undecidable();
         self.show_passed();
+    }
+
+    fn show_stops(&self) {
+        if !self.stops.is_empty() {
+            say("");
+            say(bold("stopped"));
+            self.stops.iter().for_each(|stop| say(format!("  {stop}")));
+        }
     }
 
     fn show_rules(&self) {
@@ -285,13 +303,29 @@ fn example(session: &str, step: &BacktestStep, part: Option<&str>) -> String {
     let number = || format!("call {}", call.index);
     let part =
         part.map_or_else(number, |part| redact_text(part).unwrap_or_else(|| part.to_owned()));
+    let tool = plain(call.tool.as_str(), 30);
+    format!("{}  {tool}: {}", who(session, step), plain(&part, EXAMPLE_WIDTH))
+}
+
+/// Where a session would have been stopped.
+fn stopped(session: &str, step: &BacktestStep, stop: &Stop) -> String {
+    let who = who(session, step);
+    match &step.call {
+        Some(call) => {
+            format!("{who}  {}: call {}, {stop}", plain(call.tool.as_str(), 30), call.index)
+        }
+        None => format!("{who}  {stop}"),
+    }
+}
+
+/// When it was, and which session.
+fn who(session: &str, step: &BacktestStep) -> String {
     let day: String = step.at.map(|at| at.to_string()).unwrap_or_default();
     let day: String = day.chars().take(10).collect();
     let session = redact_text(session).unwrap_or_else(|| session.to_owned());
     let short: String = session.chars().take(if day.is_empty() { 40 } else { 8 }).collect();
     let who = format!("{day} {}", plain(&short, 40));
-    let who = dim(who.trim_start());
-    format!("{who}  {}: {}", plain(call.tool.as_str(), 30), plain(&part, EXAMPLE_WIDTH))
+    dim(who.trim_start())
 }
 
 /// "1 call", "2 calls".

@@ -1,0 +1,69 @@
+//! What is folded into a session that goes on as it went.
+
+use jackline_engine::definition::{Definition, Profile};
+use jackline_engine::{Decision, Event, EventKind, SafetyEvent, SafetyKind, Verdict, Violation};
+
+use super::judge::Judged;
+
+/// The guard that finds loops.
+const LOOPS: &str = "loops";
+
+/// The guard that knows who was approved.
+const IDENTITY: &str = "identity";
+
+/// What happened, and what this definition remembers of it: who is at work, and under
+/// the strict profile that a loop puts an override in force. Only with it is the call
+/// found that disregards it and would have ended the session.
+pub(super) fn went_on(
+    happened: Verdict,
+    event: &Event,
+    definition: &Definition,
+    judged: &Judged,
+) -> Verdict {
+    let mut went = happened;
+    let is_call =
+        matches!(event.kind, EventKind::ToolProposed { .. } | EventKind::ToolFinished { .. });
+    let is_strict = is_call && definition.loops.profile == Profile::Strict;
+    let is_overridden = is_strict && !judged.constraints.is_empty();
+    let safety = judged.safety.iter().filter(|it| is_overridden && is_loop(it) || is_identity(it));
+    went.safety.extend(safety.cloned());
+    let remembered =
+        |found: &&Violation| found.guard == IDENTITY || (is_strict && found.guard == LOOPS);
+    went.violations.extend(judged.objections.iter().filter(remembered).cloned());
+    if is_overridden {
+        went.constraints.clone_from(&judged.constraints);
+    }
+    went
+}
+
+/// What happened, by what was recorded: a call that was not let run did not run, and
+/// what was shown was shown. That the definition of then found a loop or a stranger,
+/// held the session or ended it is its own affair; what people did is not.
+pub(super) fn happened(event: &Event, recorded: &Verdict) -> Verdict {
+    let by_person = matches!(event.kind, EventKind::Control { .. });
+    let ends = by_person || matches!(event.kind, EventKind::SessionEnded { .. });
+    let is_kept = |found: &&Violation| {
+        found.guard != LOOPS && found.guard != IDENTITY && found.decision < Decision::Pause
+    };
+    let is_other = |it: &&SafetyEvent| !is_loop(it) && !is_identity(it);
+    Verdict {
+        decision: match recorded.decision {
+            Decision::Pause | Decision::Stop if !by_person => Decision::Deny,
+            decision => decision,
+        },
+        violations: recorded.violations.iter().filter(is_kept).cloned().collect(),
+        safety: recorded.safety.iter().filter(is_other).cloned().collect(),
+        constraints: Vec::new(),
+        stop: recorded.stop.clone().filter(|_| ends),
+        ..recorded.clone()
+    }
+}
+
+fn is_loop(safety: &SafetyEvent) -> bool {
+    use SafetyKind::{HardLoop, InfiniteLoop, SoftLoop};
+    matches!(safety.kind, SoftLoop | HardLoop | InfiniteLoop)
+}
+
+fn is_identity(safety: &SafetyEvent) -> bool {
+    safety.kind == SafetyKind::IdentityMismatch
+}
