@@ -170,7 +170,11 @@ impl BacktestRun {
         if stop.is_some() {
             outcome.stop.clone_from(&stop);
         }
-        outcome.undecidable.extend(undecidable.iter().map(|one| one.guard.clone()));
+        for one in &undecidable {
+            if !outcome.undecidable.contains(&one.guard) {
+                outcome.undecidable.insert(one.guard.clone());
+            }
+        }
         let at = event.at;
         BacktestStep { at, is_proposed, call, decision, objections, loops, undecidable, stop }
     }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jackline_clients::claude::transcript::Transcript;
 use jackline_engine::{Event, SessionId};
 use jackline_runtime::{
-    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, Fault, LINE_BYTES_MAX, LineEnd, Memo,
-    Source, Trajectory, open_lines, read_line,
+    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Fault, LINE_BYTES_MAX,
+    LineEnd, Memo, Source, Trajectory, open_lines, read_line,
 };
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub(super) enum Job {
     /// One session.
     Session(Arc<File>, Kind),
     /// Nothing; only something to say.
-    Said(Part),
+    Said(Box<Part>),
 }
 
 /// What a session was written by.
@@ -140,7 +140,7 @@ impl Shop<'_> {
                 part
             }
             Job::Session(file, kind) => self.session(&file, kind),
-            Job::Said(part) => part,
+            Job::Said(part) => *part,
         }
     }
 
@@ -179,7 +179,7 @@ impl Shop<'_> {
         let mut seen = Seen::default();
         for event in events {
             let step = run.event(event, &self.memo).map_err(|fault| part.report.fault(&fault))?;
-            part.report.step(&id, &step, &mut seen);
+            self.tell(&mut part.report, &id, &step, &mut seen);
         }
         self.end(&id, None, run, part);
         Ok(())
@@ -218,7 +218,7 @@ impl Shop<'_> {
             };
             let session = id.get_or_insert_with(|| event.session.to_string());
             match run.event(&mut event, &self.memo) {
-                Ok(step) => part.report.step(session, &step, &mut seen),
+                Ok(step) => self.tell(&mut part.report, session, &step, &mut seen),
                 Err(fault) => {
                     result = Err(part.report.fault(&fault));
                     break;
@@ -254,7 +254,8 @@ impl Shop<'_> {
                 Ok(Some(LineEnd::Whole)) => match journal.line(&line) {
                     Ok(None) => {}
                     Ok(Some(Ok(step))) => {
-                        part.report.step(journal.name().unwrap_or_default(), &step, &mut seen);
+                        let name = journal.name().unwrap_or_default();
+                        self.tell(&mut part.report, name, &step, &mut seen);
                     }
                     Ok(Some(Err(fault))) => {
                         result = Err(part.report.fault(&fault));
@@ -273,6 +274,13 @@ impl Shop<'_> {
             self.end(&name, None, run, part);
         }
         result
+    }
+
+    /// Counts a step for the report, where somebody reads one.
+    fn tell(&self, report: &mut Report, session: &str, step: &BacktestStep, seen: &mut Seen) {
+        if !self.as_json {
+            report.step(session, step, seen);
+        }
     }
 
     /// A run has come to its end. That of a sub-agent is a run of its own.

@@ -105,7 +105,7 @@ impl Jobs {
 
     fn unreadable(&mut self, file: &Arc<File>, error: String) -> bool {
         let unreadable = Some((Arc::clone(file), error));
-        self.send(Job::Said(Part { unreadable, ..Part::default() }))
+        self.send(Job::Said(Box::new(Part { unreadable, ..Part::default() })))
     }
 }
 
