@@ -25,7 +25,7 @@ const WHERE: &str = "no recorded runs: give a directory that holds them as `agen
                      `miniswe*.jsonl.gz`, one run a line (see docs/guide/backtest.md)";
 
 /// How often a file is decided on; the fastest counts, because others work too.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 
 /// What `jackline backtest --json` says of a run.
 #[derive(Deserialize)]

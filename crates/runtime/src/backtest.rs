@@ -38,7 +38,7 @@ use crate::door::panic_text;
 use crate::runtime::Fault;
 use judge::{Judged, judge};
 use outcome::loops_in;
-use went::went_on;
+use went::remember;
 
 /// Decides recorded runs under one definition, as if it were enforced.
 #[derive(Debug, Clone)]
@@ -137,12 +137,12 @@ impl BacktestRun {
         let judged = session.ground().understand(event, |understood| {
             let judged = judge(session, event, understood, &facts);
             let seq = session.seq() + 1;
-            let went = Verdict {
+            let mut verdict = Verdict {
                 session: Some(event.session.clone()),
                 seq: Some(seq),
                 ..Verdict::allow()
             };
-            let verdict = went_on(went, event, definition, &judged);
+            remember(&mut verdict, event, definition, &judged);
             let record = Record { seq, event, facts: &facts, verdict: &verdict };
             session.apply_on(understood, &record);
             judged

@@ -12,7 +12,7 @@ use jackline_engine::{
 use jackline_journal::{EventRecord, Line, RecordError, Verifier, parse_record};
 
 use super::judge::judge;
-use super::went::{happened, went_on};
+use super::went::{happened, remember};
 use super::{Backtest, BacktestRun, BacktestStep};
 use crate::door::panic_text;
 use crate::runtime::Fault;
@@ -85,8 +85,8 @@ impl Open {
         let judged = catch_unwind(AssertUnwindSafe(|| {
             session.ground().understand(&record.event, |understood| {
                 let judged = judge(session, &record.event, understood, &facts);
-                let happened = happened(&record.event, &record.verdict);
-                let verdict = went_on(happened, &record.event, definition, &judged);
+                let mut verdict = happened(&record.event, &record.verdict);
+                remember(&mut verdict, &record.event, definition, &judged);
                 session.apply_on(understood, &Record { verdict: &verdict, ..record.as_record() });
                 judged
             })

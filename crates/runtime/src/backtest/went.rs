@@ -11,16 +11,15 @@ const LOOPS: &str = "loops";
 /// The guard that knows who was approved.
 const IDENTITY: &str = "identity";
 
-/// What happened, and what this definition remembers of it: who is at work, and under
+/// Adds to what happened what this definition remembers of it: who is at work, and under
 /// the strict profile that a loop puts an override in force. Only with it is the call
 /// found that disregards it and would have ended the session.
-pub(super) fn went_on(
-    happened: Verdict,
+pub(super) fn remember(
+    went: &mut Verdict,
     event: &Event,
     definition: &Definition,
     judged: &Judged,
-) -> Verdict {
-    let mut went = happened;
+) {
     let is_call =
         matches!(event.kind, EventKind::ToolProposed { .. } | EventKind::ToolFinished { .. });
     let is_strict = is_call && definition.loops.profile == Profile::Strict;
@@ -33,7 +32,6 @@ pub(super) fn went_on(
     if is_overridden {
         went.constraints.clone_from(&judged.constraints);
     }
-    went
 }
 
 /// What happened, by what was recorded: a call that was not let run did not run, and
