@@ -23,6 +23,7 @@ mod disk;
 mod explain;
 mod export;
 mod git_state;
+mod holds;
 mod hook;
 mod hook_faults;
 mod hook_output;

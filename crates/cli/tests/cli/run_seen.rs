@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::run_support::{REPORT, Task, WORKS, code, session};
+use crate::run_support::{REPORT, Task, WORKS, code, session, sleepers, until};
 use crate::support::{Run, World, feed};
 
 /// A run that works elsewhere than in the directory it was started in, and that directory.
@@ -80,4 +80,115 @@ fn the_session_of_the_nearest_directory_is_meant() {
     assert!(run.stdout.contains("session `above` is paused"), "{run:?}");
     let listed = world.jackline(&["status", "--all", "--json"]).sessions();
     assert_eq!(listed, ["above", "near"]);
+}
+
+/// A run that is killed while its command is at work.
+fn killed(world: &World, seconds: u32) -> Task<'_> {
+    let script = format!(
+        "steps:\n  - calls: [{{ tool: shell, args: {{ command: 'test -e began || {{ touch began; sleep {seconds}; }}' }} }}]\n{}",
+        WORKS.trim_start_matches("steps:\n")
+    );
+    let task = Task::new(world, REPORT, &[("main", &script)]);
+    let mut child = task.start(&[]);
+    until("the command", || world.work().join("began").exists());
+    let status = world.jackline(&["status"]);
+    assert!(status.code == Some(0) && !status.stdout.contains("nobody drives it"), "{status:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the end of the command", || sleepers(seconds) == 0);
+    task
+}
+
+#[test]
+fn a_run_that_was_killed_is_not_shown_as_if_somebody_drove_it() {
+    let world = World::new("");
+    let task = killed(&world, 297);
+    let status = world.jackline(&["status", "--json"]).verdicts().remove(0);
+    assert_eq!(
+        (&status["summary"]["phase"], &status["driven"]),
+        (&"running".into(), &false.into())
+    );
+    let id = status["session"].as_str().unwrap().to_owned();
+    let said = format!("nobody drives it any more; `jackline run --resume {id}` goes on");
+    let shown = world.jackline(&["status"]);
+    assert!(shown.stdout.contains(&said), "{shown:?}");
+    assert!(world.jackline(&["status", "--all"]).stdout.contains("running, left"));
+
+    // Another run in this place is another run, and says so.
+    let second = task.run(&[]);
+    assert_ne!(session(&second), id);
+    assert!(second.stderr.contains(&format!("`{id}` was left here")), "{second:?}");
+    let run = task.resume(&[&id]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let over = world.jackline(&["status", &id]);
+    assert!(!over.stdout.contains("nobody drives it"), "{over:?}");
+    // Now all of them are over.
+    let third = task.run(&[]);
+    assert_eq!(third.stderr, "", "{third:?}");
+}
+
+#[test]
+fn loops_have_a_row_while_somebody_goes_in_circles() {
+    let world = World::new("");
+    let circles = "steps:\n  - calls: [{ tool: list_dir, args: {} }]\nrepeat: true\n";
+    let task = Task::new(&world, &format!("{REPORT}loops: {{}}\n"), &[("main", circles)]);
+    let run = task.run(&[]);
+    assert!(code(&run).starts_with("left: it waits for a person"), "{run:?}");
+    let status = world.jackline(&["status"]).stdout;
+    let row = status.lines().find(|line| line.trim_start().starts_with("loop ")).unwrap();
+    assert!(row.contains("5 times, hard: list_dir"), "{row}");
+    let calm = Task::new(&world, REPORT, &[("main", WORKS)]).run(&[]);
+    let status = world.jackline(&["status", &session(&calm)]).stdout;
+    assert!(!status.lines().any(|line| line.trim_start().starts_with("loop")), "{status}");
+}
+
+#[test]
+fn a_command_that_failed_is_shown_with_its_exit_code() {
+    let world = World::new("");
+    let script = format!(
+        "steps:\n  - calls: [{{ tool: shell, args: {{ command: exit 3 }} }}]\n{}",
+        WORKS.trim_start_matches("steps:\n")
+    );
+    let run = Task::new(&world, REPORT, &[("main", &script)]).run(&[]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let log = world.jackline(&["log"]).stdout;
+    let finished: Vec<&str> = log.lines().filter(|line| line.contains("tool_finished")).collect();
+    assert!(finished[0].contains("c1 exit code 3") && finished[1].contains("c2 ok"), "{log}");
+    let status = world.jackline(&["status"]).stdout;
+    assert!(status.contains("2: 1 ok, 1 failed"), "{status}");
+    let status = world.jackline(&["status", "--json"]).verdicts().remove(0);
+    let did = &status["summary"]["last_actions"];
+    assert_eq!((&did[0]["ended"], &did[0]["exit_code"]), (&"failed".into(), &3.into()));
+    assert_eq!((&did[1]["ended"], &did[1]["exit_code"]), (&"ok".into(), &serde_json::Value::Null));
+    world.prove(&session(&run));
+}
+
+#[test]
+fn a_checkpoint_names_the_files_and_says_nothing_twice() {
+    let world = World::new("");
+    let step = |n: u32| {
+        format!(
+            "  - calls: [{{ tool: write_file, args: {{ path: n{n}, content: x }} }}]\n  - text: Done {n}.\n"
+        )
+    };
+    let script = format!("steps:\n{}{}", step(0), step(1));
+    let definition =
+        format!("{REPORT}limits: {{ iterations: 2 }}\nprogress: {{}}\niterations_extension: 7\n");
+    let run = Task::new(&world, &definition, &[("main", &script)]).run(&[]);
+    assert!(code(&run).starts_with("left: it waits for a person"), "{run:?}");
+    let text = fs::read_to_string(world.work().join(".jackline/CHECKPOINT.md")).unwrap();
+    assert!(text.contains("- Files modified: 2: `n0`, `n1`\n"), "{text}");
+    assert!(text.contains("- Tests run: none that was seen\n- Tests passing: unknown\n"), "{text}");
+    let tests = text.lines().filter(|line| line.to_lowercase().contains("tests run"));
+    assert_eq!(tests.count(), 1, "{text}");
+    // How many more there are is what the definition says, or 25; the help says that.
+    let max = |world: &World| {
+        let status = world.jackline(&["status", "--json"]).verdicts().remove(0);
+        status["safety"]["max_iterations"].as_u64().unwrap()
+    };
+    assert_eq!(max(&world), 2);
+    assert_eq!(world.jackline(&["ack"]).code, Some(0));
+    assert_eq!(max(&world), 9);
+    let help = world.jackline(&["ack", "--help"]).stdout;
+    assert!(help.contains("25 more iterations") && help.contains("iterations_extension"), "{help}");
 }
