@@ -68,15 +68,15 @@ pub(crate) enum Command {
     On(OnArgs),
     /// Hold a session: no call runs until a person says so
     Pause(ControlArgs),
-    /// Let a session that was paused go on
+    /// Lift a pause; a blocker beneath a person's pause stays for `jackline clear`
     Resume(ControlArgs),
     /// End a session for good
     Stop(ControlArgs),
     /// Open a session anew: budgets, policies and what was asked begin again
     Reset(ControlArgs),
-    /// Acknowledge a checkpoint: the session goes on for some more iterations
+    /// Acknowledge a checkpoint: the session goes on for 25 more iterations, or as many as `iterations_extension` says
     Ack(ControlArgs),
-    /// Clear a blocker: a session that went in circles, or made no progress, goes on
+    /// Clear a blocker: a session that went in circles, or made no progress, goes on; a person's pause stays
     Clear(ClearArgs),
     /// Let a session go on under the definition as it is now
     Reload(ReloadArgs),

@@ -9,7 +9,7 @@ use crate::guards::advisor::Advised;
 use crate::guards::dirty::{Bits, Hidden};
 use crate::guards::limits::{exhausted_hard, iterations};
 use crate::guards::markers::Marked;
-use crate::guards::{Answers, Fold, Look, custom, feedback, loops, protocol, reads};
+use crate::guards::{Answers, Fold, Look, control, custom, feedback, loops, protocol, reads};
 use crate::id::ActorId;
 use crate::proposal::{Proposal, Recognised};
 use crate::session::initial_policies;
@@ -26,7 +26,9 @@ const PROVES_MAX: usize = 8;
 /// undone decide by themselves.
 pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
     match &look.event.kind {
-        EventKind::Control { action: Action::Stop, .. } => {
+        EventKind::Control { action: Action::Stop, .. }
+            if !control::is_refused(&answers.violations) =>
+        {
             answers.stop = Some(Stop::of(StopCode::HumanRequested));
         }
         EventKind::AttemptEnded { attempt, result: AttemptResult::Stuck }
@@ -87,8 +89,8 @@ fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
 /// What an event changes before the guards see it: turns and who acts.
 pub(crate) fn begin(state: &mut State, fold: Fold<'_>) {
     let record = fold.record;
-    if matches!(fold.said, Some(Action::Resume | Action::Acknowledge | Action::ClearBlocker)) {
-        state.paused = None;
+    if let Some(action) = fold.said {
+        state.paused = state.paused.take().and_then(|paused| paused.after(action));
     }
     let elapsed_ms = state.clock.elapsed_ms();
     let proposed = matches!(record.event.kind, EventKind::ToolProposed { .. });
@@ -151,7 +153,7 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
                 }
             }
         }
-        EventKind::ToolFinished { call, status, background, .. } => {
+        EventKind::ToolFinished { call, status, exit_code, background, .. } => {
             let Some(call) = state.in_flight.remove(record.key(definition)) else {
                 // One that comes back although nobody expects it has done what
                 // it does, unless it was denied and says that it failed.
@@ -172,6 +174,10 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
                 return;
             }
             let counter = match status {
+                // It came back, and what it ran has failed.
+                Status::Ok if exit_code.is_some_and(|code| code != 0) => {
+                    &mut state.invocations.failed
+                }
                 Status::Ok => &mut state.invocations.ok,
                 Status::Error => &mut state.invocations.failed,
                 Status::Timeout => &mut state.invocations.timed_out,
@@ -317,7 +323,8 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
         EventKind::Control { by, why, .. } => match said {
             Some(Action::Pause) => {
                 let (by, why) = (short_text(by.as_deref()), short_text(why.as_deref()));
-                state.paused = Some(Paused { by, why, cause: Cause::Person });
+                let paused = Paused::by_person(by, why);
+                state.paused = Some(paused.put_over(state.paused.take()));
             }
             Some(Action::Reset) => reset(definition, state),
             _ => {}
@@ -325,10 +332,10 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
         _ => {}
     }
     let over = verdict.is_enforced(Decision::Stop)
+        || said == Some(Action::Stop)
         || matches!(
             record.event.kind,
-            EventKind::Control { action: Action::Stop, .. }
-                | EventKind::AttemptEnded { result: AttemptResult::Stuck, .. }
+            EventKind::AttemptEnded { result: AttemptResult::Stuck, .. }
         );
     match &verdict.stop {
         Some(stop)

@@ -517,7 +517,7 @@ mod tests {
         // STATE_FORMAT, then pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (8, "c0f11ef9917e77aa1149c3c366494842243f2b1d4c4131637494c4e22fd5f173")
+            (9, "5b8abc22e72a16354366ab4dacb27a1a4fba54a7ae20a0bcf5c3abc526842015")
         );
     }
 
@@ -533,10 +533,10 @@ mod tests {
             Session::restore(definition(), Arc::default(), half).unwrap_err(),
             StateError::Unreadable
         );
-        bytes[0] = 9;
+        bytes[0] = 10;
         assert_eq!(
             Session::restore(definition(), Arc::default(), &bytes).unwrap_err(),
-            StateError::Newer(9)
+            StateError::Newer(10)
         );
     }
 }

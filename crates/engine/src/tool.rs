@@ -72,6 +72,14 @@ impl Kind {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
+    /// Whether a well-known tool shows the names of files, and nothing of what is in them.
+    pub(crate) fn lists(tool: &str) -> bool {
+        matches!(
+            tool,
+            "list_dir" | "list_directory" | "list" | "ls" | "LS" | "find_files" | "glob" | "Glob"
+        )
+    }
+
     /// Whether a call of this kind changes files of the workspace.
     pub fn mutates(self) -> bool {
         matches!(self, Self::Write | Self::Edit | Self::Delete)

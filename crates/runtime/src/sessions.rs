@@ -57,9 +57,18 @@ impl Found {
         workspace.is_some_and(|workspace| directory.starts_with(workspace))
     }
 
-    /// Whether it is a run that was started in this directory, wherever it works.
-    fn was_started_in(&self, directory: &Path) -> bool {
-        read_started_in(&self.journal).is_some_and(|started| started == directory)
+    /// How far a directory, which is canonical, is below the one that the session belongs to;
+    /// none where it belongs elsewhere. A run belongs to the directory that it was started in,
+    /// too, wherever it works.
+    pub fn distance_from(&self, directory: &Path) -> Option<usize> {
+        let opened = self.opened.as_ref();
+        let workspace = opened.and_then(|opened| opened.place.workspace.as_ref());
+        let below = workspace.and_then(|workspace| directory.strip_prefix(workspace).ok());
+        match below.map(|below| below.components().count()) {
+            Some(0) => Some(0),
+            _ if read_started_in(&self.journal).as_deref() == Some(directory) => Some(0),
+            distance => distance,
+        }
     }
 
     /// The session it belongs to: that of the client whose tools it guards.
@@ -150,13 +159,16 @@ impl Sessions {
         Ok(parts)
     }
 
-    /// An id, a unique prefix, a journal file or an export; or the latest session of `directory` that is
-    /// no part of another one there. A run belongs to the directory that it was started in, too.
+    /// An id, a unique prefix, a journal file or an export; or the latest session of `directory`, or
+    /// else of the nearest one above it, that is no part of another one there.
     pub fn select(&self, name: Option<&str>, directory: &Path) -> Result<Found, SelectError> {
         let Some(name) = name else {
             let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-            let mut all = self.list()?;
-            all.retain(|found| found.works_in(&here) || found.was_started_in(&here));
+            let near = |found: Found| Some((found.distance_from(&here)?, found));
+            let mut all: Vec<(usize, Found)> = self.list()?.into_iter().filter_map(near).collect();
+            // It is stable, so that of two that are as near the latest comes first.
+            all.sort_by_key(|(distance, _)| *distance);
+            let all: Vec<Found> = all.into_iter().map(|(_, found)| found).collect();
             let mine = all.iter().position(|found| !is_part(found, &all)).unwrap_or_default();
             return all.into_iter().nth(mine).ok_or(SelectError::NoneHere(here));
         };

@@ -4,7 +4,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use jackline_engine::{Action, SessionId};
+use jackline_engine::{Action, SessionId, Verdict};
 use jackline_journal::FileStore;
 use jackline_supervisor::{Kept, PREFIX};
 use serde_json::json;
@@ -33,6 +33,9 @@ pub(crate) fn clear(args: &ClearArgs) -> Exit {
     let action = if args.failures { Action::ResetFailures } else { Action::ClearBlocker };
     run(&args.control, action)
 }
+
+/// What a verdict says where one hold was lifted and another is left.
+const STILL_PAUSED: &str = "still_paused";
 
 /// What is to be done where an agent works that nobody drives.
 const TELL: &str = "tell the agent to go on; it does not know by itself";
@@ -154,7 +157,7 @@ fn send(store: FileStore, said: Said<'_>, as_json: bool) -> Exit {
     if !done {
         return fail(Exit::No, format!("session `{name}`: {}", objections(&verdict)));
     }
-    let (what, next) = outcome(action);
+    let (what, next) = outcome(action, &verdict);
     say(format!("session `{name}` {what}"));
     if session.as_str().starts_with(PREFIX) && next == TELL {
         let again = format!("`jackline run --resume {name}`");
@@ -178,7 +181,10 @@ fn command(action: Action) -> &'static str {
 }
 
 /// What was done, and what comes next.
-pub(super) fn outcome(action: Action) -> (&'static str, &'static str) {
+pub(super) fn outcome(action: Action, verdict: &Verdict) -> (&'static str, &'static str) {
+    if verdict.safety.iter().any(|it| it.action_taken == STILL_PAUSED) {
+        return still_paused(action);
+    }
     match action {
         Action::Pause => (
             "is paused",
@@ -201,5 +207,22 @@ pub(super) fn outcome(action: Action) -> (&'static str, &'static str) {
             ("is stopped", "nothing more runs in it; only `jackline reset` opens it again")
         }
         _ => ("is open again", "budgets, policies and what was asked begin anew"),
+    }
+}
+
+/// The same where something else still holds the session.
+fn still_paused(action: Action) -> (&'static str, &'static str) {
+    match action {
+        Action::Resume => (
+            "is not paused by that any more, and is still blocked",
+            "read `.jackline/BLOCKER_REPORT.md`; `jackline clear` goes on",
+        ),
+        Action::ClearBlocker => {
+            ("has its blocker cleared, and is still paused", "`jackline resume` goes on")
+        }
+        _ => (
+            "has its checkpoint acknowledged, and is still paused",
+            "`jackline status` says by whom, and how it goes on",
+        ),
     }
 }

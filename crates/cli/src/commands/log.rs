@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use jackline_engine::{Arguments, Completion, DefinitionFact, EventKind, Payload, Verdict};
+use jackline_engine::{Arguments, Completion, DefinitionFact, EventKind, Payload, Status, Verdict};
 use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_record};
 
 use super::select;
@@ -130,9 +130,14 @@ pub(super) fn what(kind: &EventKind) -> String {
             let call = call.map_or_else(String::new, |call| format!(" {call}"));
             format!("{tool}{call} {}", in_short(args))
         }
-        EventKind::ToolFinished { call, status, .. } => {
+        EventKind::ToolFinished { call, status, exit_code, .. } => {
             let call = call.as_ref().map_or("", |call| call.as_str());
-            format!("{} {}", plain(call, ID_SHOWN_MAX), status.word())
+            // A command that came back and failed is not `ok` to anybody who reads.
+            let ended = match exit_code.filter(|code| *code != 0) {
+                Some(code) if *status == Status::Ok => format!("exit code {code}"),
+                _ => status.word().to_owned(),
+            };
+            format!("{} {ended}", plain(call, ID_SHOWN_MAX))
         }
         EventKind::UsageReported { input, output, .. } => format!("{input} in, {output} out"),
         EventKind::StopProposed { reason, .. } => reason.clone().unwrap_or_default(),

@@ -7,6 +7,7 @@ pub(crate) mod backtest;
 pub(crate) mod check;
 pub(crate) mod control;
 pub(crate) mod doctor;
+mod driven;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod hook;

@@ -4,6 +4,7 @@ mod claude;
 mod copy;
 mod environment;
 mod face;
+mod left;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -71,7 +72,10 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
             let (session, kept) = find(&store, name)?;
             (Some(session), kept)
         }
-        None => (None, fresh(args)?),
+        None => {
+            left::say_left(&store, &here());
+            (None, fresh(args)?)
+        }
     };
     let task = read(&kept.task)?;
     let kept = match (&resumed, &task.copy, &args.workspace) {

@@ -1,5 +1,6 @@
 //! `jackline status`: where a session stands.
 
+mod loops;
 mod manifest;
 
 use std::path::Path;
@@ -10,7 +11,7 @@ use jackline_engine::definition::{Limit, Per};
 use jackline_engine::models::usd;
 use jackline_engine::{
     BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Markers,
-    ProgressSummary, Session, Summary, TurnSummary,
+    ProgressSummary, ReportFile, Session, Summary, TurnSummary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{
@@ -18,7 +19,9 @@ use jackline_runtime::{
 };
 use serde_json::json;
 
+pub(super) use self::loops::{Circle, circle_before, circles};
 use self::manifest::manifest;
+use super::driven::is_driven;
 use super::log::describe;
 use super::person::{FOR_PERSON, in_words, off_in_words};
 use super::select;
@@ -66,7 +69,9 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
             let parent = found.parent().map(|parent| ("part of", plain(parent.as_str(), 80)));
             let parts = parts_of(&sessions, opened, &session);
             let parts = parts.iter().map(|part| ("part", part_in_words(&store, part)));
-            show(opened, &session, &trial, parent.into_iter().chain(parts));
+            let left = is_driven(&found, &session.summary()) == Some(false);
+            let left = left.then(|| ("left", left_in_words(&found)));
+            show(opened, &session, &trial, left.into_iter().chain(parent).chain(parts));
             say_faults(&found);
             Exit::Fine
         }
@@ -90,6 +95,12 @@ fn part_in_words(store: &FileStore, part: &Found) -> String {
     }
 }
 
+/// That nobody drives a run any more, and how it goes on.
+fn left_in_words(found: &Found) -> String {
+    let again = format!("`jackline run --resume {}`", plain(&found.name, 60));
+    format!("nobody drives it any more; {again} goes on")
+}
+
 fn as_json(found: &Found, opened: &Opened, session: &Session) -> serde_json::Value {
     let (definition, summary) = (session.definition(), session.summary());
     let mut status = json!({
@@ -106,6 +117,7 @@ fn as_json(found: &Found, opened: &Opened, session: &Session) -> serde_json::Val
     if let Some(fields) = status.as_object_mut() {
         fields.extend(manifest(definition, &summary));
         fields.extend(found.parent().map(|parent| ("parent".to_owned(), json!(parent))));
+        fields.extend(is_driven(found, &summary).map(|is| ("driven".to_owned(), json!(is))));
         fields.extend(off_in(opened).map(|off| ("off".to_owned(), json!(off))));
         let log = has_safety_log(opened).then(|| ("safety_log".to_owned(), json!(SAFETY_LOG)));
         fields.extend(log);
@@ -139,10 +151,12 @@ fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
             continue;
         }
         let summary = session.summary();
+        let left = is_driven(found, &summary) == Some(false);
+        let left = if left { dim(", left") } else { String::new() };
         rows.push(vec![
             format!("{below}{}", plain(&found.name, 40)),
             found.modified.map(ago).unwrap_or_default(),
-            phase(&summary),
+            format!("{}{left}", phase(&summary)),
             summary.steps.to_string(),
             plain(opened.place.workspace.as_deref().unwrap_or("-"), 60),
         ]);
@@ -254,6 +268,9 @@ fn show(
     if let Some(bits) = dirty_bits(summary.dirty_bits) {
         row("code", bits);
     }
+    for circle in circles(&summary.loops) {
+        row("loop", plain(&circle.text, 160));
+    }
     if summary.progress.iteration_count > 0 {
         row("iterations", iterations(&summary.progress));
     }
@@ -326,6 +343,10 @@ fn way_on(opened: &Opened, summary: &Summary) -> &'static str {
         _ if workspace.is_some_and(held) => "remove `.jackline/PAUSE`",
         Some("person") if summary.paused_by_file => "it goes on with the next call: that is gone",
         Some("loop" | "no_progress") => "a message of yours, or `jackline clear`",
+        // Somebody has put their word over a blocker, and each has its own.
+        Some("person" | "protected") if summary.reports.contains(&ReportFile::Blocker.path()) => {
+            "a message of yours, or `jackline resume` for the pause and `jackline clear` for the blocker"
+        }
         Some("checkpoint") => "`jackline ack`",
         _ => "a message of yours, or `jackline resume`",
     }

@@ -412,11 +412,11 @@ fn an_engine_state_of_a_newer_format_shuts_the_gate() {
     rewrite_slots(&world, |_, bytes| {
         let mut saved: Saved = postcard::from_bytes(bytes).unwrap();
         // The format comes first, as a number in one byte.
-        assert_eq!(saved.state[0], 8);
-        saved.state[0] = 9;
+        assert_eq!(saved.state[0], 9);
+        saved.state[0] = 10;
         *bytes = postcard::to_allocvec(&saved).unwrap();
     });
-    check_newer(&world, 9, 8);
+    check_newer(&world, 10, 9);
 }
 
 /// What is moved to a blob leaves a pointer, and the pointer must not make the

@@ -377,6 +377,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "18951875cdac8242e62dcadff4027f8b4ddbc8a63a8d08c4ff86f674e12fb046"
+        "f6546f879bd38c2bfeffc45adbb9169463ed1ad4b092c89e7e3e88072eee25b9"
     );
 }

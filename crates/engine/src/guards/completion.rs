@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::dirty::clean::{self, Unclean};
 use super::limits::exhausted_hard;
 use super::{Answers, Fold, Guard, Look, Objection, context};
-use crate::event::EventKind;
+use crate::event::{Action, EventKind};
 use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
 use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
@@ -147,6 +147,10 @@ impl Guard for CompletionGuard {
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
         verification::apply(state, fold);
+        // Whoever lets it go on lets it try again, and the next stop is not the last.
+        if matches!(fold.said, Some(Action::Resume | Action::Acknowledge | Action::ClearBlocker)) {
+            state.turn.forget_blocks();
+        }
         let EventKind::StopProposed { background: 0, .. } = record.event.kind else { return };
         if !record.event.actor.is_main() {
             return;

@@ -16,8 +16,8 @@ use super::{Answers, Guard, Look, Objection, advisor, fallback};
 use crate::event::{Action, EventKind};
 use crate::facts::{Markers, Queries, ReloadFact};
 use crate::session::Record;
-use crate::state::{Cause, Paused, ReportFile, State};
-use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
+use crate::state::{Cause, Paused, Phase, ReportFile, State};
+use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind, Stop, Violation};
 
 use super::reports::settled;
 
@@ -47,8 +47,8 @@ impl Guard for ControlGuard {
                 correction: Some(correction),
             });
         }
-        let refused = answers.violations.iter().any(|found| found.kind == "control");
-        let taken = if refused { "refused" } else { taken(*action) };
+        let refused = is_refused(&answers.violations);
+        let taken = if refused { "refused" } else { taken(look, *action) };
         let definition = match &look.facts.reload {
             Some(ReloadFact::New(new)) if !refused => Some(new.checksum.to_string()),
             _ => None,
@@ -61,13 +61,17 @@ impl Guard for ControlGuard {
     }
 }
 
+/// Whether a control was refused, so that nothing comes of it.
+pub(crate) fn is_refused(violations: &[Violation]) -> bool {
+    violations.iter().any(|found| found.kind == "control")
+}
+
 /// What a person has done along with a record: a control that was not refused,
 /// or the report that it waits with removed; or who goes on in their place where it is stuck.
 pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
     match &record.event.kind {
         EventKind::Control { action, .. } => {
-            let refused = record.verdict.violations.iter().any(|found| found.kind == "control");
-            (!refused).then_some(*action)
+            (!is_refused(&record.verdict.violations)).then_some(*action)
         }
         _ if advisor::lifts(record.verdict) || fallback::lifts(record) => {
             Some(Action::ClearBlocker)
@@ -102,10 +106,16 @@ pub(super) fn safety<'a>(
 const WORDS_CHARS_MAX: usize = 200;
 
 /// What comes of a control.
-fn taken(action: Action) -> &'static str {
+fn taken(look: Look<'_>, action: Action) -> &'static str {
     match action {
         Action::Stop => "stopped",
         Action::Pause => "paused",
+        // One hold is lifted, and another is left.
+        Action::Resume | Action::Acknowledge | Action::ClearBlocker
+            if look.state.paused.clone().and_then(|paused| paused.after(action)).is_some() =>
+        {
+            "still_paused"
+        }
         Action::Resume | Action::Acknowledge | Action::ClearBlocker => "resumed",
         Action::Reset => "reopened",
         Action::ResetFailures => "failures_forgotten",
@@ -143,14 +153,21 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
             "nothing to do",
         )),
         Action::SkipDirtyBits => tests_wanted_not(look),
-        Action::Stop
-        | Action::Reset
+        // A session has one code, and this one has it already.
+        Action::Stop => match &look.state.phase {
+            Phase::Ended(ending) => Some(Futile::now(
+                format!("this session has ended already: {}", Stop::from(ending)),
+                "nothing to do; `pause` holds an agent that comes back",
+            )),
+            _ => None,
+        },
+        Action::Reset
         | Action::ResetFailures
         | Action::Grant
         | Action::Refuse
         | Action::ExpireConstraint => None,
         // An advisor or another model could lift it; a person's word is for people.
-        Action::Pause if is_stuck(cause) => None,
+        Action::Pause if cause.is_some_and(Cause::is_stuck) => None,
         Action::Pause => paused.map(|paused| {
             Futile::now(
                 format!("the session is paused already, by {}", held_by(paused)),
@@ -169,7 +186,7 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         )),
         Action::Acknowledge if cause == Some(Cause::Checkpoint) || iterations::waits(look) => None,
         Action::Acknowledge => Some(waits_not(look, "no checkpoint waits to be acknowledged")),
-        Action::ClearBlocker if is_stuck(cause) || blocker_is_out(look) => None,
+        Action::ClearBlocker if paused.is_some_and(Paused::is_blocked) => None,
         Action::ClearBlocker => Some(waits_not(look, "nothing blocks this session")),
         // The word is written down here; what switches the guard off is a fact.
         Action::Off if off => None,
@@ -179,16 +196,6 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         )),
         Action::Reload => reload::futile(look),
     }
-}
-
-/// Whether a session is held because its agent gets nowhere.
-fn is_stuck(cause: Option<Cause>) -> bool {
-    matches!(cause, Some(Cause::Loop | Cause::NoProgress))
-}
-
-/// Whether a blocker waits for a person, also where one has taken over the pause.
-fn blocker_is_out(look: Look<'_>) -> bool {
-    look.state.paused.is_some() && look.state.reports.out.contains(&ReportFile::Blocker)
 }
 
 /// How many iterations failed one after the other.

@@ -56,7 +56,7 @@ impl Look<'_> {
     /// settled that.
     pub(crate) fn is_stuck(self) -> bool {
         let cause = self.state.paused.as_ref().map(|paused| paused.cause);
-        matches!(cause, Some(Cause::Loop | Cause::NoProgress)) && !reports::is_settled(self)
+        cause.is_some_and(Cause::is_stuck) && !reports::is_settled(self)
     }
 
     /// Whether nothing may run now, by a pause or by a person's file.

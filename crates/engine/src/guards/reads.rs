@@ -332,6 +332,10 @@ pub(crate) fn noted(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Not
     for touch in &proposal.touches {
         let Target::At(path) = &touch.target else { continue };
         let did = match touch.access {
+            // Who knows a name has seen nothing of the file.
+            Access::Read(_) if touch.command.is_none() && Kind::lists(proposal.tool.name) => {
+                continue;
+            }
             Access::Read(_) if touch.recursive => Did::Searched { sure: is_sure(proposal, touch) },
             Access::Read(lines) => Did::Saw { part: part(lines), sure: is_sure(proposal, touch) },
             // What git brings back is not what the agent wrote.

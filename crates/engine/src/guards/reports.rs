@@ -21,7 +21,8 @@ impl Guard for ReportGuard {
         let Some(report) = settled(look.state, look.facts) else { return };
         let Some(action) = report.settled_by() else { return };
         let details = [("action", action.word()), ("removed", report.path())];
-        answers.safety.push(control::safety(look, details, "resumed"));
+        let taken = if is_settled(look) { "resumed" } else { "still_paused" };
+        answers.safety.push(control::safety(look, details, taken));
     }
 
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
@@ -57,9 +58,7 @@ impl Guard for ReportGuard {
     }
 }
 
-/// The report that the session waits with, where a person has removed it. One that is out
-/// for another reason, such as that of a pause which a person has taken over, says nothing
-/// by going: their word is lifted by a word.
+/// The report that the session waits with, where a person has removed it.
 pub(crate) fn settled(state: &State, facts: &Facts) -> Option<ReportFile> {
     let report = wanted(state).filter(|report| state.reports.out.contains(report))?;
     let path = report.path();
@@ -70,9 +69,12 @@ pub(crate) fn settled(state: &State, facts: &Facts) -> Option<ReportFile> {
     ((fact.settled || removed) && !in_doubt).then_some(report)
 }
 
-/// Whether a person has settled what the session is paused for.
+/// Whether a person has settled all that the session is paused for. A pause that somebody has
+/// put over a blocker is lifted by a word, and by no file.
 pub(super) fn is_settled(look: Look<'_>) -> bool {
-    settled(look.state, look.facts).is_some()
+    let action = settled(look.state, look.facts).and_then(ReportFile::settled_by);
+    let after = |action| look.state.paused.clone().and_then(|paused| paused.after(action));
+    action.is_some_and(|action| after(action).is_none())
 }
 
 /// Why it says nothing that the report a session waits with is gone, where it is.
@@ -88,7 +90,8 @@ pub(crate) fn wanted(state: &State) -> Option<ReportFile> {
         let looped = Stop::from(ending).detail.as_deref() == Some("loop");
         return looped.then_some(ReportFile::Blocker);
     }
-    match state.paused.as_ref()?.cause {
+    let paused = state.paused.as_ref()?;
+    match paused.over.as_deref().unwrap_or(paused).cause {
         Cause::Loop | Cause::NoProgress => Some(ReportFile::Blocker),
         Cause::Checkpoint => Some(ReportFile::Checkpoint),
         Cause::Person | Cause::Protected => None,

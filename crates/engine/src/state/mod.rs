@@ -8,6 +8,7 @@ mod asks;
 mod clock;
 mod in_flight;
 mod overrides;
+mod pauses;
 mod reads;
 mod reports;
 mod summary;
@@ -16,7 +17,7 @@ mod turn;
 mod usage;
 mod watched;
 
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -27,6 +28,7 @@ pub(crate) use asks::{Answered, Asks, Question, Signature};
 pub(crate) use clock::Clock;
 pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
 pub(crate) use overrides::{Breach, Demand, Draft, Override, Overrides, Wanted};
+pub(crate) use pauses::{Cause, Paused};
 pub(crate) use reads::{Knows, Part, Reads};
 pub(crate) use reports::Reports;
 pub use reports::{Order, ReportFile};
@@ -59,7 +61,7 @@ use crate::time::Timestamp;
 use crate::verdict::{Stop, StopCode};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 8;
+pub const STATE_FORMAT: u16 = 9;
 
 /// The most a serialised state may take.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
@@ -133,49 +135,6 @@ pub(crate) enum Phase {
     Stopped(Ending),
     /// The agent left; it may come back.
     Ended(Ending),
-}
-
-/// A pause, by a person or by a guard.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Paused {
-    pub(crate) by: Option<String>,
-    pub(crate) why: Option<String>,
-    pub(crate) cause: Cause,
-}
-
-/// What a session is paused for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Cause {
-    /// A person wants it.
-    Person,
-    /// A protected file was changed.
-    Protected,
-    /// The agent goes in circles; a blocker report says how.
-    Loop,
-    /// Iterations bring nothing; a blocker report says so.
-    NoProgress,
-    /// The iterations are used up; a checkpoint waits to be acknowledged.
-    Checkpoint,
-}
-
-impl Cause {
-    /// The word in `status`.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Person => "person",
-            Self::Protected => "protected",
-            Self::Loop => "loop",
-            Self::NoProgress => "no_progress",
-            Self::Checkpoint => "checkpoint",
-        }
-    }
-}
-
-impl Paused {
-    /// A pause that no person has asked for.
-    pub(crate) fn by_guard(cause: Cause, why: String) -> Self {
-        Self { by: Some("jackline".to_string()), why: Some(why), cause }
-    }
 }
 
 /// How a session ended, as the state keeps it: a [`Stop`] leaves out what is

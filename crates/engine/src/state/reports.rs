@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cause, State};
+use super::State;
 use crate::event::Action;
 use crate::guards::reports::wanted;
 use crate::session::Record;
@@ -104,11 +104,8 @@ impl State {
         let out = |report: &ReportFile| self.reports.out.contains(report);
         let write = wanted.filter(|report| !out(report)).map(Order::Write);
         let brief = self.reports.brief.then_some(Order::Write(ReportFile::Briefing));
-        // What a person has taken over they still want to read.
-        let taken_over = self.paused.as_ref().is_some_and(|it| it.cause == Cause::Person);
-        let is_over = |report: &ReportFile| {
-            *report != ReportFile::Briefing && wanted != Some(*report) && !taken_over
-        };
+        let is_over =
+            |report: &ReportFile| *report != ReportFile::Briefing && wanted != Some(*report);
         let over = self.reports.out.iter().copied().filter(is_over).map(Order::Remove);
         write.into_iter().chain(brief).chain(over).collect()
     }

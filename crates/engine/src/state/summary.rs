@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::actors::Actor;
 
 use super::clock::Clock;
-use super::{Cause, Invocations, LastAction, Override, Paused, Phase, State, UsageTotals};
+use super::{Invocations, LastAction, Override, Paused, Phase, State, UsageTotals};
 use crate::definition::{Definition, Per};
 use crate::facts::{Markers, Now};
 use crate::guards::advisor::AdvisorSummary;
@@ -196,7 +196,7 @@ impl State {
         };
         let by_file = self.marked.pause.then(|| {
             let why = Some(format!("`{}` is there", Markers::PAUSE));
-            Paused { by: None, why, cause: Cause::Person }
+            Paused::by_person(None, why)
         });
         let paused = self.paused.clone().or(by_file);
         let paused_cause = paused.as_ref().map(|paused| paused.cause.word());

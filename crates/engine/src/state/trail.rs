@@ -47,6 +47,8 @@ enum Ended {
     Open,
     Held(Decision),
     With(Status),
+    /// It came back, and its program said by this code that it failed.
+    Exit(i64),
 }
 
 /// Something the agent did, or wanted to do.
@@ -58,8 +60,12 @@ pub struct LastAction {
     pub tool: String,
     /// What it does: the command line, or the file.
     pub does: String,
-    /// How it ended: a status, a decision that kept it from running, or `open`.
+    /// How it ended: a status, `failed` by an exit code, a decision that kept it from running,
+    /// or `open`.
     pub ended: &'static str,
+    /// The exit code by which its program failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
 }
 
 impl Trail {
@@ -73,6 +79,11 @@ impl Trail {
                 Ended::Open => "open",
                 Ended::Held(decision) => decision.word(),
                 Ended::With(status) => status.word(),
+                Ended::Exit(_) => "failed",
+            },
+            exit_code: match entry.ended {
+                Ended::Exit(code) => Some(code),
+                Ended::Open | Ended::Held(_) | Ended::With(_) => None,
             },
         })
     }
@@ -116,7 +127,7 @@ impl State {
                     ended,
                 });
             }
-            EventKind::ToolFinished { status, .. } => {
+            EventKind::ToolFinished { status, exit_code, .. } => {
                 let key = match record.key(fold.definition) {
                     Key::Id(call) => short(call.as_str()),
                     Key::Called(tool, args) => anonymous(tool, Some(args)),
@@ -127,7 +138,10 @@ impl State {
                 let waits = |ended| matches!(ended, Ended::Open | Ended::Held(Decision::Ask));
                 let same = |entry: &&mut Entry| entry.key == key && waits(entry.ended);
                 if let Some(entry) = trail.actions.iter_mut().find(same) {
-                    entry.ended = Ended::With(*status);
+                    entry.ended = match exit_code.filter(|code| *code != 0) {
+                        Some(code) if *status == Status::Ok => Ended::Exit(code),
+                        _ => Ended::With(*status),
+                    };
                 }
             }
             _ => {}

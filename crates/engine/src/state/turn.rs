@@ -67,6 +67,11 @@ impl Turn {
         self.missing = Some(text.chars().take(MISSING_CHARS_MAX).collect());
     }
 
+    /// Counts blocked stops anew.
+    pub(crate) fn forget_blocks(&mut self) {
+        (self.blocks, self.same, self.last_block) = (0, 0, None);
+    }
+
     /// Counts a blocked stop, and whether it says the same again; one without a
     /// text only waits.
     pub(crate) fn block(&mut self, text: Option<u64>, epoch: u64) {

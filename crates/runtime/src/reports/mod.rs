@@ -6,10 +6,12 @@
 //! session is paused was removed by a person, which lets it go on.
 
 mod figures;
+mod files;
 mod gone;
 mod safety_log;
 mod text;
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,7 @@ use jackline_journal::Store;
 
 use crate::edits::{REMOVED, vouch_for_report};
 use crate::facts::World;
+use crate::live::Live;
 use crate::restore::{self, Was};
 
 pub(crate) use gone::Reports;
@@ -38,6 +41,14 @@ pub(crate) struct Told<'a> {
     pub(crate) verdict: &'a Verdict,
     /// The session as it stands once the event is folded.
     pub(crate) summary: &'a Summary,
+    /// The files that it has changed, where somebody knows.
+    pub(crate) changed: Option<BTreeSet<String>>,
+}
+
+/// The files that a session has changed, where one of these reports tells of them.
+pub(crate) fn changed(orders: &[Order], live: &Live) -> Option<BTreeSet<String>> {
+    let tells = orders.contains(&Order::Write(ReportFile::Checkpoint));
+    tells.then(|| files::changed(&live.session, live.log.directory()?)).flatten()
 }
 
 /// Writes and removes what a record calls for. Gives what was done, for the

@@ -1,5 +1,6 @@
 //! What the reports say: why, what was tried, the last actions, how to go on.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use jackline_engine::{Decision, EventKind, LastAction, ReportFile, Summary};
@@ -8,6 +9,9 @@ use super::{SAFETY_LOG, Told, figures};
 
 /// What nobody has said and nobody has seen.
 const UNKNOWN: &str = "unknown";
+
+/// How many files are named.
+const FILES_SHOWN: usize = 8;
 
 /// How much of one text is shown.
 const TEXT_CHARS_MAX: usize = 300;
@@ -62,7 +66,10 @@ fn checkpoint(told: &Told<'_>) -> String {
     section(&mut text, "Current State", &state(told));
     let mut progress = done(told);
     for part in ["progress", "dirty_bits", "budgets"] {
-        progress.extend(figures::lines(told.summary, part));
+        // Of tests was told already, and with more than yes and no.
+        let told_already = |line: &String| part == "dirty_bits" && line.starts_with("tests ");
+        let lines = figures::lines(told.summary, part).into_iter();
+        progress.extend(lines.filter(|line| !told_already(line)));
     }
     progress.extend(tried(told));
     section(&mut text, "Progress Summary", &progress);
@@ -153,14 +160,19 @@ fn state(told: &Told<'_>) -> Vec<String> {
 /// What was done: as the iteration reported it, else as the guards saw it.
 fn done(told: &Told<'_>) -> Vec<String> {
     let Summary { dirty_bits, epoch, tests: seen, .. } = told.summary;
+    let changed = told.changed.as_ref().filter(|changed| !changed.is_empty());
     let (reported, files) = match &told.event.kind {
         EventKind::IterationEnded { tests, files_changed, .. } => (tests.as_ref(), *files_changed),
         _ => (None, None),
     };
-    let files = match files {
-        Some(files) => files.to_string(),
-        None if *epoch == 0 && !dirty_bits.code_modified => "none that was seen".to_owned(),
-        None => format!("{UNKNOWN} (the workspace was changed {epoch} times)"),
+    let files = match (files, changed) {
+        (Some(files), _) => files.to_string(),
+        (None, Some(changed)) => listed(changed),
+        (None, None) if *epoch == 0 && !dirty_bits.code_modified => "none that was seen".to_owned(),
+        (None, None) => {
+            let times = if *epoch == 1 { "once".to_owned() } else { format!("{epoch} times") };
+            format!("{UNKNOWN} (the workspace was changed {times})")
+        }
     };
     let reported = reported.map(|it| (it.passed.saturating_add(it.failed), it.passed));
     let counted = reported.or(seen.map(|it| (it.run, it.passing)));
@@ -175,13 +187,21 @@ fn done(told: &Told<'_>) -> Vec<String> {
         None if dirty_bits.tests_run => {
             (format!("yes, {UNKNOWN} how many"), dirty_bits.tests_passing.to_owned())
         }
-        None => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
+        None => ("none that was seen".to_owned(), UNKNOWN.to_owned()),
     };
     vec![
         format!("Files modified: {files}"),
         format!("Tests run: {run}"),
         format!("Tests passing: {passing}"),
     ]
+}
+
+/// How many files, and the first of them.
+fn listed(files: &BTreeSet<String>) -> String {
+    let shown: Vec<String> =
+        files.iter().take(FILES_SHOWN).map(|file| format!("`{}`", plain(file, 80))).collect();
+    let more = if files.len() > FILES_SHOWN { ", …" } else { "" };
+    format!("{}: {}{more}", files.len(), shown.join(", "))
 }
 
 fn tried(told: &Told<'_>) -> Vec<String> {
@@ -206,7 +226,8 @@ fn action(action: &LastAction) -> String {
         "open" => "no result yet",
         ended => ended,
     };
-    format!("{} `{}`: {ended}", plain(&action.tool, 60), plain(&action.does, 120))
+    let exit = action.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
+    format!("{} `{}`: {ended}{exit}", plain(&action.tool, 60), plain(&action.does, 120))
 }
 
 fn constraints(told: &Told<'_>) -> Vec<String> {
@@ -315,8 +336,14 @@ mod tests {
         };
         let mut summary = session.summary();
         change(&mut summary);
-        let told =
-            Told { session: &id, at: NOW, event: &event, verdict: &verdict, summary: &summary };
+        let told = Told {
+            session: &id,
+            at: NOW,
+            event: &event,
+            verdict: &verdict,
+            summary: &summary,
+            changed: None,
+        };
         render(report, &told)
     }
 
@@ -410,11 +437,16 @@ Session `s` is paused, and waits for you.
             summary.dirty_bits.tests_run = false;
             summary.goal = None;
         });
-        for part in
-            ["- Task: unknown\n", "- Files modified: none that was seen\n- Tests run: unknown\n"]
-        {
+        for part in [
+            "- Task: unknown\n",
+            "- Files modified: none that was seen\n- Tests run: none that was seen\n",
+        ] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
+        let tests = text.lines().filter(|line| line.to_lowercase().contains("tests run"));
+        assert_eq!(tests.count(), 1, "nothing is said twice: {text}");
+        let text = rendered(ReportFile::Checkpoint, run, |summary| summary.epoch = 1);
+        assert!(text.contains("unknown (the workspace was changed once)"), "{text}");
     }
 
     #[test]

@@ -64,7 +64,8 @@ impl Runtime {
         let record = Record { seq: live.session.seq() + 1, event, facts, verdict };
         let Some((orders, summary)) = live.session.reports_after(&record) else { return };
         let at = event.at.unwrap_or(facts.now.wall);
-        let told = Told { session: &live.id, at, event, verdict, summary: &summary };
+        let changed = reports::changed(&orders, live);
+        let told = Told { session: &live.id, at, event, verdict, summary: &summary, changed };
         let (done, failed) = reports::carry_out(&orders, &told, &self.world(live));
         facts.written.extend(done);
         self.warn_unwritten(&failed);

@@ -1,6 +1,6 @@
 //! A person's word from the frame, as the commands of the same name say it.
 
-use jackline_engine::{Action, SessionId};
+use jackline_engine::{Action, SessionId, Verdict};
 use jackline_journal::FileStore;
 
 use super::super::control::outcome;
@@ -13,8 +13,8 @@ use crate::args::Word;
 pub(super) fn act(store: &FileStore, wish: &Wish, by: Option<&str>) -> Result<String, String> {
     match wish {
         Wish::Control(session, action) => {
-            say(store, session, *action, None, by)?;
-            let (what, next) = outcome(*action);
+            let verdict = say(store, session, *action, None, by)?;
+            let (what, next) = outcome(*action, &verdict);
             Ok(format!("session `{}` {what}; {next}", clean(session.as_str())))
         }
         Wish::Answer(session, action, seq, call) => {
@@ -36,7 +36,7 @@ fn say(
     action: Action,
     ask: Option<u64>,
     by: Option<&str>,
-) -> Result<(), String> {
+) -> Result<Verdict, String> {
     let command = if action == Action::Grant { "allow" } else { action.word() };
     // Whoever wants to hold an agent may, the agent itself included.
     if !action.closes()
@@ -47,5 +47,5 @@ fn say(
     let word = Word { by: by.map(ToOwned::to_owned), why: None };
     let said = Said { ask, ..Said::new(session.clone(), action, &word) };
     let verdict = said.send(store.clone())?;
-    if verdict.violations.is_empty() { Ok(()) } else { Err(objections(&verdict)) }
+    if verdict.violations.is_empty() { Ok(verdict) } else { Err(objections(&verdict)) }
 }

@@ -38,6 +38,8 @@ pub(super) struct App {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum View {
     Sessions,
+    /// The same on paper: there are no keys to press.
+    Printed,
     /// The chosen session alone, so many lines further down.
     Whole(usize),
     Help,
@@ -142,7 +144,7 @@ impl App {
                 return self.steer(letter, now_ms);
             }
             (_, View::Whole(line)) => self.view = View::Whole(moved(key, *line, usize::MAX)),
-            (_, View::Sessions) => self.choose(key),
+            (_, View::Sessions | View::Printed) => self.choose(key),
         }
         None
     }

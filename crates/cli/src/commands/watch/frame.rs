@@ -19,6 +19,9 @@ const HEIGHT_MIN: u16 = 10;
 /// From this width on the list stands beside the chosen session, not above.
 const BESIDE_WIDTH: u16 = 72;
 
+/// What stands between them.
+const DIVIDER: &str = "│";
+
 /// How many lines the last word about something may take.
 const NOTE_LINES: usize = 3;
 
@@ -83,7 +86,7 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
                 put(buffer, body, &lines, line.min(last));
             }
         }
-        View::Sessions | View::Stop(_) => sessions(app, buffer, body),
+        View::Sessions | View::Printed | View::Stop(_) => sessions(app, buffer, body),
     }
 }
 
@@ -120,7 +123,7 @@ fn sessions(app: &App, buffer: &mut Buffer, body: Rect) {
         let width = (body.width / 3).min(36);
         let line = Rect { x: body.x + width, width: 1, ..body };
         (line.top()..line.bottom()).for_each(|y| {
-            buffer.set_string(line.x, y, "│", Palette::dim());
+            buffer.set_string(line.x, y, DIVIDER, Palette::dim());
         });
         let x = line.x + 2;
         (Rect { width, ..body }, Rect { x, width: body.right().saturating_sub(x), ..body })
@@ -188,7 +191,11 @@ fn foot(app: &App, width: usize) -> Vec<Line<'static>> {
         (_, None) => (String::new(), Style::new()),
     };
     foot.extend(wrap(&text, width, NOTE_LINES).into_iter().map(|text| Line::styled(text, style)));
-    let keys = if matches!(app.view, View::Whole(_)) { &WHOLE_KEYS[..] } else { &KEYS[..] };
+    let keys = match app.view {
+        View::Printed => return foot,
+        View::Whole(_) => &WHOLE_KEYS[..],
+        View::Sessions | View::Help | View::Stop(_) => &KEYS[..],
+    };
     let mut line = Line::default();
     for (key, what) in keys {
         let what = format!(" {what}  ");
@@ -226,6 +233,13 @@ fn split_top(area: Rect, height: u16) -> (Rect, Rect) {
     let height = height.min(area.height);
     let rest = Rect { y: area.y + height, height: area.height - height, ..area };
     (Rect { height, ..area }, rest)
+}
+
+/// A frame for paper: the rows that say something, and none that only fill a terminal.
+pub(super) fn as_print(buffer: &Buffer) -> String {
+    let text = as_text(buffer);
+    let says = |line: &&str| !matches!(line.trim(), "" | DIVIDER);
+    text.lines().filter(says).collect::<Vec<_>>().join("\n")
 }
 
 /// A frame as text, without blanks at the ends of its lines.

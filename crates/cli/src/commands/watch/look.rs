@@ -24,7 +24,7 @@ const LATELY_BYTES: u64 = 256 << 10;
 /// The sessions of a store, as they were looked at last.
 pub(super) struct Look {
     store: FileStore,
-    /// The workspace whose sessions are meant; none for all.
+    /// The directory whose sessions are meant; none for all.
     here: Option<PathBuf>,
     known: BTreeMap<PathBuf, Known>,
     lately: Option<(PathBuf, Mark, Vec<Happened>)>,
@@ -82,7 +82,7 @@ impl Look {
             }
             _ => Found::at(journal)?,
         };
-        let is_here = self.here.as_ref().is_none_or(|here| found.works_in(here));
+        let is_here = self.here.as_ref().is_none_or(|here| found.distance_from(here).is_some());
         let seen = is_here.then(|| Seen {
             name: found.name.clone(),
             modified: Some(from_system(mark.modified)),

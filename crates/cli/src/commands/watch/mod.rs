@@ -32,8 +32,8 @@ use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Terminal;
 
 use self::act::act;
-use self::app::{App, Wish};
-use self::frame::{as_text, draw};
+use self::app::{App, View, Wish};
+use self::frame::{as_print, draw};
 use self::keys::{Decoder, Key};
 use self::look::Look;
 use self::palette::Palette;
@@ -95,11 +95,12 @@ struct Watch {
 
 impl Watch {
     fn once(&mut self) -> Exit {
+        self.app.view = View::Printed;
         self.refresh();
         let size = size_of(io::stdout());
         let mut buffer = Buffer::empty(Rect::new(0, 0, size.width, size.height));
         draw(&self.app, &mut buffer);
-        say_json(as_text(&buffer).trim_end());
+        say_json(as_print(&buffer));
         Exit::Fine
     }
 

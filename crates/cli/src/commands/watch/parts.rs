@@ -2,10 +2,12 @@
 //! guard does not have them, and shows nothing in their place.
 
 use jackline_engine::{
-    ContextLevel, ContextSummary, DirtySummary, LoopAt, LoopsSummary, ProgressSummary, Summary,
+    ContextLevel, ContextSummary, DirtySummary, LoopsSummary, ProgressSummary, Summary,
 };
 
-use super::super::status::{dirty_bits, iterations, spent, uncounted};
+use super::super::status::{
+    Circle, circle_before, circles, dirty_bits, iterations, spent, uncounted,
+};
 use super::text::clean;
 
 /// How a figure is to be looked at.
@@ -39,9 +41,6 @@ const BAR_CELLS: u64 = 20;
 
 /// From when on a budget is worth a colour, in percent.
 const SPENT_PCT: u64 = 80;
-
-/// From when on refusals of the same call are worth a row.
-const BLOCKED_MIN: u32 = 2;
 
 /// All figures of a summary, in the order in which they matter.
 pub(super) fn parts(summary: &Summary) -> Vec<Part> {
@@ -112,33 +111,15 @@ fn bar(pct: u64) -> String {
 
 /// Who goes in circles, or is refused the same again; else who did last.
 fn loops(loops: &LoopsSummary) -> Vec<Part> {
-    let mut rows = Vec::new();
-    for actor in &loops.actors {
-        let whose = if actor.actor.is_main() { "" } else { actor.actor.as_str() };
-        rows.extend(actor.at.as_ref().map(|at| circle("", at, whose)));
-        if actor.blocked >= BLOCKED_MIN {
-            let text = format!("refused {} times for the same reason", actor.blocked);
-            rows.push(Part::new("loop", &(text + &of(whose)), Tone::Warning));
-        }
-    }
-    if let (true, Some(last)) = (rows.is_empty(), loops.last.last()) {
-        let whose = if last.actor.is_main() { "" } else { last.actor.as_str() };
-        rows.push(Part { tone: Tone::Plain, ..circle("before: ", &last.at, whose) });
+    let tone = |circle: &Circle| if circle.is_bad { Tone::Bad } else { Tone::Warning };
+    let now = circles(loops);
+    let mut rows: Vec<Part> =
+        now.iter().map(|circle| Part::new("loop", &circle.text, tone(circle))).collect();
+    if rows.is_empty() {
+        let before = circle_before(loops);
+        rows.extend(before.map(|circle| Part::new("loop", &circle.text, Tone::Plain)));
     }
     rows
-}
-
-fn circle(when: &str, at: &LoopAt, whose: &str) -> Part {
-    let LoopAt { level, rule, count, signature } = at;
-    let tone = if *level == "soft" { Tone::Warning } else { Tone::Bad };
-    let rule = rule.replace('_', " ");
-    let text = format!("{when}{rule} {count} times, {level}: {signature}{}", of(whose));
-    Part::new("loop", &text, tone)
-}
-
-/// Whose it is, where it is not the main agent's.
-fn of(whose: &str) -> String {
-    if whose.is_empty() { String::new() } else { format!(" ({whose})") }
 }
 
 /// How iterations went.

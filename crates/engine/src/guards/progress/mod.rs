@@ -259,8 +259,13 @@ impl Guard for ProgressGuard {
             }
             _ => {}
         }
-        if matches!(fold.said, Some(Action::ClearBlocker | Action::ResetFailures | Action::Resume))
-        {
+        let forgives = match fold.said {
+            Some(Action::ClearBlocker | Action::ResetFailures) => true,
+            // A blocker that is still there beneath a person's pause counts on.
+            Some(Action::Resume) => state.paused.is_none(),
+            _ => false,
+        };
+        if forgives {
             state.progress.failures = 0;
         }
         let stuck = |violation: &&Violation| violation.guard == GUARD && violation.enforced;
