@@ -69,11 +69,20 @@ pub(crate) struct Refusal {
     pub(crate) repair: Option<Repair>,
 }
 
+/// Whose session it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    /// It begins and ends with the calls.
+    Here,
+    /// Somebody else has begun it, and will end it: calls are a part of what it is about.
+    Elsewhere,
+}
+
 /// The guards of one session.
 pub(crate) struct Guard {
     reporter: Reporter,
     opening: Opening,
-    begun: bool,
+    begun: Option<Begun>,
     /// What the agent is to be told with the next result.
     owed: Vec<String>,
     /// What people are to be told.
@@ -83,7 +92,7 @@ pub(crate) struct Guard {
 impl Guard {
     pub(crate) fn new(runtime: Runtime, opening: Opening) -> Self {
         let reporter = Reporter::new(runtime.saving_late(), opening.session.clone());
-        Self { reporter, opening, begun: false, owed: Vec::new(), aside: Vec::new() }
+        Self { reporter, opening, begun: None, owed: Vec::new(), aside: Vec::new() }
     }
 
     /// Asks whether a call may run.
@@ -188,19 +197,26 @@ impl Guard {
 
     /// Ends the session, if it has begun.
     pub(crate) fn end(&mut self) {
-        if std::mem::take(&mut self.begun) {
+        if self.begun.take() == Some(Begun::Here) {
             self.reporter.tell(EventKind::SessionEnded { failure: None });
             self.reporter.runtime().tidy();
         }
     }
 
     /// Begins the session with what it has to decide first: a server that nobody
-    /// calls leaves no journal.
+    /// calls leaves no journal. One that is under way stays what it is.
     fn begin(&mut self) {
-        if self.begun {
+        if self.begun.is_some() {
             return;
         }
-        self.begun = true;
+        let before = self.reporter.summary();
+        // What was proposed before has the numbers up to here.
+        self.reporter.calls_so_far(before.as_ref().map_or(0, |it| it.invocations.proposed));
+        if before.is_some_and(|it| !["new", "ended"].contains(&it.phase)) {
+            self.begun = Some(Begun::Elsewhere);
+            return;
+        }
+        self.begun = Some(Begun::Here);
         let Opening { parent, workspace, .. } = self.opening.clone();
         self.reporter.tell(EventKind::SessionStarted {
             workspace: Some(workspace),

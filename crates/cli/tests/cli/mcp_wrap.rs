@@ -142,6 +142,44 @@ fn the_session_of_the_client_is_the_one_that_people_mean() {
 }
 
 #[test]
+fn a_session_that_is_under_way_is_joined_and_neither_begun_nor_ended() {
+    let world = World::new(RULES);
+    let event = |event: Value| {
+        let mut event = event;
+        event["session"] = json!("harness");
+        event.to_string()
+    };
+    let began = json!({"event": "session_started", "client": "mine", "role": "tester"});
+    let call = json!({"event": "tool_proposed", "call": "c1", "tool": "t", "args": {}});
+    world.stdio(&[event(began), event(call)]);
+    for _ in 0..2 {
+        let mut proxy = Proxy::start_with(&world, &["--session", "harness"], "");
+        assert_eq!(text(&proxy.call(1, "echo", r#"{"text":"a"}"#), 0), "said");
+        proxy.leave();
+    }
+    world.prove("harness");
+    let records = world.records("harness");
+    let kinds: Vec<&str> = records.iter().map(|record| record.event.kind.name()).collect();
+    let (proposed, finished) = ("tool_proposed", "tool_finished");
+    let expected = ["session_started", proposed, proposed, finished, proposed, finished];
+    assert_eq!(kinds, expected);
+    let calls = records.iter().filter_map(|record| match &record.event.kind {
+        EventKind::ToolProposed { call, .. } => call.as_ref().map(|call| call.as_str().to_owned()),
+        _ => None,
+    });
+    assert_eq!(calls.collect::<Vec<_>>(), ["c1", "c2", "c3"], "no number is given twice");
+    let ended = json!({"event": "session_ended"});
+    world.stdio(&[event(ended)]);
+    let mut proxy = Proxy::start_with(&world, &["--session", "harness"], "");
+    assert_eq!(text(&proxy.call(1, "echo", r#"{"text":"a"}"#), 0), "said", "it comes back");
+    proxy.leave();
+    let records = world.records("harness");
+    assert_eq!(records.last().unwrap().event.kind.name(), "session_ended");
+    let bad = world.jackline(&["mcp", "wrap", "--session", "", "--", "true"]);
+    assert!(bad.code == Some(2) && bad.stderr.contains("--session"), "{}", bad.stderr);
+}
+
+#[test]
 fn a_call_that_needs_a_person_is_refused_until_one_has_said_yes() {
     let world = World::new(RULES);
     let mut proxy = Proxy::start(&world, "");
