@@ -67,6 +67,21 @@ pub(crate) struct Refusal {
     pub(crate) violations: Vec<Violation>,
     /// What was expected of the arguments, and how often they may be written again.
     pub(crate) repair: Option<Repair>,
+    /// With what code the session ended, where this is what ended it.
+    pub(crate) ended: Option<String>,
+}
+
+impl Refusal {
+    /// A call that no guard has seen.
+    pub(crate) fn unseen(code: &'static str, reason: &str) -> Self {
+        let text = format!("jackline: {reason}");
+        Self { code, text, violations: Vec::new(), repair: None, ended: None }
+    }
+
+    /// Whether it is refused because there is no such tool, and for nothing else.
+    pub(crate) fn is_of_unknown_tool(&self) -> bool {
+        says(&self.violations, "unknown_tool")
+    }
 }
 
 /// Whose session it is.
@@ -106,10 +121,7 @@ impl Guard {
                 let reason = format!("the name of the tool {error}");
                 let session = self.opening.session.clone();
                 self.reporter.runtime().refuse_line(number, "tool", &reason, Some(&session));
-                let text = format!("jackline: {reason}");
-                let violations = Vec::new();
-                let refusal = Refusal { code: "invalid_tool", text, violations, repair: None };
-                return Ruling::Refuse(refusal);
+                return Ruling::Refuse(Refusal::unseen("invalid_tool", &reason));
             }
         };
         let kind =
@@ -238,8 +250,8 @@ fn refusal(verdict: Verdict) -> Refusal {
         Decision::Ask => "waits_for_person",
         Decision::Pause => "paused",
         Decision::Stop => "stopped",
-        _ if says(&verdict, "unknown_tool") => "unknown_tool",
-        _ if says(&verdict, "schema_violation") => "invalid_arguments",
+        _ if says(&verdict.violations, "unknown_tool") => "unknown_tool",
+        _ if says(&verdict.violations, "schema_violation") => "invalid_arguments",
         Decision::Allow | Decision::Rewrite | Decision::Deny => "denied",
     };
     let waits = verdict.is_enforced(Decision::Ask);
@@ -247,11 +259,14 @@ fn refusal(verdict: Verdict) -> Refusal {
     let why = verdict.context.or(fault).unwrap_or_else(|| REFUSED.to_owned());
     let waits = if waits { format!("\n-> {WAITS}") } else { String::new() };
     let text = format!("jackline: {why}{waits}");
-    Refusal { code, text, violations: verdict.violations, repair: verdict.repair }
+    let over = says(&verdict.violations, "session_over");
+    let stop = verdict.stop.filter(|_| verdict.decision == Decision::Stop && !over);
+    let ended = stop.map(|stop| stop.to_string());
+    Refusal { code, text, violations: verdict.violations, repair: verdict.repair, ended }
 }
 
 /// Whether a call is refused for nothing else.
-fn says(verdict: &Verdict, kind: &str) -> bool {
-    let mut holding = verdict.violations.iter().filter(|violation| violation.enforced);
+fn says(violations: &[Violation], kind: &str) -> bool {
+    let mut holding = violations.iter().filter(|violation| violation.enforced);
     holding.next().is_some_and(|first| first.kind == kind) && holding.all(|it| it.kind == kind)
 }
