@@ -16,6 +16,9 @@ const CLIENT: &str = "mcp";
 const WAITS: &str = "a person was told how to let exactly this call pass; go on with something \
                      else, or end the turn and say what waits";
 
+/// What is objected to where arguments are not what they should be.
+const SCHEMA: &str = "schema_violation";
+
 /// Said where a verdict has no words of its own.
 const REFUSED: &str = "refused by jackline";
 
@@ -251,18 +254,34 @@ fn refusal(verdict: Verdict) -> Refusal {
         Decision::Pause => "paused",
         Decision::Stop => "stopped",
         _ if says(&verdict.violations, "unknown_tool") => "unknown_tool",
-        _ if says(&verdict.violations, "schema_violation") => "invalid_arguments",
+        _ if says(&verdict.violations, SCHEMA) => "invalid_arguments",
+        _ if of_unreadable(&verdict.violations).is_some() => "invalid_arguments",
         Decision::Allow | Decision::Rewrite | Decision::Deny => "denied",
     };
     let waits = verdict.is_enforced(Decision::Ask);
+    let unreadable = of_unreadable(&verdict.violations);
     let fault = verdict.error.map(|error| error.reason);
-    let why = verdict.context.or(fault).unwrap_or_else(|| REFUSED.to_owned());
+    let why = unreadable.or(verdict.context).or(fault).unwrap_or_else(|| REFUSED.to_owned());
     let waits = if waits { format!("\n-> {WAITS}") } else { String::new() };
     let text = format!("jackline: {why}{waits}");
     let over = says(&verdict.violations, "session_over");
     let stop = verdict.stop.filter(|_| verdict.decision == Decision::Stop && !over);
     let ended = stop.map(|stop| stop.to_string());
     Refusal { code, text, violations: verdict.violations, repair: verdict.repair, ended }
+}
+
+/// What is wrong with arguments, where rules could make nothing of them either. Those are
+/// not broken: they are asked again when the arguments are in order.
+fn of_unreadable(violations: &[Violation]) -> Option<String> {
+    let mut holding = violations.iter().filter(|violation| violation.enforced);
+    let wrong = holding.next().filter(|first| first.kind == SCHEMA)?;
+    let mut rules = holding.peekable();
+    rules.peek()?;
+    if !rules.all(|violation| violation.kind == "rule_broken") {
+        return None;
+    }
+    let correction = wrong.correction.as_ref().map(|it| format!("\n-> {it}"));
+    Some(format!("{}{}", wrong.message, correction.unwrap_or_default()))
 }
 
 /// Whether a call is refused for nothing else.

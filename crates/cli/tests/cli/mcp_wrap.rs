@@ -89,6 +89,21 @@ fn a_call_is_decided_on_and_what_is_refused_never_reaches_the_server() {
     let twice = proxy.call(3, "echo", r#"{"text":"a","text":"secret"}"#);
     assert_eq!(twice["result"]["isError"], true, "{twice}");
     assert!(text(&twice, 0).contains("expected each key once"), "{twice}");
+    assert!(!text(&twice, 0).contains("the guard is broken"), "{twice}");
+    for params in [
+        r#"{"name":"echo","arguments":{"text":"a"},"arguments":{"text":"secret"}}"#,
+        r#"{"name":"say","name":"echo","arguments":{"text":"secret"}}"#,
+        r#"{"name":7,"arguments":{}}"#,
+        r#"["echo",{"text":"secret"}]"#,
+    ] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{params}}}"#);
+        let error = proxy.ask(&line)["error"].clone();
+        assert_eq!(
+            (&error["code"], &error["data"]["kind"]),
+            (&json!(-32602), &json!("invalid_params"))
+        );
+        assert!(error["message"].as_str().unwrap().contains("holds a key twice"), "{error}");
+    }
     let unnamed = proxy.ask(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{}}"#);
     assert_eq!(unnamed["result"]["isError"], true);
     let unanswerable =
