@@ -282,6 +282,34 @@ fn feedback_is_said_in_the_fields_where_the_tool_promises_none() {
 }
 
 #[test]
+fn what_only_the_fields_of_a_result_say_is_told_to_the_guards_too() {
+    let world = World::new(RULES);
+    let secret = format!("ghp_{}", "a1".repeat(18));
+    let cases = format!(
+        r#"*'"twice"'*) answer "$id" '{{"content":[{{"type":"text","text":"{{\"log\":\"2 failed\"}}"}}],"structuredContent":{{"log":"2 failed"}}}}' ;;
+    *'"tools/call"'*) answer "$id" '{{"content":[{{"type":"text","text":"fine"}}],"structuredContent":{{"log":"2 failed","key":"{secret}"}}}}' ;;"#
+    );
+    let mut proxy = Proxy::start(&world, &cases);
+    proxy.call(1, "twice", "{}");
+    let answer = proxy.call(2, "other", "{}")["result"].clone();
+    assert_eq!(answer["structuredContent"]["log"], "2 failed", "as the server sent it");
+    proxy.leave();
+    let session = session(&world);
+    world.prove(&session);
+    let results: Vec<String> = world
+        .records(&session)
+        .iter()
+        .filter_map(|record| match &record.event.kind {
+            EventKind::ToolFinished { result, .. } => Some(result.as_ref()?.head().to_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(results[0], r#"{"log":"2 failed"}"#, "said twice, told once");
+    assert!(results[1].starts_with("fine\n{\"log\":\"2 failed\",\"key\":"), "{results:?}");
+    assert!(!results[1].contains(&secret), "{results:?}");
+}
+
+#[test]
 fn arguments_that_would_have_to_be_mended_are_refused_since_the_server_gets_them_as_they_are() {
     let world = World::new(
         "version: 1\nname: test/mcp\nmode: enforce\ntools:\n  echo:\n    schema:\n      type: object\n      properties: { filter: { type: object } }\n",
