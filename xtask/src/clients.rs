@@ -1,4 +1,5 @@
-//! Tests with the real agent clients, which are installed into a cache directory.
+//! Tests with what is not part of the repository, and is fetched into a cache directory: the
+//! real agent clients, MCP servers, and the official test suite of JSON Schema.
 
 use std::env;
 use std::fs;
@@ -6,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::schema_suite::{self, suite};
 use crate::shell::{self, cargo, has_cargo};
 
 /// The client whose hooks were tried, pinned: what it does with a hook is part of
@@ -33,19 +35,32 @@ const MCP_VARIABLE: &str = "JACKLINE_TEST_MCP";
 /// How many clients run at once; each takes a core.
 const AT_ONCE: &str = "2";
 
-/// Installs the client where it is not yet, and runs the tests that want it.
+/// What is tested.
+const WHAT: [&str; 9] = [
+    "--package",
+    "jackline",
+    "--package",
+    "jackline-decode",
+    "--test",
+    "clients",
+    "--test",
+    "suite",
+    "--locked",
+];
+
+/// Installs what is not there yet, and runs the tests that want it.
 pub(crate) fn run(filter: &[String]) -> Result<(), String> {
-    let (client, servers) = (client()?, mcp_servers()?);
-    let what = ["--package", "jackline", "--test", "clients", "--locked"];
-    if has_cargo("nextest") {
+    let mut command = if has_cargo("nextest") {
         let mut command = cargo(&["nextest", "run"]);
-        command.args(what).args(["--run-ignored", "ignored-only", "--test-threads", AT_ONCE]);
-        command.args(filter).env(VARIABLE, client).env(MCP_VARIABLE, servers);
-        return shell::run(&mut command);
-    }
-    let mut command = cargo(&["test"]);
-    command.args(what).arg("--").args(["--ignored", "--test-threads", AT_ONCE]);
-    shell::run(command.args(filter).env(VARIABLE, client).env(MCP_VARIABLE, servers))
+        command.args(WHAT).args(["--run-ignored", "ignored-only", "--test-threads", AT_ONCE]);
+        command
+    } else {
+        let mut command = cargo(&["test"]);
+        command.args(WHAT).arg("--").args(["--ignored", "--test-threads", AT_ONCE]);
+        command
+    };
+    command.args(filter).env(VARIABLE, client()?).env(MCP_VARIABLE, mcp_servers()?);
+    shell::run(command.env(schema_suite::VARIABLE, suite()?))
 }
 
 /// The client's program, installed if need be.

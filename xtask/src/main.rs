@@ -9,6 +9,7 @@ mod fuzz;
 mod generate;
 mod local_model;
 mod record;
+mod schema_suite;
 mod shell;
 mod test;
 mod tidy;

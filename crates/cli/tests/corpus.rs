@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jackline_conformance::{
-    Baseline, BaselineError, Driver, EngineDriver, HookDriver, Program, Scenario, StdioDriver,
-    load_corpus, play, root,
+    Baseline, BaselineError, Driver, EngineDriver, HookDriver, Program, ProxyDriver, Scenario,
+    StdioDriver, load_corpus, play, root,
 };
 use jackline_runtime::agent_above;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -22,10 +22,11 @@ fn main() -> ExitCode {
         Some(_) => program.started_by(&ALONE),
         None => program,
     };
-    let drivers: [Arc<dyn Driver + Send + Sync>; 3] = [
+    let drivers: [Arc<dyn Driver + Send + Sync>; 4] = [
         Arc::new(EngineDriver),
         Arc::new(StdioDriver::new(program.clone())),
-        Arc::new(HookDriver::new(program)),
+        Arc::new(HookDriver::new(program.clone())),
+        Arc::new(ProxyDriver::new(program)),
     ];
     let wanted = wanted(&arguments);
     let trials = match load_corpus(&root().join("scenarios"), wanted.as_deref()) {

@@ -4,31 +4,27 @@
 //! verdict is the one that the session's journal then ends with, and what was
 //! printed must say the same in the client's words.
 //!
-//! Not everything that happens to a session comes from the client: a person
-//! steers, and a harness that runs the client sets deadlines, makes attempts and
-//! counts tokens. Those speak as they do in life, through `jackline stdio` on the
-//! same state home. Time passes the same way: a hook has no say in what time it
-//! is, so the harness reports at that time that no tokens were used.
+//! What a client has no part in is told as in life (see `telling`). Time passes
+//! the same way: a hook has no say in what time it is, so the harness reports at
+//! that time that no tokens were used.
 
-mod clock;
 mod heard;
 mod tell;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::process::{Output, Stdio};
 
-use jackline_engine::wire::parse_line;
-use jackline_engine::{Event, EventKind, Timestamp};
+use jackline_engine::{EventKind, Timestamp};
 use serde_json::Value;
 
+use crate::clock::{Clock, looks_at_time};
 use crate::driver::{Driver, Stage};
+use crate::journals::Journals;
 use crate::place::{Place, Program};
 use crate::scenario::{Act, Scenario};
 use crate::stdio::Process;
-use clock::{Clock, looks_at_time};
+use crate::telling::{Telling, event, event_at};
 use tell::{Teller, Told};
 
 /// What an answer at the gate begins with.
@@ -37,15 +33,6 @@ const SEAL: &[u8] = b"jackline:1:";
 /// The `jackline` binary as the hook of Claude Code.
 pub struct HookDriver {
     program: Program,
-}
-
-/// Who tells a scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Telling {
-    /// The client's hooks tell all of it.
-    Client,
-    /// A person or a harness has a part in it, or time passes.
-    Together,
 }
 
 impl HookDriver {
@@ -61,10 +48,7 @@ impl HookDriver {
         let mut proposed = BTreeSet::new();
         for step in &scenario.steps {
             let Act::Send { line, .. } = &step.act else { continue };
-            let event = event(line)?;
-            if event.at.is_some_and(|at| at != step.at) {
-                return Err("an event is told at another time than it happens".to_owned());
-            }
+            let event = event_at(step, line)?;
             if let EventKind::ToolProposed { call: Some(call), .. } = &event.kind
                 && !proposed.insert((event.session.clone(), call.clone()))
             {
@@ -75,11 +59,7 @@ impl HookDriver {
                 Told::Beside => others = true,
             }
         }
-        match (client, others) {
-            (false, _) => Err("the client has no part in it".to_owned()),
-            (true, false) => Ok(Telling::Client),
-            (true, true) => Ok(Telling::Together),
-        }
+        Telling::by(client, others)
     }
 }
 
@@ -97,18 +77,9 @@ impl Driver for HookDriver {
         let clock = Clock::starting(&place, scenario)?;
         place.furnish(scenario, clock.start)?;
         let teller = Teller::new(scenario, place.workspace_text());
-        let (beside, journals) = (None, BTreeMap::new());
+        let (beside, journals) = (None, Journals::default());
         Ok(Box::new(HookStage { place, teller, beside, clock, journals }))
     }
-}
-
-fn event(line: &str) -> Result<Event, String> {
-    parse_line(line.as_bytes(), None).map_err(|error| match error.kind() {
-        "missing" if error.to_string().contains("session") => {
-            "a line belongs to no session by name".to_owned()
-        }
-        _ => "a line is no event".to_owned(),
-    })
 }
 
 struct HookStage {
@@ -117,8 +88,7 @@ struct HookStage {
     /// Where a person and the harness speak, once they do.
     beside: Option<Process>,
     clock: Clock,
-    /// How long each journal was when it was last looked at.
-    journals: BTreeMap<PathBuf, u64>,
+    journals: Journals,
 }
 
 impl Stage for HookStage {
@@ -170,12 +140,12 @@ impl Stage for HookStage {
     fn off(&mut self, why: &str, _: Timestamp) -> Result<(), String> {
         // Longer than the hour that the session's clock is ahead.
         self.place.run(&["off", "--for", "6h", "--by", "person", "--why", why])?;
-        self.grown().map(drop)
+        self.journals.skip(&self.place)
     }
 
     fn on(&mut self) -> Result<(), String> {
         self.place.run(&["on"])?;
-        self.grown().map(drop)
+        self.journals.skip(&self.place)
     }
 
     fn approve(&mut self, session: &str) -> Result<(), String> {
@@ -196,7 +166,7 @@ impl HookStage {
             none => none.insert(Process::start(&self.place)?),
         };
         let verdict = process.send(line).map_err(|problem| self.place.with_complaints(&problem))?;
-        self.grown()?;
+        self.journals.skip(&self.place)?;
         Ok(verdict)
     }
 
@@ -236,14 +206,7 @@ impl HookStage {
 
     /// The one record that was written since the last look.
     fn recorded(&mut self, printed: &Output) -> Result<Value, String> {
-        let grown = self.grown()?;
-        let lines: Vec<Value> =
-            grown
-                .lines()
-                .map(serde_json::from_str)
-                .collect::<Result<_, _>>()
-                .map_err(|error| format!("a journal holds what is not JSON: {error}"))?;
-        let mut events = lines.into_iter().filter(|line| text(line, "/record") == "event");
+        let mut events = self.journals.recorded(&self.place)?.into_iter();
         match (events.next(), events.next()) {
             (Some(record), None) => Ok(record),
             (None, _) => {
@@ -252,35 +215,12 @@ impl HookStage {
             (Some(_), Some(_)) => Err("more than one event was recorded".to_owned()),
         }
     }
-
-    /// What was added to any journal since the last look.
-    fn grown(&mut self) -> Result<String, String> {
-        let mut added = String::new();
-        let Ok(sessions) = fs::read_dir(self.place.home().join("sessions")) else {
-            return Ok(added);
-        };
-        for session in sessions.flatten() {
-            let path = session.path().join("journal.jsonl");
-            let known = self.journals.entry(path.clone()).or_default();
-            let mut read = || {
-                let mut file = fs::File::open(&path)?;
-                file.seek(SeekFrom::Start(*known))?;
-                file.read_to_string(&mut added)
-            };
-            let bytes = read().map_err(|e| format!("can't read `{}`: {e}", path.display()))?;
-            *known += bytes as u64;
-        }
-        Ok(added)
-    }
-}
-
-/// A text in a record; empty where there is none.
-fn text<'a>(record: &'a Value, pointer: &str) -> &'a str {
-    record.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::{load_corpus, parse_scenario, root};
 

@@ -2,28 +2,34 @@
 //!
 //! A [`Scenario`] is a YAML file that says what happens and what must be
 //! answered. A [`Driver`] plays it on one surface of the product, so that the
-//! engine, `jackline stdio`, the hooks of clients and whatever comes later are held
+//! engine, `jackline stdio`, the hooks of clients, the MCP proxy and whatever comes later are held
 //! to the same verdicts. What a driver can't pass yet stands in its [`Baseline`];
 //! what can't be told on a surface at all the driver itself says.
 
 mod baseline;
 mod claude;
+mod clock;
 mod driver;
 mod engine;
+mod journals;
 mod matching;
 mod place;
+mod proxy;
 mod scenario;
 mod stdio;
+mod telling;
 mod world;
 
 pub use baseline::{Baseline, BaselineError};
-pub use claude::{HookDriver, Telling};
+pub use claude::HookDriver;
 pub use driver::{Driver, Failure, Stage, play};
 pub use engine::EngineDriver;
 pub use matching::{Mismatch, mismatches};
 pub use place::Program;
+pub use proxy::ProxyDriver;
 pub use scenario::{Act, Scenario, ScenarioError, Step, load_corpus, parse_scenario};
 pub use stdio::StdioDriver;
+pub use telling::Telling;
 
 use std::path::PathBuf;
 

@@ -118,6 +118,14 @@ fn what_a_value_can_be_is_typed() {
     assert_eq!(reason("I can't do that."), Some(Reason::NoJson));
 }
 
+/// Why a text is not what a schema allows; none where it is.
+fn reason_under(text: &str, schema: &Schema) -> Option<Reason> {
+    match decode(text, Some(schema), Ending::Finished) {
+        Decoded::Invalid(invalid) => Some(invalid.reason),
+        _ => None,
+    }
+}
+
 fn compile(schema: &Value) -> Result<Schema, SchemaError> {
     Schema::compile(schema)
 }
@@ -182,21 +190,27 @@ fn long_chains_of_references_need_no_luck_with_the_stack() {
     assert!(schema.allows(&json!(1)));
     assert!(!schema.allows(&json!("1")));
     drop(compile(&chain(1900, |next| next)).unwrap());
+    // Nothing is guessed where the chain is too long to be followed.
     for link in [
         (|next| json!({ "allOf": [next] })) as fn(Value) -> Value,
         |next| json!({ "anyOf": [next] }),
-        |next| json!({ "properties": { "a": next } }),
-        |next| json!({ "items": next, "not": { "not": {} } }),
+    ] {
+        let schema = compile(&chain(900, link)).unwrap();
+        assert_eq!(reason_under("1", &schema), Some(Reason::TooCostly));
+        assert!(!schema.allows(&json!(1)));
+    }
+    // What has no such members needs no link of it.
+    for link in [
+        (|next| json!({ "properties": { "a": next } })) as fn(Value) -> Value,
         |next| json!({ "unevaluatedProperties": next }),
     ] {
-        match compile(&chain(900, link)) {
-            Ok(schema) => {
-                schema.allows(&json!(1));
-                drop(schema);
-            }
-            Err(error) => assert!(matches!(error, SchemaError::TooLarge(_)), "{error}"),
-        }
+        let schema = compile(&chain(900, link)).unwrap();
+        assert_eq!(reason_under("1", &schema), None);
+        let nested = "{\"a\":".repeat(90) + "1" + &"}".repeat(90);
+        assert_eq!(reason_under(&nested, &schema), None);
     }
+    let both = |next| json!({ "items": next, "not": { "not": {} } });
+    assert!(matches!(compile(&chain(900, both)), Err(SchemaError::TooLarge(_))));
 }
 
 #[test]
@@ -221,18 +235,27 @@ fn schemas_that_double_at_every_step_are_cut_short() {
 fn catastrophic_patterns_end() {
     let schema = compile(&json!({ "type": "string", "pattern": "^(a+)+(?!b)$" })).unwrap();
     let text = format!("\"{}b\"", "a".repeat(100_000));
-    decode(&text, Some(&schema), Ending::Finished);
+    assert_eq!(reason_under(&text, &schema), Some(Reason::Schema));
+    assert_eq!(reason_under("\"aaa\"", &schema), None);
     let schema = compile(&json!({ "pattern": "^(a|aa)+$" })).unwrap();
-    decode(&text, Some(&schema), Ending::Finished);
+    assert_eq!(reason_under(&text, &schema), Some(Reason::Schema));
+    assert_eq!(reason_under("\"aaa\"", &schema), None);
 }
 
 #[test]
 fn numbers_at_the_edge_of_a_schema_end() {
-    for multiple in [json!(1e-300), json!(5e-324), json!(0.1), json!(1e308)] {
+    for (multiple, largest, smallest) in [
+        (json!(1e-300), None, Some(Reason::Schema)),
+        (json!(5e-324), None, None),
+        (json!(0.1), None, Some(Reason::Schema)),
+        (json!(1e308), Some(Reason::Schema), Some(Reason::Schema)),
+    ] {
         let schema =
             Schema::compile_with(&json!({ "multipleOf": multiple }), Formats::Checked).unwrap();
-        decode("1.7976931348623157e308", Some(&schema), Ending::Finished);
-        decode("5e-324", Some(&schema), Ending::Finished);
+        let of = |text: &str| reason_under(text, &schema);
+        assert_eq!(of("1.7976931348623157e308"), largest, "{multiple}");
+        assert_eq!(of("5e-324"), smallest, "{multiple}");
+        assert_eq!(of("0"), None, "{multiple}");
     }
 }
 

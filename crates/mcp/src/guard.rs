@@ -16,6 +16,9 @@ const CLIENT: &str = "mcp";
 const WAITS: &str = "a person was told how to let exactly this call pass; go on with something \
                      else, or end the turn and say what waits";
 
+/// What is objected to where arguments are not what they should be.
+const SCHEMA: &str = "schema_violation";
+
 /// Said where a verdict has no words of its own.
 const REFUSED: &str = "refused by jackline";
 
@@ -67,13 +70,37 @@ pub(crate) struct Refusal {
     pub(crate) violations: Vec<Violation>,
     /// What was expected of the arguments, and how often they may be written again.
     pub(crate) repair: Option<Repair>,
+    /// With what code the session ended, where this is what ended it.
+    pub(crate) ended: Option<String>,
+}
+
+impl Refusal {
+    /// A call that no guard has seen.
+    pub(crate) fn unseen(code: &'static str, reason: &str) -> Self {
+        let text = format!("jackline: {reason}");
+        Self { code, text, violations: Vec::new(), repair: None, ended: None }
+    }
+
+    /// Whether it is refused because there is no such tool, and for nothing else.
+    pub(crate) fn is_of_unknown_tool(&self) -> bool {
+        says(&self.violations, "unknown_tool")
+    }
+}
+
+/// Whose session it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    /// It begins and ends with the calls.
+    Here,
+    /// Somebody else has begun it, and will end it: calls are a part of what it is about.
+    Elsewhere,
 }
 
 /// The guards of one session.
 pub(crate) struct Guard {
     reporter: Reporter,
     opening: Opening,
-    begun: bool,
+    begun: Option<Begun>,
     /// What the agent is to be told with the next result.
     owed: Vec<String>,
     /// What people are to be told.
@@ -83,7 +110,7 @@ pub(crate) struct Guard {
 impl Guard {
     pub(crate) fn new(runtime: Runtime, opening: Opening) -> Self {
         let reporter = Reporter::new(runtime.saving_late(), opening.session.clone());
-        Self { reporter, opening, begun: false, owed: Vec::new(), aside: Vec::new() }
+        Self { reporter, opening, begun: None, owed: Vec::new(), aside: Vec::new() }
     }
 
     /// Asks whether a call may run.
@@ -97,10 +124,7 @@ impl Guard {
                 let reason = format!("the name of the tool {error}");
                 let session = self.opening.session.clone();
                 self.reporter.runtime().refuse_line(number, "tool", &reason, Some(&session));
-                let text = format!("jackline: {reason}");
-                let violations = Vec::new();
-                let refusal = Refusal { code: "invalid_tool", text, violations, repair: None };
-                return Ruling::Refuse(refusal);
+                return Ruling::Refuse(Refusal::unseen("invalid_tool", &reason));
             }
         };
         let kind =
@@ -188,19 +212,26 @@ impl Guard {
 
     /// Ends the session, if it has begun.
     pub(crate) fn end(&mut self) {
-        if std::mem::take(&mut self.begun) {
+        if self.begun.take() == Some(Begun::Here) {
             self.reporter.tell(EventKind::SessionEnded { failure: None });
             self.reporter.runtime().tidy();
         }
     }
 
     /// Begins the session with what it has to decide first: a server that nobody
-    /// calls leaves no journal.
+    /// calls leaves no journal. One that is under way stays what it is.
     fn begin(&mut self) {
-        if self.begun {
+        if self.begun.is_some() {
             return;
         }
-        self.begun = true;
+        let before = self.reporter.summary();
+        // What was proposed before has the numbers up to here.
+        self.reporter.calls_so_far(before.as_ref().map_or(0, |it| it.invocations.proposed));
+        if before.is_some_and(|it| !["new", "ended"].contains(&it.phase)) {
+            self.begun = Some(Begun::Elsewhere);
+            return;
+        }
+        self.begun = Some(Begun::Here);
         let Opening { parent, workspace, .. } = self.opening.clone();
         self.reporter.tell(EventKind::SessionStarted {
             workspace: Some(workspace),
@@ -222,20 +253,39 @@ fn refusal(verdict: Verdict) -> Refusal {
         Decision::Ask => "waits_for_person",
         Decision::Pause => "paused",
         Decision::Stop => "stopped",
-        _ if says(&verdict, "unknown_tool") => "unknown_tool",
-        _ if says(&verdict, "schema_violation") => "invalid_arguments",
+        _ if says(&verdict.violations, "unknown_tool") => "unknown_tool",
+        _ if says(&verdict.violations, SCHEMA) => "invalid_arguments",
+        _ if of_unreadable(&verdict.violations).is_some() => "invalid_arguments",
         Decision::Allow | Decision::Rewrite | Decision::Deny => "denied",
     };
     let waits = verdict.is_enforced(Decision::Ask);
+    let unreadable = of_unreadable(&verdict.violations);
     let fault = verdict.error.map(|error| error.reason);
-    let why = verdict.context.or(fault).unwrap_or_else(|| REFUSED.to_owned());
+    let why = unreadable.or(verdict.context).or(fault).unwrap_or_else(|| REFUSED.to_owned());
     let waits = if waits { format!("\n-> {WAITS}") } else { String::new() };
     let text = format!("jackline: {why}{waits}");
-    Refusal { code, text, violations: verdict.violations, repair: verdict.repair }
+    let over = says(&verdict.violations, "session_over");
+    let stop = verdict.stop.filter(|_| verdict.decision == Decision::Stop && !over);
+    let ended = stop.map(|stop| stop.to_string());
+    Refusal { code, text, violations: verdict.violations, repair: verdict.repair, ended }
+}
+
+/// What is wrong with arguments, where rules could make nothing of them either. Those are
+/// not broken: they are asked again when the arguments are in order.
+fn of_unreadable(violations: &[Violation]) -> Option<String> {
+    let mut holding = violations.iter().filter(|violation| violation.enforced);
+    let wrong = holding.next().filter(|first| first.kind == SCHEMA)?;
+    let mut rules = holding.peekable();
+    rules.peek()?;
+    if !rules.all(|violation| violation.kind == "rule_broken") {
+        return None;
+    }
+    let correction = wrong.correction.as_ref().map(|it| format!("\n-> {it}"));
+    Some(format!("{}{}", wrong.message, correction.unwrap_or_default()))
 }
 
 /// Whether a call is refused for nothing else.
-fn says(verdict: &Verdict, kind: &str) -> bool {
-    let mut holding = verdict.violations.iter().filter(|violation| violation.enforced);
+fn says(violations: &[Violation], kind: &str) -> bool {
+    let mut holding = violations.iter().filter(|violation| violation.enforced);
     holding.next().is_some_and(|first| first.kind == kind) && holding.all(|it| it.kind == kind)
 }

@@ -208,9 +208,14 @@ impl<W: Write> Server<W> {
         let (number, cleaned) = match self.guard.propose(wanted) {
             Ruling::Run(number, cleaned) => (number, cleaned),
             Ruling::Refuse(refusal) => {
-                let refused = Answer::refused(&refusal);
-                let refused =
-                    if self.has(tool) { refused } else { refused.naming(tool, &self.tools) };
+                let mut refused = Answer::refused(&refusal);
+                if !self.has(tool) && refusal.code != "stopped" {
+                    refused = if refusal.is_of_unknown_tool() {
+                        refused.naming(tool, &self.tools)
+                    } else {
+                        refused.leading_on(tool, &self.tools)
+                    };
+                }
                 return Ok(Some(era.seal(refused.render(None))));
             }
         };

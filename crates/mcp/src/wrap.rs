@@ -14,6 +14,7 @@
 mod clock;
 mod desk;
 mod errors;
+mod fields;
 mod ledger;
 mod lines;
 mod lossy;

@@ -53,6 +53,9 @@ impl<'v> Arguments<'v> {
         let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
         match number {
             Some(number) if number >= least => Ok(Some(number)),
+            _ if is_huge(value) => {
+                Err(invalid(format!("`{name}` must be at most {}, and is more", u64::MAX)))
+            }
             _ => Err(wrong(name, &format!("a whole number of at least {least}"), value)),
         }
     }
@@ -69,6 +72,18 @@ impl<'v> Arguments<'v> {
             None => format!("It takes {}.", known.join(", ")),
         };
         Err(invalid(format!("there is no argument `{key}`")).advice(advice))
+    }
+}
+
+/// Whether this is a number that is larger than any that is counted with.
+fn is_huge(value: &Value) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match value {
+        Value::Number(number) => {
+            number.as_f64().is_some_and(|number| number >= 1.844_674_407_370_955_2e19)
+        }
+        Value::String(text) => digits(text) && text.parse::<u64>().is_err(),
+        _ => false,
     }
 }
 

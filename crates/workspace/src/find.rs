@@ -11,8 +11,9 @@ use crate::arguments::Arguments;
 use crate::error::ToolError;
 use crate::glob::{Case, Filter};
 use crate::hints::{self, Skipped};
+use crate::time::Deadline;
 use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
-use crate::walk::{Directory, Scope, Visitor, Walk};
+use crate::walk::{Directory, Reached, Scope, Visitor, Walk};
 
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
@@ -49,8 +50,9 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
         scope: Scope::Usual,
         threads,
         entries_max: limits.walk_entries_max,
+        deadline: Deadline::after_ms(limits.search_ms_max),
     };
-    let (finders, complete) = walk.run(&start, (0..threads).map(|_| finder()).collect());
+    let (finders, reached) = walk.run(&start, (0..threads).map(|_| finder()).collect());
     let mut found = finder();
     finders.into_iter().for_each(|finder| found.join(finder));
     let mut text = String::new();
@@ -71,7 +73,8 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
         "files_shown": files.len(),
         "total_files": found.total,
         "has_more": has_more,
-        "complete": complete,
+        "complete": reached == Reached::End,
+        "timed_out": reached == Reached::Time,
         "files": files,
     });
     let mut output = ToolOutput { text, structured };
@@ -79,12 +82,21 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
         let (shown, total) = (files.len(), found.total);
         output.note(&format!("{shown} of {total} files; narrow the glob, or give a path"));
     }
-    if found.total == 0 {
+    if found.total == 0 && reached == Reached::Time {
+        output.note("no files found so far");
+    } else if found.total == 0 {
         let guidance = hints::for_glob(workspace, glob, &start, &found.skipped);
         output.guide("no files found.", &guidance);
     }
-    if !complete {
-        output.note("the tree is too large, only a part was looked at; give a path");
+    match reached {
+        Reached::End => {}
+        Reached::Bound => {
+            output.note("the tree is too large, only a part was looked at; give a path");
+        }
+        Reached::Time => output.note(&format!(
+            "the time was up after {} ms, only a part was looked at; give a path",
+            limits.search_ms_max
+        )),
     }
     Ok(output)
 }

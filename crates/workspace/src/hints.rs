@@ -18,6 +18,7 @@ use crate::glob::{Case, Filter, stem};
 use crate::guidance::{Guidance, NAMED_MAX, listed};
 use crate::jail::Inside;
 use crate::search::{Looker, compile, escape};
+use crate::time::Deadline;
 use crate::tools::Workspace;
 use crate::walk::{Scope, Visitor, Walk};
 pub(crate) use names::{for_missing, like};
@@ -27,6 +28,9 @@ const SKIPPED_MAX: usize = 32;
 
 /// The largest file that is looked into for a hint.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// How long is looked for one hint.
+const HINT_MS: u64 = 2000;
 
 /// How much is read for all hints of one answer.
 const BYTES_MAX: u64 = 64 << 20;
@@ -230,7 +234,8 @@ fn probe(
     (start, scope): (&Path, Scope),
     room: &mut u64,
 ) -> Vec<String> {
-    let looker = Looker::new(matcher.clone(), filter, start, &workspace.limits);
+    let looker =
+        Looker::new(matcher.clone(), filter, start, &workspace.limits, hint_time(workspace));
     let looker = looker.first(NAMED_MAX as u64, FILE_BYTES_MAX, *room);
     let Some(looker) = walk(workspace, scope, start, looker) else { return Vec::new() };
     *room = looker.bytes_left;
@@ -248,7 +253,8 @@ fn look_into(
     }
     let Some(text) = path.to_str() else { return Vec::new() };
     let opened = workspace.jail.locate(text).and_then(|path| workspace.jail.open_file(&path));
-    let mut looker = Looker::new(matcher.clone(), None, path, &workspace.limits);
+    let mut looker =
+        Looker::new(matcher.clone(), None, path, &workspace.limits, hint_time(workspace));
     let small = |look: &rustix::fs::Stat| u64::try_from(look.st_size).unwrap_or(u64::MAX);
     if let Ok((file, look)) = opened
         && small(&look) <= FILE_BYTES_MAX
@@ -280,9 +286,14 @@ fn find(
     paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
+fn hint_time(workspace: &Workspace) -> Deadline {
+    Deadline::after_ms(workspace.limits.search_ms_max.min(HINT_MS))
+}
+
 /// A short walk, in order.
 fn walk<V: Visitor>(workspace: &Workspace, scope: Scope, start: &Path, visitor: V) -> Option<V> {
     let entries_max = workspace.limits.hint_entries_max;
-    let walk = Walk { jail: &workspace.jail, scope, threads: 1, entries_max };
+    let deadline = hint_time(workspace);
+    let walk = Walk { jail: &workspace.jail, scope, threads: 1, entries_max, deadline };
     walk.run(start, vec![visitor]).0.pop()
 }

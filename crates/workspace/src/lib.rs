@@ -18,6 +18,7 @@ mod read;
 mod search;
 mod seen;
 pub mod shell;
+mod time;
 mod tools;
 mod transaction;
 pub mod undo;

@@ -30,6 +30,8 @@ pub struct Limits {
     pub walk_entries_max: u64,
     /// How many entries the search for a hint looks at.
     pub hint_entries_max: u64,
+    /// How long a search or a walk takes at most.
+    pub search_ms_max: u64,
     /// The longest line a search looks into, as memory of a searcher.
     pub search_heap_bytes_max: usize,
     /// The largest file that is written or edited.
@@ -54,6 +56,7 @@ impl Default for Limits {
             match_bytes_max: 500,
             walk_entries_max: 2_000_000,
             hint_entries_max: 20_000,
+            search_ms_max: 20_000,
             search_heap_bytes_max: 8 << 20,
             write_bytes_max: 16 << 20,
             threads: 0,

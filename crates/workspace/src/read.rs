@@ -67,6 +67,13 @@ fn refused(failed: &Failed, path: &str, offset: u64, line_offset: u64) -> ToolEr
                 "Line {at_line} is the last that can be reached; `search` finds lines anywhere."
             ))
         }
+        Failed::TooFarInLine { bytes } => {
+            let message = format!("byte {line_offset} is too far into line {offset} of `{path}`");
+            ToolError::new(Code::OffsetTooFar, message).at(path).advice(format!(
+                "Byte {bytes} is the last of the line that can be reached; a program such as `cut -b` \
+                 goes further."
+            ))
+        }
         Failed::ShortLine { bytes } => {
             let message = format!("line {offset} of `{path}` has {bytes} bytes, not {line_offset}");
             ToolError::new(Code::InvalidArguments, message).at(path)

@@ -13,8 +13,9 @@ use crate::error::ToolError;
 use crate::glob::{Case, Filter};
 use crate::hints;
 use crate::jail::{kind, regular};
+use crate::time::Deadline;
 use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
-use crate::walk::{Scope, Walk};
+use crate::walk::{Reached, Scope, Walk};
 pub(crate) use looker::{Hit, Looker};
 pub(crate) use pattern::{compile, escape};
 
@@ -52,28 +53,33 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
     let is_dir = kind(&look) == FileType::Directory;
     let start =
         if is_dir { workspace.jail.really(&opened, &inside) } else { inside.as_path().to_owned() };
-    let looker = || Looker::new(matcher.clone(), filter.as_ref(), &start, limits);
+    let deadline = Deadline::after_ms(limits.search_ms_max);
+    let looker = || Looker::new(matcher.clone(), filter.as_ref(), &start, limits, deadline);
     let mut found = looker();
-    let mut complete = true;
+    let mut reached = Reached::End;
     if is_dir {
         let (threads, entries_max) = (limits.threads(), limits.walk_entries_max);
-        let walk = Walk { jail: &workspace.jail, scope: Scope::Usual, threads, entries_max };
+        let (jail, scope) = (&workspace.jail, Scope::Usual);
+        let walk = Walk { jail, scope, threads, entries_max, deadline };
         let lookers;
-        (lookers, complete) = walk.run(&start, (0..threads).map(|_| looker()).collect());
+        (lookers, reached) = walk.run(&start, (0..threads).map(|_| looker()).collect());
         lookers.into_iter().for_each(|looker| found.join(looker));
     } else {
         regular(&look, &inside)?;
         found.look(&File::from(opened), &start);
     }
     let asked = hints::Searched { pattern, glob, path: &inside, start: &start };
-    Ok(render(workspace, &asked, &found, complete))
+    if found.late {
+        reached = Reached::Time;
+    }
+    Ok(render(workspace, &asked, &found, reached))
 }
 
 fn render(
     workspace: &Workspace,
     asked: &hints::Searched<'_>,
     found: &Looker<'_>,
-    complete: bool,
+    reached: Reached,
 ) -> ToolOutput {
     let limits = &workspace.limits;
     let mut text = String::new();
@@ -109,7 +115,8 @@ fn render(
         "total_matches": found.matches,
         "files_matched": found.files_matched,
         "has_more": has_more,
-        "complete": complete,
+        "complete": reached == Reached::End,
+        "timed_out": reached == Reached::Time,
         "unsearched": unsearched,
         "matches": matches,
     });
@@ -126,12 +133,24 @@ fn render(
     for (path, why) in &found.unsearched {
         output.note(&format!("not searched: {}: {why}", path.to_string_lossy()));
     }
-    if found.matches == 0 {
-        let guidance = hints::for_search(workspace, asked, found.looked, &found.skipped);
-        output.guide("no matches found.", &guidance);
+    match reached {
+        // Whoever had no time for it has none for hints.
+        Reached::Time if found.matches == 0 => output.note("no matches found so far"),
+        _ if found.matches == 0 => {
+            let guidance = hints::for_search(workspace, asked, found.looked, &found.skipped);
+            output.guide("no matches found.", &guidance);
+        }
+        _ => {}
     }
-    if !complete {
-        output.note("the tree is too large, only a part was searched; give a path");
+    match reached {
+        Reached::End => {}
+        Reached::Bound => {
+            output.note("the tree is too large, only a part was searched; give a path");
+        }
+        Reached::Time => output.note(&format!(
+            "the time was up after {} ms, only a part was searched; give a path or a glob",
+            limits.search_ms_max
+        )),
     }
     output
 }

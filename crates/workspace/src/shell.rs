@@ -363,9 +363,3 @@ fn run_over(
     };
     Ok(output.keep(&whole, &limits.keep))
 }
-
-/// Milliseconds that only ever go forward.
-fn boot_ms() -> u64 {
-    let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    since.tv_sec.unsigned_abs() * 1000 + since.tv_nsec.unsigned_abs() / 1_000_000
-}

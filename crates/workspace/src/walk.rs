@@ -18,6 +18,7 @@ use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
 use crate::jail::{Jail, kind};
+use crate::time::Deadline;
 use ignores::Ignores;
 
 /// A directory that a walk is in.
@@ -51,6 +52,18 @@ pub(crate) struct Walk<'j> {
     /// One thread goes in order; several go anyhow.
     pub(crate) threads: usize,
     pub(crate) entries_max: u64,
+    pub(crate) deadline: Deadline,
+}
+
+/// How far a walk came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// Everything was seen.
+    End,
+    /// There was more than anybody looks at, or a visitor had enough.
+    Bound,
+    /// The time was up.
+    Time,
 }
 
 /// How many files are handed from thread to thread at once.
@@ -68,6 +81,7 @@ struct Shared<'w> {
     ready: Condvar,
     entries: AtomicU64,
     stopped: AtomicBool,
+    late: AtomicBool,
 }
 
 struct Queue {
@@ -77,9 +91,9 @@ struct Queue {
 }
 
 impl Walk<'_> {
-    /// Goes through everything below `start`. Gives back the visitors, and whether
-    /// the walk came to its end.
-    pub(crate) fn run<V: Visitor>(&self, start: &Path, visitors: Vec<V>) -> (Vec<V>, bool) {
+    /// Goes through everything below `start`. Gives back the visitors, and how far
+    /// the walk came.
+    pub(crate) fn run<V: Visitor>(&self, start: &Path, visitors: Vec<V>) -> (Vec<V>, Reached) {
         let ignores = match self.scope {
             Scope::Usual => Ignores::above(self.jail, start),
             Scope::Everything => None,
@@ -91,6 +105,7 @@ impl Walk<'_> {
             ready: Condvar::new(),
             entries: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            late: AtomicBool::new(false),
         };
         let visitors = if visitors.len() < 2 {
             visitors.into_iter().map(|visitor| shared.run(visitor)).collect()
@@ -106,7 +121,12 @@ impl Walk<'_> {
                 threads.into_iter().map(join).collect()
             })
         };
-        (visitors, !shared.stopped.load(Ordering::Relaxed))
+        let reached = match (&shared.late, &shared.stopped) {
+            (late, _) if late.load(Ordering::Relaxed) => Reached::Time,
+            (_, stopped) if stopped.load(Ordering::Relaxed) => Reached::Bound,
+            _ => Reached::End,
+        };
+        (visitors, reached)
     }
 }
 
@@ -149,9 +169,18 @@ impl Shared<'_> {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    /// Whether to go on: nobody has stopped, and there is time.
+    fn goes_on(&self) -> bool {
+        if self.walk.deadline.is_over() {
+            self.late.store(true, Ordering::Relaxed);
+            self.stop();
+        }
+        !self.stopped.load(Ordering::Relaxed)
+    }
+
     fn files<V: Visitor>(&self, directory: &Directory, names: &[OsString], visitor: &mut V) {
         for name in names {
-            if self.stopped.load(Ordering::Relaxed) {
+            if !self.goes_on() {
                 return;
             }
             if !visitor.file(directory, name) {
@@ -161,6 +190,9 @@ impl Shared<'_> {
     }
 
     fn open<V: Visitor>(&self, path: PathBuf, above: Option<&Arc<Ignores>>, visitor: &mut V) {
+        if !self.goes_on() {
+            return;
+        }
         // What vanished, may not be read or became a link is not there for us.
         let Ok(opened) = self.walk.jail.open_walked(&path) else { return };
         let mut found: Vec<(OsString, FileType)> = Vec::new();

@@ -42,6 +42,9 @@ pub(crate) struct WrapArgs {
     /// The definition [default: jackline.yaml here or in a parent]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
+    /// The session of the calls [default: a new one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
     /// The session of the client that has this server [default: what the environment names]
     #[arg(long, value_name = "ID")]
     pub(crate) parent: Option<String>,

@@ -5,11 +5,13 @@ mod wrap;
 
 use std::path::Path;
 
+use jackline_engine::SessionId;
 use jackline_engine::definition::Io;
-use jackline_runtime::Definitions;
+use jackline_runtime::{Definitions, now, parent_session};
 
 use crate::args::McpCommand;
 use crate::exit::Exit;
+use crate::terminal::fail;
 
 pub(crate) fn run(command: &McpCommand) -> Exit {
     // A backtrace is nothing that a model should read; the answer says what broke.
@@ -24,4 +26,19 @@ pub(crate) fn run(command: &McpCommand) -> Exit {
 /// loads the guard refuses every call, and nothing hangs on it.
 fn io(definitions: &Definitions, workspace: &Path) -> Io {
     definitions.resolve(workspace).map(|resolved| resolved.definition.io).unwrap_or_default()
+}
+
+/// The session of the calls, and that of the client, where it is known.
+fn sessions(
+    session: Option<&String>,
+    parent: Option<&String>,
+) -> Result<(SessionId, Option<SessionId>), Exit> {
+    let parse = |flag: &str, id: String| {
+        SessionId::parse(id).map_err(|error| fail(Exit::Usage, format!("{flag} {error}")))
+    };
+    let new = || format!("mcp-{}-{}", now().wall.as_ms(), std::process::id());
+    let session = parse("--session", session.cloned().unwrap_or_else(new))?;
+    let parent = parent.cloned().or_else(parent_session);
+    let parent = parent.map(|id| parse("--parent", id)).transpose()?;
+    Ok((session, parent))
 }

@@ -258,7 +258,7 @@ fn a_wrong_call_leads_to_the_right_one() {
     let error = &unknown["structuredContent"]["error"];
     assert_eq!(error["nearest"], json!("read_file"));
     assert!(error["tools"].as_array().unwrap().contains(&json!("shell")));
-    assert!(text(&unknown).contains("Did you mean `read_file`?"));
+    assert!(text(&unknown).contains("did you mean `read_file`?"));
     let invalid = served.call("read_file", &json!({ "offset": [], "file": "a" }));
     assert_eq!(code(&invalid), "invalid_arguments");
     let error = &invalid["structuredContent"]["error"];
@@ -293,8 +293,16 @@ fn a_tool_that_is_not_there_is_corrected_twice_and_then_it_is_over() {
     let world = World::new(DEFINITION);
     let mut served = Served::start(&world);
     for codes in ["unknown_tool", "unknown_tool", "stopped"] {
-        assert_eq!(code(&served.call("raed_file", &json!({}))), codes);
+        let refused = served.call("raed_file", &json!({}));
+        assert_eq!(code(&refused), codes);
+        assert_eq!(text(&refused).matches("`list_dir`").count(), 1, "{}", text(&refused));
+        let over = "this session is over now: SYSTEM_ERROR{schema}; a person can open it anew";
+        assert_eq!(text(&refused).contains(over), codes == "stopped", "{}", text(&refused));
+        let message = &refused["structuredContent"]["error"]["message"];
+        assert_eq!(message.as_str().unwrap(), text(&refused), "said twice in the same words");
     }
+    let after = served.call("raed_file", &json!({}));
+    assert_eq!((code(&after), text(&after).contains("`list_dir`")), ("stopped", false));
     assert_eq!(code(&served.call("list_dir", &json!({}))), "stopped");
     assert_eq!(served.end(), Some(0));
     world.prove("s1");
@@ -314,6 +322,23 @@ fn arguments_that_stay_wrong_end_the_session_with_what_was_wrong() {
     world.prove("s1");
     let journal = fs::read_to_string(world.journal("s1")).unwrap();
     assert!(journal.contains("`/path`: expected"), "{journal}");
+}
+
+#[test]
+fn who_counts_from_0_is_understood_and_spends_no_attempt() {
+    let world = World::new(DEFINITION);
+    fs::write(world.work().join("a"), "one\ntwo\n").unwrap();
+    let mut served = Served::start(&world);
+    for offset in [json!(0), json!("0"), json!(0), json!(0)] {
+        let page = served.call("read_file", &json!({ "path": "a", "offset": offset }));
+        assert_eq!(page["structuredContent"]["content"], json!("one\ntwo\n"), "{page}");
+        let listed = served.call("list_dir", &json!({ "offset": offset }));
+        assert_eq!(listed["isError"], json!(false), "{listed}");
+    }
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert!(!journal.contains("schema_violation"), "{journal}");
 }
 
 #[test]

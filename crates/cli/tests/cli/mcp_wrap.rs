@@ -89,6 +89,21 @@ fn a_call_is_decided_on_and_what_is_refused_never_reaches_the_server() {
     let twice = proxy.call(3, "echo", r#"{"text":"a","text":"secret"}"#);
     assert_eq!(twice["result"]["isError"], true, "{twice}");
     assert!(text(&twice, 0).contains("expected each key once"), "{twice}");
+    assert!(!text(&twice, 0).contains("the guard is broken"), "{twice}");
+    for params in [
+        r#"{"name":"echo","arguments":{"text":"a"},"arguments":{"text":"secret"}}"#,
+        r#"{"name":"say","name":"echo","arguments":{"text":"secret"}}"#,
+        r#"{"name":7,"arguments":{}}"#,
+        r#"["echo",{"text":"secret"}]"#,
+    ] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{params}}}"#);
+        let error = proxy.ask(&line)["error"].clone();
+        assert_eq!(
+            (&error["code"], &error["data"]["kind"]),
+            (&json!(-32602), &json!("invalid_params"))
+        );
+        assert!(error["message"].as_str().unwrap().contains("holds a key twice"), "{error}");
+    }
     let unnamed = proxy.ask(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{}}"#);
     assert_eq!(unnamed["result"]["isError"], true);
     let unanswerable =
@@ -139,6 +154,44 @@ fn the_session_of_the_client_is_the_one_that_people_mean() {
         all.lines().skip(1).map(|line| line.split("  ").next().unwrap()).collect();
     assert_eq!(names[0].trim(), "the-client", "{all}");
     assert!(all.lines().skip(2).all(|line| line.starts_with("  mcp-")), "{all}");
+}
+
+#[test]
+fn a_session_that_is_under_way_is_joined_and_neither_begun_nor_ended() {
+    let world = World::new(RULES);
+    let event = |event: Value| {
+        let mut event = event;
+        event["session"] = json!("harness");
+        event.to_string()
+    };
+    let began = json!({"event": "session_started", "client": "mine", "role": "tester"});
+    let call = json!({"event": "tool_proposed", "call": "c1", "tool": "t", "args": {}});
+    world.stdio(&[event(began), event(call)]);
+    for _ in 0..2 {
+        let mut proxy = Proxy::start_with(&world, &["--session", "harness"], "");
+        assert_eq!(text(&proxy.call(1, "echo", r#"{"text":"a"}"#), 0), "said");
+        proxy.leave();
+    }
+    world.prove("harness");
+    let records = world.records("harness");
+    let kinds: Vec<&str> = records.iter().map(|record| record.event.kind.name()).collect();
+    let (proposed, finished) = ("tool_proposed", "tool_finished");
+    let expected = ["session_started", proposed, proposed, finished, proposed, finished];
+    assert_eq!(kinds, expected);
+    let calls = records.iter().filter_map(|record| match &record.event.kind {
+        EventKind::ToolProposed { call, .. } => call.as_ref().map(|call| call.as_str().to_owned()),
+        _ => None,
+    });
+    assert_eq!(calls.collect::<Vec<_>>(), ["c1", "c2", "c3"], "no number is given twice");
+    let ended = json!({"event": "session_ended"});
+    world.stdio(&[event(ended)]);
+    let mut proxy = Proxy::start_with(&world, &["--session", "harness"], "");
+    assert_eq!(text(&proxy.call(1, "echo", r#"{"text":"a"}"#), 0), "said", "it comes back");
+    proxy.leave();
+    let records = world.records("harness");
+    assert_eq!(records.last().unwrap().event.kind.name(), "session_ended");
+    let bad = world.jackline(&["mcp", "wrap", "--session", "", "--", "true"]);
+    assert!(bad.code == Some(2) && bad.stderr.contains("--session"), "{}", bad.stderr);
 }
 
 #[test]
@@ -226,6 +279,34 @@ fn feedback_is_said_in_the_fields_where_the_tool_promises_none() {
     assert!(strict["content"][0]["text"].as_str().unwrap().contains("Mind the gap."));
     proxy.leave();
     world.prove(&session(&world));
+}
+
+#[test]
+fn what_only_the_fields_of_a_result_say_is_told_to_the_guards_too() {
+    let world = World::new(RULES);
+    let secret = format!("ghp_{}", "a1".repeat(18));
+    let cases = format!(
+        r#"*'"twice"'*) answer "$id" '{{"content":[{{"type":"text","text":"{{\"log\":\"2 failed\"}}"}}],"structuredContent":{{"log":"2 failed"}}}}' ;;
+    *'"tools/call"'*) answer "$id" '{{"content":[{{"type":"text","text":"fine"}}],"structuredContent":{{"log":"2 failed","key":"{secret}"}}}}' ;;"#
+    );
+    let mut proxy = Proxy::start(&world, &cases);
+    proxy.call(1, "twice", "{}");
+    let answer = proxy.call(2, "other", "{}")["result"].clone();
+    assert_eq!(answer["structuredContent"]["log"], "2 failed", "as the server sent it");
+    proxy.leave();
+    let session = session(&world);
+    world.prove(&session);
+    let results: Vec<String> = world
+        .records(&session)
+        .iter()
+        .filter_map(|record| match &record.event.kind {
+            EventKind::ToolFinished { result, .. } => Some(result.as_ref()?.head().to_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(results[0], r#"{"log":"2 failed"}"#, "said twice, told once");
+    assert!(results[1].starts_with("fine\n{\"log\":\"2 failed\",\"key\":"), "{results:?}");
+    assert!(!results[1].contains(&secret), "{results:?}");
 }
 
 #[test]

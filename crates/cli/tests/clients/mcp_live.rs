@@ -91,8 +91,15 @@ fn a_wrapped_server_is_guarded_and_a_long_result_comes_in_pages() {
     let status = world.status();
     let parts = status.get("parts").and_then(Value::as_array).map(Vec::len);
     assert_eq!(parts, Some(1), "{status}");
-    let calls = status.pointer("/summary/invocations/proposed");
-    assert_eq!(calls, Some(&json!(4)), "{status}");
+    // Both count every call once, and the one refusal is the proxy's: the rule names its tool.
+    let counted = |status: &Value| {
+        let count = |name: &str| status.pointer(&format!("/summary/invocations/{name}")).cloned();
+        [count("proposed"), count("denied")].map(Option::unwrap_or_default)
+    };
+    let part = status.pointer("/parts/0").and_then(Value::as_str).unwrap();
+    let of_proxy = world.status_of(part);
+    assert_eq!(counted(&of_proxy), [json!(4), json!(1)], "{of_proxy}");
+    assert_eq!(counted(&status), [json!(4), json!(0)], "{status}");
     world.prove();
 
     world.person(&["init", "--mcp", "--uninstall", "--yes"]);

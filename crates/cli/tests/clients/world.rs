@@ -118,7 +118,16 @@ impl World {
 
     /// Where the latest session stands.
     pub(crate) fn status(&self) -> Value {
-        let (code, text) = self.jackline(&["status", "--json"]);
+        self.status_by(&["status", "--json"])
+    }
+
+    /// Where a session stands.
+    pub(crate) fn status_of(&self, session: &str) -> Value {
+        self.status_by(&["status", session, "--json"])
+    }
+
+    fn status_by(&self, words: &[&str]) -> Value {
+        let (code, text) = self.jackline(words);
         assert_eq!(code, Some(0), "{text}");
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
     }

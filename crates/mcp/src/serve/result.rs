@@ -61,18 +61,27 @@ impl Answer {
             fields.insert("errors".to_owned(), json!(repair.errors));
             fields.insert("attempts_remaining".to_owned(), json!(repair.remaining));
         }
-        Self::error(refusal.text.clone(), error)
+        let mut text = refusal.text.clone();
+        if let Some(code) = &refusal.ended {
+            text.push_str(&format!(
+                "\n-> this session is over now: {code}; a person can open it anew with `jackline reset`"
+            ));
+            if let Some(fields) = error.as_object_mut() {
+                fields.insert("message".to_owned(), json!(text));
+            }
+        }
+        Self::error(text, error)
     }
 
     /// A call of a tool that is not there, and which there are.
     pub(super) fn unknown(tool: &str, tools: &[ToolSpec]) -> Self {
         let message = format!("there is no tool `{}`", shortened(tool));
         let error = json!({ "code": "unknown_tool", "message": message });
-        Self::error(format!("unknown_tool: {message}"), error).naming(tool, tools)
+        Self::error(format!("unknown_tool: {message}"), error).leading_on(tool, tools)
     }
 
-    /// Adds which tools there are, and which of them may be meant.
-    pub(super) fn naming(mut self, tool: &str, tools: &[ToolSpec]) -> Self {
+    /// Says which tools there are, and which of them may be meant.
+    pub(super) fn leading_on(mut self, tool: &str, tools: &[ToolSpec]) -> Self {
         let names: Vec<&str> = tools.iter().map(|spec| spec.name).collect();
         let near = nearest(tool, names.iter().copied());
         let all = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -80,9 +89,17 @@ impl Answer {
         let guidance = format!("{meant}There are {all}.");
         self.text = format!("{}\n{guidance}", self.text);
         if let Some(error) = self.structured.get_mut("error").and_then(Value::as_object_mut) {
-            error.insert("nearest".to_owned(), json!(near));
-            error.insert("tools".to_owned(), json!(names));
             error.insert("guidance".to_owned(), json!({ "text": guidance }));
+        }
+        self.naming(tool, tools)
+    }
+
+    /// The same for programs only, where the text says it already.
+    pub(super) fn naming(mut self, tool: &str, tools: &[ToolSpec]) -> Self {
+        let names: Vec<&str> = tools.iter().map(|spec| spec.name).collect();
+        if let Some(error) = self.structured.get_mut("error").and_then(Value::as_object_mut) {
+            error.insert("nearest".to_owned(), json!(nearest(tool, names.iter().copied())));
+            error.insert("tools".to_owned(), json!(names));
         }
         self
     }

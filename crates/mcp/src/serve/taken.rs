@@ -35,6 +35,10 @@ fn gentle(schema: &Value) -> Value {
             if kind == "integer" {
                 fields.insert("pattern".to_owned(), json!("^[0-9]+$"));
             }
+            // Many count from 0; the tools take it for 1.
+            if name == "offset" {
+                fields.insert("minimum".to_owned(), json!(0));
+            }
         }
     }
     schema
@@ -58,7 +62,9 @@ mod tests {
             (json!({ "path": "a", "offset": "1" }), true),
             (json!({ "path": "a", "offset": null }), true),
             (json!({ "path": "a", "offset": "one" }), false),
-            (json!({ "path": "a", "offset": 0 }), false),
+            (json!({ "path": "a", "offset": 0 }), true),
+            (json!({ "path": "a", "offset": -1 }), false),
+            (json!({ "path": "a", "limit": 0 }), false),
             (json!({ "path": null }), false),
             (json!({ "path": "a", "file": "a" }), false),
             (json!({}), false),

@@ -10,6 +10,7 @@ use super::message::Id;
 /// Something is wrong with the connection: what clients use for a server that is gone.
 const CONNECTION: i64 = -32_000;
 const INVALID_REQUEST: i64 = -32_600;
+const INVALID_PARAMS: i64 = -32_602;
 const PARSE: i64 = -32_700;
 
 /// Why a request gets no answer of the server.
@@ -41,12 +42,15 @@ pub(super) enum Failure {
     Unanswerable,
     /// What the client has sent can't be read.
     NoMessage,
+    /// What a tool is called with can't be read.
+    BadParams,
 }
 
 impl Failure {
     fn code(&self) -> i64 {
         match self {
             Self::Twice | Self::Unanswerable => INVALID_REQUEST,
+            Self::BadParams => INVALID_PARAMS,
             Self::NoMessage => PARSE,
             _ => CONNECTION,
         }
@@ -68,6 +72,7 @@ impl Failure {
             Self::Twice => "id_in_use",
             Self::Unanswerable => "call_without_id",
             Self::NoMessage => "no_message",
+            Self::BadParams => "invalid_params",
         }
     }
 
@@ -138,6 +143,10 @@ impl Failure {
             }
             Self::NoMessage => "this line is no JSON-RPC message, or holds a key twice; the \
                                 server was not given it"
+                .to_owned(),
+            Self::BadParams => "what the tool is called with can't be read: `params` is no object, \
+                                holds a key twice, or its `name` is no text; the server was not \
+                                given the call; send it again with `name` and `arguments`, once each"
                 .to_owned(),
         }
     }

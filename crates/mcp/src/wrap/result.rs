@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::fields;
 use super::ledger::Open;
 use super::lossy::lossy;
 use super::message::{answer, push_to_array, push_to_object, range_in};
@@ -185,6 +186,9 @@ pub(super) fn said(result: &ToolResult<'_>, items: &[Item<'_>]) -> String {
     let said = items.iter().map(Item::said).collect::<Vec<String>>().join("\n");
     match result.structured {
         Some(structured) if said.is_empty() => structured.get().to_owned(),
+        Some(structured) if fields::say_more(structured.get(), &said) => {
+            format!("{said}\n{}", lossy(structured.get()))
+        }
         _ => said,
     }
 }

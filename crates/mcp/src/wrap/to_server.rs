@@ -89,7 +89,12 @@ impl ToServer<'_> {
             }
             return Step::Send(raw);
         };
-        let params: Params<'_> = message.params().unwrap_or_default();
+        let params: Option<Params<'_>> = message.params();
+        // Two readers could take it for two different calls.
+        if calls && params.is_none() && message.params.is_some() {
+            return Step::Answer(Failure::BadParams.answer(Some(&id)));
+        }
+        let params = params.unwrap_or_default();
         let what = match method {
             "tools/list" => What::List,
             "initialize" => What::Initialize,

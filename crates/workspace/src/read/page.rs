@@ -46,9 +46,19 @@ pub(super) struct Cut {
 
 /// Why there is no page.
 pub(super) enum Failed {
-    Binary { utf16: bool },
-    TooFar { at_line: u64 },
-    ShortLine { bytes: u64 },
+    Binary {
+        utf16: bool,
+    },
+    TooFar {
+        at_line: u64,
+    },
+    /// The byte is so far into its line that nobody goes there.
+    TooFarInLine {
+        bytes: u64,
+    },
+    ShortLine {
+        bytes: u64,
+    },
     System(Errno),
 }
 
@@ -158,14 +168,14 @@ fn within_line(
     page: &mut Page,
     limits: &Limits,
 ) -> Result<End, Failed> {
-    if asked.line_offset > limits.skip_bytes_max {
-        return Err(Failed::TooFar { at_line: asked.offset });
-    }
     let start = source.position();
-    let ended = source.skip_line(asked.line_offset)?;
+    let ended = source.skip_line(asked.line_offset.min(limits.skip_bytes_max))?;
     let went = source.position() - start;
     if ended && went < asked.line_offset {
         return Err(Failed::ShortLine { bytes: went });
+    }
+    if went < asked.line_offset {
+        return Err(Failed::TooFarInLine { bytes: went });
     }
     let mut piece = Vec::new();
     // The rest of a character that the page can't hold is read again with the next.

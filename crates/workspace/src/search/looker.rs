@@ -14,6 +14,7 @@ use crate::glob::Filter;
 use crate::hints::Skipped;
 use crate::jail::kind;
 use crate::limits::Limits;
+use crate::time::{Deadline, Timed};
 use crate::walk::{Directory, Visitor};
 
 /// How many files are named that could not be searched.
@@ -35,6 +36,9 @@ pub(crate) struct Looker<'l> {
     filter: Option<&'l Filter>,
     start: &'l Path,
     limits: &'l Limits,
+    deadline: Deadline,
+    /// Whether a file could not be read to its end in time.
+    pub(crate) late: bool,
     /// Where to stop, and which files are too large to be looked into on the way.
     stop_after: u64,
     file_bytes_max: u64,
@@ -56,6 +60,7 @@ impl<'l> Looker<'l> {
         filter: Option<&'l Filter>,
         start: &'l Path,
         limits: &'l Limits,
+        deadline: Deadline,
     ) -> Looker<'l> {
         let searcher = SearcherBuilder::new()
             .line_number(true)
@@ -68,6 +73,8 @@ impl<'l> Looker<'l> {
             filter,
             start,
             limits,
+            deadline,
+            late: false,
             stop_after: u64::MAX,
             file_bytes_max: u64::MAX,
             bytes_left: u64::MAX,
@@ -90,6 +97,7 @@ impl<'l> Looker<'l> {
         self.matches += other.matches;
         self.files_matched += other.files_matched;
         self.looked += other.looked;
+        self.late |= other.late;
         self.skipped.join(other.skipped);
         other.kept.into_iter().for_each(|(path, hits)| self.keep(path, hits));
         self.unsearched.extend(other.unsearched);
@@ -109,7 +117,9 @@ impl<'l> Looker<'l> {
             cut: self.limits.match_bytes_max,
             binary: false,
         };
-        let outcome = self.searcher.search_file(&self.matcher, file, &mut hits);
+        let mut timed = Timed { inner: file, deadline: self.deadline, is_up: false };
+        let outcome = self.searcher.search_reader(&self.matcher, &mut timed, &mut hits);
+        self.late |= timed.is_up;
         let Hits { found, count, binary, .. } = hits;
         if binary {
             // A walk passes binary files by without a word, as ripgrep does.
@@ -120,7 +130,14 @@ impl<'l> Looker<'l> {
         }
         if let Err(error) = outcome {
             let long = error.to_string().contains("limit");
-            self.leave(path, if long { "a line is too long" } else { "can't be read" });
+            self.leave(
+                path,
+                match () {
+                    () if timed.is_up => "the time was up",
+                    () if long => "a line is too long",
+                    () => "can't be read",
+                },
+            );
         }
         if count > 0 {
             self.matches += count;

@@ -13,7 +13,8 @@ use rustix::process::{
 };
 
 use super::wire::{Ended, Failure, LINE_BYTES_MAX, PROGRAM, Report, Request};
-use super::{Confinement, boot_ms, confine, descendants, environment, layers};
+use super::{Confinement, confine, descendants, environment, layers};
+use crate::time::boot_ms;
 
 /// How often is looked for children that ended and belong to nobody else.
 const TICK_MS: u64 = 50;

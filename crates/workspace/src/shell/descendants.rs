@@ -15,7 +15,7 @@ use rustix::process::{
     pidfd_send_signal, wait,
 };
 
-use super::boot_ms;
+use crate::time::boot_ms;
 
 /// How long is tried: what the kernel itself does not let go is not waited for.
 const END_MS: u64 = 5000;

@@ -12,7 +12,8 @@ use rustix::process::Pid;
 use super::layers::Layers;
 use super::output::Kept;
 use super::wire::{Ended, Failure, LINE_BYTES_MAX, PROGRAM, Report, Request};
-use super::{CHILD, ShellError, ShellLimits, boot_ms, descendants};
+use super::{CHILD, ShellError, ShellLimits, descendants};
+use crate::time::boot_ms;
 
 /// The variable by which programs know that no person runs them.
 const AGENT: &str = "AI_AGENT";

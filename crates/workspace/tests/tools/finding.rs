@@ -206,3 +206,24 @@ fn a_deep_tree_is_walked() {
     assert_eq!(paths(&trial.ok("search", &json!({ "pattern": "needle" }))), [format!("{deep}:1")]);
     assert_eq!(trial.ok("read_file", &json!({ "path": deep }))["content"], "needle\n");
 }
+
+#[test]
+fn what_is_looked_for_is_looked_for_in_time_and_the_answer_says_so() {
+    let limits = Limits { search_ms_max: 0, ..Limits::default() };
+    let trial = Trial::with(limits, &[("a.txt", "needle\n"), ("b/c.txt", "needle\n")]);
+    for (tool, args, found) in [
+        ("search", json!({ "pattern": "needle" }), "total_matches"),
+        ("search", json!({ "pattern": "needle", "path": "a.txt" }), "total_matches"),
+        ("find_files", json!({ "glob": "*.txt" }), "total_files"),
+    ] {
+        let output = trial.call(tool, &args).unwrap();
+        let fields = &output.structured;
+        assert_eq!((&fields["timed_out"], &fields["complete"]), (&json!(true), &json!(false)));
+        assert_eq!(fields[found], 0, "{fields}");
+        assert!(output.text.contains("so far"), "{}", output.text);
+        assert!(output.text.contains("the time was up after 0 ms"), "{}", output.text);
+    }
+    let trial = Trial::new(&[("a.txt", "needle\n")]);
+    let fields = trial.ok("search", &json!({ "pattern": "needle" }));
+    assert_eq!((&fields["timed_out"], &fields["complete"]), (&json!(false), &json!(true)));
+}

@@ -93,7 +93,17 @@ fn how_far_a_page_may_begin_is_bounded() {
     let error = trial.refused("read_file", &json!({ "path": "huge.txt", "offset": 90_000 }));
     assert_eq!(error.code, Code::OffsetTooFar);
     let far = json!({ "path": "huge.txt", "line_offset": 1_000_000 });
-    assert_eq!(trial.code("read_file", &far), Code::OffsetTooFar);
+    let error = trial.refused("read_file", &far);
+    assert_eq!(error.code, Code::InvalidArguments);
+    assert_eq!(error.message, "line 1 of `huge.txt` has 10 bytes, not 1000000");
+    trial.put("line.txt", &vec![b'x'; 300_000]);
+    let error = trial.refused("read_file", &json!({ "path": "line.txt", "line_offset": 200_000 }));
+    assert_eq!(error.code, Code::OffsetTooFar);
+    assert_eq!(error.message, "byte 200000 is too far into line 1 of `line.txt`");
+    for huge in [json!(1e30), json!("99999999999999999999999")] {
+        let error = trial.refused("read_file", &json!({ "path": "line.txt", "line_offset": huge }));
+        assert!(error.message.contains("must be at most 18446744073709551615"), "{error}");
+    }
 }
 
 #[test]

@@ -2,10 +2,9 @@
 
 use std::io::{self, BufReader};
 
-use jackline_engine::SessionId;
 use jackline_mcp::Opening;
 use jackline_mcp::serve::{Served, Shelf, serve};
-use jackline_runtime::{Definitions, Runtime, now, parent_session};
+use jackline_runtime::{Definitions, Runtime};
 use jackline_workspace::{Limits, Workspace};
 
 use crate::args::ServeArgs;
@@ -29,15 +28,7 @@ pub(super) fn run(args: &ServeArgs) -> Exit {
 }
 
 fn start(args: &ServeArgs) -> Result<Served, Exit> {
-    let parse = |flag: &str, id: String| {
-        SessionId::parse(id).map_err(|error| fail(Exit::Usage, format!("{flag} {error}")))
-    };
-    let session = args.session.clone();
-    let session =
-        session.unwrap_or_else(|| format!("mcp-{}-{}", now().wall.as_ms(), std::process::id()));
-    let session = parse("--session", session)?;
-    let parent = args.parent.clone().or_else(parent_session);
-    let parent = parent.map(|id| parse("--parent", id)).transpose()?;
+    let (session, parent) = super::sessions(args.session.as_ref(), args.parent.as_ref())?;
     let root = args.workspace.clone().unwrap_or_else(here);
     let usage = |error: &dyn std::fmt::Display| {
         fail(Exit::Usage, format!("can't work in `{}`: {error}", root.display()))

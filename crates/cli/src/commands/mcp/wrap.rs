@@ -6,9 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use jackline_engine::SessionId;
 use jackline_mcp::{Address, Behind, Encryption, Ends, Opening, Wrap, wrap};
-use jackline_runtime::{Definitions, Runtime, named_variable, now, parent_session};
+use jackline_runtime::{Definitions, Runtime, named_variable};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
@@ -21,11 +20,7 @@ pub(super) fn run(args: &WrapArgs) -> Exit {
 }
 
 fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
-    let session = format!("mcp-{}-{}", now().wall.as_ms(), std::process::id());
-    let bad = |error| fail(Exit::Usage, format!("--parent {error}"));
-    let session = SessionId::parse(session).map_err(bad)?;
-    let parent = args.parent.clone().or_else(parent_session);
-    let parent = parent.map(SessionId::parse).transpose().map_err(bad)?;
+    let (session, parent) = super::sessions(args.session.as_ref(), args.parent.as_ref())?;
     if let Some(file) = &args.definition
         && !file.is_file()
     {

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use jackline_engine::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::text;
+use crate::journals::text;
 use crate::place::Place;
 use crate::scenario::{Act, START, Scenario};
 
@@ -14,9 +14,9 @@ use crate::scenario::{Act, START, Scenario};
 const AHEAD_MS: u64 = 3_600_000;
 
 /// The scenario's clock, on the real one.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     /// What the real clock says when the scenario starts.
-    pub(super) start: Timestamp,
+    pub(crate) start: Timestamp,
     pace: Pace,
 }
 
@@ -34,7 +34,7 @@ enum Pace {
 }
 
 impl Clock {
-    pub(super) fn starting(place: &Place, scenario: &Scenario) -> Result<Self, String> {
+    pub(crate) fn starting(place: &Place, scenario: &Scenario) -> Result<Self, String> {
         // Made just now, so it says what time it is.
         let modified = fs::metadata(place.workspace()).and_then(|found| found.modified());
         let since = modified.unwrap_or(UNIX_EPOCH).duration_since(UNIX_EPOCH);
@@ -48,12 +48,12 @@ impl Clock {
     }
 
     /// A time of the scenario on the real clock.
-    pub(super) fn real(&self, time: Timestamp) -> Timestamp {
+    pub(crate) fn real(&self, time: Timestamp) -> Timestamp {
         Timestamp::from_ms(self.start.as_ms() + (time.as_ms() - START.as_ms()))
     }
 
     /// The line with which the harness tells a session the time.
-    pub(super) fn tick(&self, session: &str, now: Timestamp) -> Option<String> {
+    pub(crate) fn tick(&self, session: &str, now: Timestamp) -> Option<String> {
         let at = self.real(now).to_string();
         let nothing = json!({
             "event": "usage_reported", "session": session, "at": at, "input": 0, "output": 0,
@@ -62,7 +62,7 @@ impl Clock {
     }
 
     /// Learns from a record when the scenario started.
-    pub(super) fn learn(&mut self, record: &Value) {
+    pub(crate) fn learn(&mut self, record: &Value) {
         if let Ok(wall) = Timestamp::parse(text(record, "/facts/now/wall"))
             && self.pace == Pace::Real
         {
@@ -71,7 +71,7 @@ impl Clock {
     }
 
     /// A line with the times that the real clock has for them.
-    pub(super) fn to_real(&self, line: &str, now: Timestamp) -> Result<String, String> {
+    pub(crate) fn to_real(&self, line: &str, now: Timestamp) -> Result<String, String> {
         let mut line: Map<String, Value> =
             serde_json::from_str(line).map_err(|error| error.to_string())?;
         let told = (self.pace == Pace::Told).then(|| self.real(now).to_string());
@@ -83,7 +83,7 @@ impl Clock {
     }
 
     /// A verdict with the times that the scenario has for them.
-    pub(super) fn to_scenario(&self, mut verdict: Value) -> Value {
+    pub(crate) fn to_scenario(&self, mut verdict: Value) -> Value {
         let ms = START.as_ms() - self.start.as_ms();
         for (list, field) in [("constraints", "expires_at"), ("feedback", "timestamp")] {
             let items = verdict.get_mut(list).and_then(Value::as_array_mut);
@@ -103,7 +103,7 @@ fn shift(text: &mut Value, by: impl FnOnce(Timestamp) -> Timestamp) {
 }
 
 /// Whether time passes in a scenario, or somebody sets an end to it.
-pub(super) fn looks_at_time(scenario: &Scenario) -> bool {
+pub(crate) fn looks_at_time(scenario: &Scenario) -> bool {
     scenario.steps.iter().any(|step| {
         let ends = matches!(&step.act, Act::Send { line, .. } if line.contains("\"deadline\":"));
         ends || step.at != START

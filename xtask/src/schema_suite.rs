@@ -1,0 +1,58 @@
+//! The official JSON Schema test suite, which is fetched into a cache directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::clients::{cache, debian, kept, variable};
+use crate::shell;
+
+/// The source package of a validator that brings the suite, pinned: which cases there are is
+/// part of what is proven.
+const VERSION: &str = "4.26.0";
+const ADDRESS: &str = "https://files.pythonhosted.org/packages/b3/fc/\
+     e067678238fa451312d4c62bf6e6cf5ec56375422aee02f9cb5f909b3047/jsonschema-4.26.0.tar.gz";
+const SHA256: &str = "0c26707e2efad8aa1bfc5b7ce170f3fccc2e4918ff85989ba9ffa9facb2be326";
+
+/// Where the suite is in it.
+const SUITE: &str = "json";
+
+/// What tells the tests where it is.
+pub(crate) const VARIABLE: &str = "JACKLINE_JSON_SCHEMA_SUITE";
+
+/// The suite's directory, fetched if need be.
+pub(crate) fn suite() -> Result<PathBuf, String> {
+    if let Some(named) = variable(VARIABLE) {
+        return Ok(named);
+    }
+    let cache = cache()?;
+    let place = cache.join(format!("json-schema-suite-{VERSION}"));
+    if !place.join("tests").is_dir() {
+        fetch(&cache, &place)
+            .map_err(|error| format!("{error}; {VARIABLE} can name a checkout"))?;
+    }
+    Ok(place)
+}
+
+/// Fetches the package, and keeps nothing of it but the suite: nothing of it runs.
+fn fetch(cache: &Path, place: &Path) -> Result<(), String> {
+    if Command::new("curl").arg("--version").output().is_err() {
+        debian(&["curl", "ca-certificates"])?;
+    }
+    kept(cache, place, |unfinished| {
+        let package = unfinished.join("package.tar.gz");
+        let mut curl = Command::new("curl");
+        curl.args(["--fail", "--silent", "--show-error", "--location", "--output"]);
+        shell::run(curl.arg(&package).arg(ADDRESS))?;
+        let sum = unfinished.join("sum");
+        fs::write(&sum, format!("{SHA256}  {}\n", package.display()))
+            .map_err(|error| format!("can't write `{}`: {error}", sum.display()))?;
+        shell::run(Command::new("sha256sum").args(["--check", "--quiet"]).arg(&sum))?;
+        let mut tar = Command::new("tar");
+        tar.args(["--extract", "--strip-components=2", "--file"]).arg(&package);
+        let inside = format!("jsonschema-{VERSION}/{SUITE}");
+        shell::run(tar.arg("--directory").arg(unfinished).arg(inside))?;
+        let _ = (fs::remove_file(&package), fs::remove_file(&sum));
+        Ok(())
+    })
+}
