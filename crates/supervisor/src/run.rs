@@ -219,7 +219,9 @@ pub fn run(
     let workspace = Workspace::open(&root, limits)
         .map_err(|source| RunError::Workspace { path: root.clone(), source })?;
 
+    let tools = tools(task);
     let mut runtime = Runtime::new(Box::new(opening.store.clone()), definitions, root.clone())
+        .knowing(tools.iter().map(|tool| tool.name.clone()).collect())
         .with_deadline(opening.deadline)
         .saving_late();
     if let Some(program) = &opening.program {
@@ -232,7 +234,6 @@ pub fn run(
         Some(session) => go_on(&mut desk, &mut chain, &worker, session, &journal)?,
         None => History::default(),
     };
-    let tools = tools(task);
     let programs = by_programs.then(|| {
         let ground = Ground {
             workspace: &workspace,
