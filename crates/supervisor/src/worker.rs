@@ -13,7 +13,9 @@ use std::time::Duration;
 use jackline_engine::{Action, ContextLevel, Digest, EventKind};
 use jackline_model::{ErrorKind, ModelError};
 use jackline_runtime::{Grant, Pin, Pins, Trust, now};
-use jackline_workspace::shell::{Cancel, Confine, ShellError, ShellLimits, ShellOutput, run};
+use jackline_workspace::shell::{
+    COMMAND_BYTES_MAX, Cancel, Confine, ShellError, ShellLimits, ShellOutput, run,
+};
 use serde_json::Value;
 
 use crate::desk::Desk;
@@ -271,11 +273,17 @@ fn words(desk: &Desk<'_>, engine: &EngineSpec, opening: &Opening) -> Result<Vec<
 }
 
 fn failed(error: &ShellError) -> ModelError {
+    if let ShellError::TooLong { bytes } = error {
+        let message = format!(
+            "what it is to be told has {bytes} bytes with its command line, and {COMMAND_BYTES_MAX} go there at most"
+        );
+        return ModelError::new(ErrorKind::BadRequest, message);
+    }
     ModelError::new(ErrorKind::BadRequest, format!("{error}; {}", error.guidance()))
 }
 
 /// A word as a shell takes it, whatever is in it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

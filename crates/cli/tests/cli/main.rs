@@ -54,6 +54,7 @@ mod run_limits;
 mod run_models;
 mod run_person;
 mod run_programs;
+mod run_starts;
 mod run_support;
 mod run_workers;
 mod soak;
