@@ -56,6 +56,7 @@ mod run_person;
 mod run_programs;
 mod run_starts;
 mod run_support;
+mod run_terminal;
 mod run_workers;
 mod soak;
 mod support;
