@@ -79,10 +79,21 @@ pub struct Opening {
     /// Where the worker is that runs programs.
     pub sandbox: Sandbox,
     /// How Claude Code is run under the guards of a session.
-    pub claude: Option<Box<Hooked>>,
+    pub claude: Option<ClaudeCode>,
     /// Set from outside when the run is to be left.
     pub cancelled: Arc<AtomicBool>,
 }
+
+/// Claude Code, as far as whoever starts a run knows it.
+pub struct ClaudeCode {
+    /// Looks whether it is there; or says why it can't be run.
+    pub find: Box<Find>,
+    /// Makes its command line.
+    pub words: Box<Hooked>,
+}
+
+/// Looks for a program, and says what is wrong with it.
+pub type Find = dyn Fn() -> Result<(), String>;
 
 /// Makes the command line, up to the prompt, with which Claude Code works in a session; or
 /// says why that can't be.

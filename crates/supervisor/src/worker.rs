@@ -47,6 +47,9 @@ const BY: &str = "jackline run";
 /// What is kept of its output.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
+/// Why nobody starts Claude Code where nobody has said how.
+pub(crate) const NO_CLAUDE: &str = "Claude Code can't be run from here";
+
 /// What Claude Code says to a conversation that it does not know.
 const NO_CONVERSATION: &str = "No conversation found with session ID";
 
@@ -263,8 +266,8 @@ fn words(desk: &Desk<'_>, engine: &EngineSpec, opening: &Opening) -> Result<Vec<
     match &engine.kind {
         EngineKind::Command(words) => Ok(words.clone()),
         EngineKind::Claude { model } => match &opening.claude {
-            Some(hooked) => hooked(desk.session(), model.as_deref()),
-            None => Err("Claude Code can't be run from here".to_owned()),
+            Some(claude) => (claude.words)(desk.session(), model.as_deref()),
+            None => Err(NO_CLAUDE.to_owned()),
         },
         EngineKind::Script(_) | EngineKind::Model(_) | EngineKind::Local(_) => {
             Err("it is no program".to_owned())

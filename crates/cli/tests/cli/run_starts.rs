@@ -7,7 +7,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::{Value, json};
 
 use crate::run_support::{REPORT, Task, WORKS, code, ended, mark, session, told};
-use crate::support::{Run, World};
+use crate::support::{Run, World, feed};
+
+/// One that would do it.
+const WORKER: &str = "worker: [sh, -c, 'echo done > report.md']";
 
 /// A task whose worker has these words.
 fn by_words<'w>(world: &'w World, words: &Value) -> Task<'w> {
@@ -47,10 +50,23 @@ fn a_program_that_can_not_be_started_is_named_before_anything_begins() {
     }
     assert!(!world.home().join("sessions").exists(), "nothing was begun");
     // One that stands behind another is looked for as well.
-    let models =
-        ["worker: [sh, -c, 'echo done > report.md']", "worker: [no-such-agent]"].map(str::to_owned);
+    let models = [WORKER, "worker: [no-such-agent]"].map(str::to_owned);
     let run = Task::of(&world, REPORT, &models).run(&[]);
     refused(&world, &run, (2, "program"), &["`no-such-agent` can't be started"]);
+}
+
+#[test]
+fn a_client_that_is_not_there_is_named_before_anything_begins() {
+    let world = World::new("");
+    let models = [WORKER, "worker: claude"].map(str::to_owned);
+    let task = Task::of(&world, REPORT, &models);
+    let bin = world.root().join("bin");
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).unwrap();
+    let mut command = task.command(&["--json", "--no-wait"]);
+    let run = feed(command.arg(&task.directory).env("PATH", &bin), b"");
+    refused(&world, &run, (2, "program"), &["`claude` can't be started"]);
+    assert!(!world.home().join("sessions").exists(), "nothing was begun");
 }
 
 #[test]
@@ -63,7 +79,7 @@ fn a_relative_program_lies_in_the_workspace_wherever_the_run_is_started() {
     let work = world.work();
     let mut command = task.command(&["--json", "--no-wait", "-w", work.to_str().unwrap()]);
     let command = command.arg(&task.directory).current_dir(world.root());
-    let run = crate::support::feed(command, b"");
+    let run = feed(command, b"");
     assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
     assert_eq!(fs::read_to_string(work.join("report.md")).unwrap(), "write report.md\n");
 }

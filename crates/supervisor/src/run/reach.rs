@@ -34,7 +34,7 @@ pub(super) fn engines(
     }
     for engine in &engines {
         can_be_asked(engine)?;
-        startable::check(engine, &opening.workspace, &task.prompt)?;
+        startable::check(engine, opening, &task.prompt)?;
         if task.acts == Acts::Programs && engine.is_worker() {
             let reason = format!("`acts: programs` {NOT_BY_WORKERS}");
             return Err(RunError::Model { label: engine.label.clone(), reason });

@@ -6,25 +6,27 @@ use std::path::Path;
 use jackline_runtime::named_variable;
 use jackline_workspace::shell::COMMAND_BYTES_MAX;
 
-use super::RunError;
+use super::{Opening, RunError};
 use crate::engines::EngineSpec;
-use crate::worker::quoted;
+use crate::worker::{NO_CLAUDE, quoted};
 
 /// Room for what a program is told besides its task: how far it is, and why a stop was refused.
 const BESIDES_BYTES: usize = 16 << 10;
 
 /// Says what is in the way of a program, or of its task; nothing of a model.
-pub(super) fn check(engine: &EngineSpec, workspace: &Path, prompt: &str) -> Result<(), RunError> {
+pub(super) fn check(engine: &EngineSpec, opening: &Opening, prompt: &str) -> Result<(), RunError> {
     if !engine.is_worker() {
         return Ok(());
     }
     let label = || engine.label.clone();
     let words = engine.command_line().unwrap_or_default();
-    if let Some(program) = words.first()
-        && let Err(reason) = find(program, workspace, named_variable("PATH").as_deref())
-    {
-        return Err(RunError::Program { label: label(), reason });
-    }
+    let path = || named_variable("PATH");
+    let found = match (words.first(), &opening.claude) {
+        (Some(program), _) => find(program, &opening.workspace, path().as_deref()),
+        (None, Some(claude)) => (claude.find)(),
+        (None, None) => Err(NO_CLAUDE.to_owned()),
+    };
+    found.map_err(|reason| RunError::Program { label: label(), reason })?;
     if words.iter().any(|word| word.contains('\0')) {
         let reason = "its command line holds a NUL byte".to_owned();
         return Err(RunError::Program { label: label(), reason });
