@@ -58,7 +58,8 @@ pub struct Facts {
     /// What the decoding layer made of what a model wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<DecodedFact>,
-    /// Which tools there are, where an adapter that has them itself has none of this name.
+    /// Which tools an adapter has itself: all of them where none has this name, and the one
+    /// of this name where the definition denies unknown tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// What an adapter can show instead of what a tool gave back.

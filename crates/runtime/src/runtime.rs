@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jackline_decode::Decoder;
-use jackline_engine::definition::{Redact, SchemaText};
+use jackline_engine::definition::{Definition, Redact, SchemaText, UnknownTools};
 use jackline_engine::{
     Digest, Event, EventKind, Facts, OffFact, OutputFact, PAGE_TURN, Record, SessionId, Timestamp,
     Understood, Verdict, elide, observe, wire::WireError,
@@ -83,6 +83,8 @@ pub struct Runtime {
     decoder: Decoder,
     /// Which tools there are, where whoever asks has them.
     tools: Vec<String>,
+    /// Tools of whoever asks, which are known where nobody lists any.
+    known: Vec<String>,
     switch: Switch,
     notices: Notices,
     deadline: Option<Timestamp>,
@@ -118,6 +120,7 @@ impl Runtime {
             verifications: Verifications::default(),
             decoder: Decoder::default(),
             tools: Vec::new(),
+            known: Vec::new(),
             notices: Notices::default(),
             deadline: None,
             saves_late: false,
@@ -149,6 +152,15 @@ impl Runtime {
         // To turn a page is nothing that a model calls by this name.
         self.tools = tools.keys().filter(|name| *name != PAGE_TURN).cloned().collect();
         self.decoder = self.decoder.with_tools(tools);
+        let known = self.tools.clone();
+        self.knowing(known)
+    }
+
+    /// For an adapter that has tools itself, and perhaps not only these: where unknown tools
+    /// are denied and the definition lists none, these are known.
+    #[must_use]
+    pub fn knowing(mut self, tools: Vec<String>) -> Self {
+        self.known = tools;
         self
     }
 
@@ -321,7 +333,7 @@ impl Runtime {
         let mut facts = Facts::at(clock::now());
         facts.observed = observed;
         facts.decoded = decoded;
-        facts.tools = self.others_than(&event);
+        facts.tools = self.tools_there(&event, live.session.definition());
         facts.output = offered;
         facts.deadline = self.deadline;
         facts.off = self.switch.now(live.workspace()).map(OffFact::from);
@@ -335,16 +347,19 @@ impl Runtime {
         answer
     }
 
-    /// The tools that there are, where a call is for another one.
-    fn others_than(&self, event: &Event) -> Vec<String> {
-        match &event.kind {
-            EventKind::ToolProposed { tool, .. }
-                if tool.as_str() != PAGE_TURN
-                    && !self.tools.iter().any(|known| known == tool.as_str()) =>
-            {
-                self.tools.clone()
-            }
-            _ => Vec::new(),
+    /// Which tools there are, where that matters: all of them where a call is for another
+    /// one, and the one that is called where unknown ones are denied.
+    fn tools_there(&self, event: &Event, definition: &Definition) -> Vec<String> {
+        let EventKind::ToolProposed { tool, .. } = &event.kind else { return Vec::new() };
+        let is_in = |tools: &[String]| tools.iter().any(|known| known == tool.as_str());
+        if tool.as_str() == PAGE_TURN {
+            Vec::new()
+        } else if !is_in(&self.tools) && !self.tools.is_empty() {
+            self.tools.clone()
+        } else if definition.unknown_tools == UnknownTools::Deny && is_in(&self.known) {
+            vec![tool.as_str().to_owned()]
+        } else {
+            Vec::new()
         }
     }
 

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use jackline_journal::write_private;
 use jackline_model::{Message, ToolResult};
 
+use crate::run::RunError;
+
 /// The file in the directory of a session.
 const FILE: &str = "conversation.jsonl";
 
@@ -32,20 +34,23 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// Opens the conversation of a session, with what was said before.
-    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
+    pub(crate) fn open(directory: &Path) -> Result<Self, RunError> {
         let path = directory.join(FILE);
+        let spoilt = |why: String| RunError::Conversation { path: path.clone(), why };
         let mut file = open(&path)?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.read_to_end(&mut bytes).map_err(|error| spoilt(error.to_string()))?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         if whole < bytes.len() {
             file.set_len(whole as u64)?;
         }
         let mut messages = Vec::new();
-        for line in bytes.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n') {
-            if !line.is_empty() {
-                messages.push(serde_json::from_slice(line)?);
-            }
+        let lines = bytes.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
+        for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+            // Where in the line serde found it is of no use to anybody.
+            let read = serde_json::from_slice(line);
+            let read = read.map_err(|_| spoilt(format!("line {} is no message", number + 1)))?;
+            messages.push(read);
         }
         Ok(Self { messages, path, file })
     }

@@ -22,7 +22,24 @@ pub(crate) struct Desk<'h> {
     /// What the agent is to be told with what it is told next.
     owed: Vec<String>,
     /// Why no gate is left, once the guard is broken.
-    broken: Option<String>,
+    broken: Option<(String, Ends)>,
+}
+
+/// For how long a guard that is broken ends a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// Until somebody has mended it.
+    ForNow,
+    /// What it rests on is gone.
+    ForGood,
+}
+
+impl Ends {
+    fn of(verdict: &Verdict) -> Self {
+        let gone = ["store_removed", "journal_truncated", "journal_tampered", "journal_unreadable"];
+        let is_gone = verdict.error.as_ref().is_some_and(|it| gone.contains(&it.kind.as_str()));
+        if is_gone { Self::ForGood } else { Self::ForNow }
+    }
 }
 
 /// What becomes of a call.
@@ -86,7 +103,7 @@ impl<'h> Desk<'h> {
 
     fn heard(&mut self, (verdict, outcome): (Verdict, Outcome)) -> Verdict {
         if outcome == Outcome::Broken {
-            self.broken = Some(why(&verdict));
+            self.broken = Some((why(&verdict), Ends::of(&verdict)));
         }
         self.tidy();
         verdict
@@ -96,7 +113,10 @@ impl<'h> Desk<'h> {
     pub(crate) fn prompt(&mut self, source: PromptSource, text: &str) -> Verdict {
         let text = Some(Payload::Inline(text.to_owned()));
         let verdict = self.tell(EventKind::PromptSubmitted { source, text });
-        self.owe(&verdict);
+        // Whoever is held hears nothing now, and goes on only where that holds no longer.
+        if !verdict.is_enforced(Decision::Pause) {
+            self.owe(&verdict);
+        }
         verdict
     }
 
@@ -111,7 +131,7 @@ impl<'h> Desk<'h> {
         let kind = EventKind::ToolProposed { call, tool: name, args, cwd: None };
         let (verdict, outcome) = self.reporter.borrow_mut().tell(kind);
         if outcome == Outcome::Broken {
-            self.broken = Some(why(&verdict));
+            self.broken = Some((why(&verdict), Ends::of(&verdict)));
         }
         if outcome == Outcome::Passed || (outcome == Outcome::Decided && verdict.lets_run()) {
             self.owe(&verdict);
@@ -204,8 +224,8 @@ impl<'h> Desk<'h> {
     }
 
     /// Why no gate is left, if that is so.
-    pub(crate) fn broken(&self) -> Option<&str> {
-        self.broken.as_deref()
+    pub(crate) fn broken(&self) -> Option<(&str, Ends)> {
+        self.broken.as_ref().map(|(reason, ends)| (reason.as_str(), *ends))
     }
 
     fn tidy(&mut self) {

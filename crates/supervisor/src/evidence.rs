@@ -19,6 +19,7 @@ const FILES_MAX: usize = 20_000;
 const BEFORE: &str = "before.json";
 
 /// What a person can check.
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Evidence {
     /// How often was decided what.
@@ -35,13 +36,17 @@ pub struct Evidence {
     pub files_changed: Vec<String>,
     /// Whether there are too many to be sure.
     pub files_cut: bool,
-    /// Iterations that ended, with the last one.
+    /// Iterations that were begun.
     pub iterations: u64,
+    /// Those of them that came to an end before the run did, as `jackline status` counts them.
+    pub iterations_ended: u64,
     /// Steps taken.
     pub steps: u64,
-    /// Tokens read and written.
+    /// Tokens read and written, as far as anybody has said so.
     pub tokens: (u64, u64),
-    /// What it cost, in millionths of a dollar; none where a price is unknown.
+    /// Whether a program worked besides, of which nobody knows what it read and wrote.
+    pub tokens_unknown: bool,
+    /// What it cost, in millionths of a dollar; none where that is unknown.
     pub cost_micros: Option<u64>,
     /// How long it took.
     pub elapsed_ms: u64,
@@ -101,6 +106,13 @@ impl Looks {
         }
     }
 
+    /// How many files look otherwise since. None where that is none that anybody saw: what was
+    /// skipped may have changed all the same.
+    pub(crate) fn changed_since(&self, workspace: &Path) -> Option<u64> {
+        let changed = self.changed(&Self::of(workspace)).len() as u64;
+        (changed > 0).then_some(changed)
+    }
+
     /// Files that differ.
     fn changed(&self, after: &Self) -> Vec<String> {
         let other = |(path, look): (&String, &(u64, u128)), than: &Self| {
@@ -115,13 +127,23 @@ impl Looks {
     }
 }
 
+/// What only whoever drove the run knows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Unrecorded {
+    /// Whether an iteration was under way when it ended.
+    pub(crate) is_open: bool,
+    /// Whether a program worked whose tokens nobody sees.
+    pub(crate) is_uncounted: bool,
+}
+
 impl Evidence {
-    /// What the journal and the workspace say.
+    /// What the journal and the workspace say, and whoever drove the run.
     pub(crate) fn gather(
         journal: &Path,
         summary: Option<&Summary>,
         before: Option<&Looks>,
         workspace: &Path,
+        unrecorded: Unrecorded,
     ) -> Self {
         let mut evidence = Self::default();
         evidence.tampered = evidence.count_all(journal).unwrap_or_else(|it| Some(it.to_string()));
@@ -134,12 +156,14 @@ impl Evidence {
             evidence.code_modified = summary.dirty_bits.code_modified;
             evidence.tests_run = summary.dirty_bits.tests_run;
             summary.dirty_bits.tests_passing.clone_into(&mut evidence.tests_passing);
-            evidence.iterations = summary.progress.iteration_count + 1;
+            evidence.iterations_ended = summary.progress.iteration_count;
+            evidence.iterations = evidence.iterations_ended + u64::from(unrecorded.is_open);
             evidence.steps = summary.steps;
             evidence.tokens = (summary.usage.input, summary.usage.output);
             let cost = summary.usage.cost_micros;
+            evidence.tokens_unknown = unrecorded.is_uncounted;
             let is_known = summary.usage.unpriced + summary.usage.unknown == 0;
-            evidence.cost_micros = is_known.then_some(cost);
+            evidence.cost_micros = (is_known && !unrecorded.is_uncounted).then_some(cost);
             evidence.elapsed_ms = summary.elapsed_ms;
         }
         evidence
@@ -196,7 +220,8 @@ mod tests {
         let mut reporter = Reporter::new(runtime, session);
         reporter.tell(EventKind::SessionEnded { failure: None });
         drop(reporter);
-        let found = || Evidence::gather(&journal, None, None, place.path()).tampered;
+        let found =
+            || Evidence::gather(&journal, None, None, place.path(), Unrecorded::default()).tampered;
         assert_eq!(found(), None);
         let mut log = std::fs::OpenOptions::new().append(true).open(&journal).unwrap();
         log.write_all(b"{\"v\":1,").unwrap();

@@ -1,7 +1,9 @@
 //! A run from its beginning, or from where it was left, to its one stop code.
 
 mod driver;
+mod error;
 mod reach;
+mod startable;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -15,11 +17,11 @@ use jackline_engine::{
 };
 use jackline_journal::FileStore;
 use jackline_model::Tool;
-use jackline_program::{Ending, Sandbox, WorkerError, Workers};
+use jackline_program::{Ending, Sandbox, Workers};
 use jackline_runtime::{Definitions, Reporter, Runtime, now};
 use jackline_task::Ground;
 use jackline_workspace::shell::Cancel;
-use jackline_workspace::{Limits, OpenError, Workspace};
+use jackline_workspace::{Limits, Workspace};
 use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
@@ -37,6 +39,8 @@ use crate::told::Told;
 use crate::undoing::Undoing;
 use crate::worker;
 use driver::Driver;
+
+pub use error::RunError;
 
 /// The name under which sessions are started.
 pub(crate) const CLIENT: &str = "run";
@@ -75,87 +79,25 @@ pub struct Opening {
     /// Where the worker is that runs programs.
     pub sandbox: Sandbox,
     /// How Claude Code is run under the guards of a session.
-    pub claude: Option<Box<Hooked>>,
+    pub claude: Option<ClaudeCode>,
     /// Set from outside when the run is to be left.
     pub cancelled: Arc<AtomicBool>,
 }
 
+/// Claude Code, as far as whoever starts a run knows it.
+pub struct ClaudeCode {
+    /// Looks whether it is there; or says why it can't be run.
+    pub find: Box<Find>,
+    /// Makes its command line.
+    pub words: Box<Hooked>,
+}
+
+/// Looks for a program, and says what is wrong with it.
+pub type Find = dyn Fn() -> Result<(), String>;
+
 /// Makes the command line, up to the prompt, with which Claude Code works in a session; or
 /// says why that can't be.
 pub type Hooked = dyn Fn(&SessionId, Option<&str>) -> Result<Vec<String>, String>;
-
-/// Why a run was not begun, or could not go on.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The workspace can't be opened.
-    #[error("can't work in `{}`: {source}", path.display())]
-    Workspace {
-        /// Which directory.
-        path: PathBuf,
-        /// Why.
-        source: OpenError,
-    },
-    /// The workspace has a name that no record can hold.
-    #[error("can't work in `{}`: its path is not UTF-8", .0.display())]
-    NotUtf8(PathBuf),
-    /// There is no definition to decide by.
-    #[error("{0}")]
-    Definition(String),
-    /// Nobody is there to work.
-    #[error(
-        "nobody is there to work: give the task a `model`, or the definition `models`{}",
-        if *.0 { "; and one of them `when: [sensitive]`, because the task is" } else { "" }
-    )]
-    Nobody(bool),
-    /// A model can't be asked.
-    #[error("`{label}` can't be asked: {reason}")]
-    Model {
-        /// Which.
-        label: String,
-        /// Why.
-        reason: String,
-    },
-    /// There is nobody to run programs.
-    #[error(transparent)]
-    Worker(#[from] WorkerError),
-    /// What an earlier attempt has left could not be undone.
-    #[error("an earlier attempt is neither done nor undone, so none is begun: {0}")]
-    Unfinished(String),
-    /// The session could not be begun.
-    #[error("the session can't be begun: {0}")]
-    Session(String),
-    /// Somebody else drives it.
-    #[error("session `{0}` is driven by another process; `jackline status {0}` shows it")]
-    Driven(String),
-    /// It is over.
-    #[error("session `{session}` is over: {stop}; `jackline reset {session}` opens it anew")]
-    Over {
-        /// Which.
-        session: String,
-        /// How it ended.
-        stop: String,
-    },
-    /// The journal is not what was written, so nothing is proven.
-    #[error(
-        "the journal of session `{session}` was changed ({found}), so nothing \
-         that it says is proven; look at it with `jackline verify {session}`"
-    )]
-    Tampered {
-        /// Which.
-        session: String,
-        /// What does not fit.
-        found: String,
-    },
-    /// The guard is broken, so nothing goes on.
-    #[error("{0}; once it is mended, go on with `jackline run --resume`")]
-    Guard(String),
-    /// What a run keeps could not be written down.
-    #[error(
-        "what has to be kept can't be written down: {0}; make room in the state home, then go on with \
-         `jackline run --resume`"
-    )]
-    Kept(#[from] std::io::Error),
-}
 
 /// How a run went.
 #[derive(Debug)]
@@ -219,7 +161,9 @@ pub fn run(
     let workspace = Workspace::open(&root, limits)
         .map_err(|source| RunError::Workspace { path: root.clone(), source })?;
 
+    let tools = tools(task);
     let mut runtime = Runtime::new(Box::new(opening.store.clone()), definitions, root.clone())
+        .knowing(tools.iter().map(|tool| tool.name.clone()).collect())
         .with_deadline(opening.deadline)
         .saving_late();
     if let Some(program) = &opening.program {
@@ -232,7 +176,6 @@ pub fn run(
         Some(session) => go_on(&mut desk, &mut chain, &worker, session, &journal)?,
         None => History::default(),
     };
-    let tools = tools(task);
     let programs = by_programs.then(|| {
         let ground = Ground {
             workspace: &workspace,
@@ -274,7 +217,8 @@ pub fn run(
     let answer = if approved { driver.drive()? } else { driver.refuse() };
     let (stop, left) = driver.end();
     let summary = driver.summary();
-    let evidence = Evidence::gather(&journal, summary.as_ref(), before.as_ref(), &root);
+    let unrecorded = driver.unrecorded();
+    let evidence = Evidence::gather(&journal, summary.as_ref(), before.as_ref(), &root, unrecorded);
     if let Some(found) = &evidence.tampered {
         return Err(RunError::Tampered { session: id, found: found.clone() });
     }
@@ -344,7 +288,7 @@ fn begin(
     let meta = json!({ "started_in": opening.kept.started_in, "task": task.name });
     let verdict = desk.tell_with(started, Some(meta));
     if let Some(broken) = desk.broken() {
-        return Err(RunError::Guard(broken.to_owned()));
+        return Err(RunError::broken(broken));
     }
     refused(&verdict)?;
     desk.owe(&verdict);
@@ -377,6 +321,11 @@ fn tools(task: &RunTask) -> Vec<Tool> {
         schema: spec.input_schema.clone(),
     };
     specs.map(tool).collect()
+}
+
+/// What whoever asked is told of a run that came to nothing.
+pub fn not_completed() -> PublicOutcome {
+    public(None, None, None)
 }
 
 /// What whoever asked is told: the agent's answer where it is done, and nothing of the inside

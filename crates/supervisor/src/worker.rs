@@ -13,7 +13,9 @@ use std::time::Duration;
 use jackline_engine::{Action, ContextLevel, Digest, EventKind};
 use jackline_model::{ErrorKind, ModelError};
 use jackline_runtime::{Grant, Pin, Pins, Trust, now};
-use jackline_workspace::shell::{Cancel, Confine, ShellError, ShellLimits, ShellOutput, run};
+use jackline_workspace::shell::{
+    COMMAND_BYTES_MAX, Cancel, Confine, ShellError, ShellLimits, ShellOutput, run,
+};
 use serde_json::Value;
 
 use crate::desk::Desk;
@@ -44,6 +46,9 @@ const BY: &str = "jackline run";
 
 /// What is kept of its output.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
+
+/// Why nobody starts Claude Code where nobody has said how.
+pub(crate) const NO_CLAUDE: &str = "Claude Code can't be run from here";
 
 /// What Claude Code says to a conversation that it does not know.
 const NO_CONVERSATION: &str = "No conversation found with session ID";
@@ -261,8 +266,8 @@ fn words(desk: &Desk<'_>, engine: &EngineSpec, opening: &Opening) -> Result<Vec<
     match &engine.kind {
         EngineKind::Command(words) => Ok(words.clone()),
         EngineKind::Claude { model } => match &opening.claude {
-            Some(hooked) => hooked(desk.session(), model.as_deref()),
-            None => Err("Claude Code can't be run from here".to_owned()),
+            Some(claude) => (claude.words)(desk.session(), model.as_deref()),
+            None => Err(NO_CLAUDE.to_owned()),
         },
         EngineKind::Script(_) | EngineKind::Model(_) | EngineKind::Local(_) => {
             Err("it is no program".to_owned())
@@ -271,11 +276,17 @@ fn words(desk: &Desk<'_>, engine: &EngineSpec, opening: &Opening) -> Result<Vec<
 }
 
 fn failed(error: &ShellError) -> ModelError {
+    if let ShellError::TooLong { bytes } = error {
+        let message = format!(
+            "what it is to be told has {bytes} bytes with its command line, and {COMMAND_BYTES_MAX} go there at most"
+        );
+        return ModelError::new(ErrorKind::BadRequest, message);
+    }
     ModelError::new(ErrorKind::BadRequest, format!("{error}; {}", error.guidance()))
 }
 
 /// A word as a shell takes it, whatever is in it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

@@ -7,40 +7,73 @@ mod face;
 mod left;
 mod summary;
 
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jackline_engine::{SessionId, StopCode, Timestamp};
 use jackline_journal::FileStore;
 use jackline_program::Sandbox;
-use jackline_runtime::Sessions;
-use jackline_supervisor::{EngineKind, Kept, LoadError, Opening, PREFIX, RunError, RunTask, load};
+use jackline_runtime::{Found, Sessions, boot_number, state_home};
+use jackline_supervisor::{
+    EngineKind, Kept, LoadError, Opening, PREFIX, RunError, RunTask, Told, load,
+};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::RunArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here, note, plain, store};
+use crate::terminal::{fail, here, note, plain};
 
 /// How much of what is wrong with a task is shown.
 const WRONG_CHARS_MAX: usize = 20_000;
 
 pub(crate) fn run(args: &RunArgs) -> Exit {
-    match begin(args) {
-        Ok((task, opening)) => drive(args, &task, opening),
-        Err(exit) => exit,
+    let refused = match begin(args) {
+        Ok((task, opening)) => match drive(args, &task, opening) {
+            Ok(exit) => return exit,
+            Err(refused) => refused,
+        },
+        Err(refused) => refused,
+    };
+    // Whoever reads lines is told as well as whoever reads words.
+    if args.json {
+        summary::show_refused(&refused);
+    }
+    fail(refused.exit, refused.text)
+}
+
+/// Why there is nothing to report.
+struct Refused {
+    exit: Exit,
+    /// A stable word for it.
+    kind: &'static str,
+    text: String,
+    session: Option<String>,
+}
+
+impl Refused {
+    fn usage(text: impl Display) -> Self {
+        Self { exit: Exit::Usage, kind: "usage", text: text.to_string(), session: None }
     }
 }
 
-fn drive(args: &RunArgs, task: &RunTask, opening: Opening) -> Exit {
+fn drive(args: &RunArgs, task: &RunTask, opening: Opening) -> Result<Exit, Refused> {
     let mut face = face::Face::new(args.json);
-    let ran = jackline_supervisor::run(task, opening, &mut |told| face.tell(told));
+    let mut session = opening.resumed.as_ref().map(ToString::to_string);
+    let ran = jackline_supervisor::run(task, opening, &mut |told| {
+        if let Told::Started { session: begun, .. } = told {
+            session = Some(begun.clone());
+        }
+        face.tell(told);
+    });
     face.end();
     match ran {
         Ok(report) => {
             summary::show(&report, args.json);
             let done = report.stop.as_ref().map(|stop| stop.code);
-            if done == Some(StopCode::ObjectiveAchieved) { Exit::Fine } else { Exit::No }
+            let is_done = done == Some(StopCode::ObjectiveAchieved);
+            Ok(if is_done { Exit::Fine } else { Exit::No })
         }
         Err(error) => {
             let exit = match error {
@@ -49,6 +82,8 @@ fn drive(args: &RunArgs, task: &RunTask, opening: Opening) -> Exit {
                 | RunError::Definition(_)
                 | RunError::Nobody(_)
                 | RunError::Model { .. }
+                | RunError::Program { .. }
+                | RunError::Prompt { .. }
                 | RunError::Over { .. }
                 | RunError::Driven(_) => Exit::Usage,
                 RunError::Worker(_)
@@ -56,17 +91,21 @@ fn drive(args: &RunArgs, task: &RunTask, opening: Opening) -> Exit {
                 | RunError::Session(_)
                 | RunError::Tampered { .. }
                 | RunError::Guard(_)
+                | RunError::Lost(_)
+                | RunError::Conversation { .. }
                 | RunError::Kept(_) => Exit::Broken,
             };
-            fail(exit, plain(&error.to_string(), WRONG_CHARS_MAX))
+            let text = plain(&error.to_string(), WRONG_CHARS_MAX);
+            Err(Refused { exit, kind: error.kind(), text, session })
         }
     }
 }
 
-fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
-    let store = store()?;
+fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Refused> {
+    let home = state_home().map_err(Refused::usage)?;
+    let store = FileStore::new(home, boot_number());
     let deadline = args.deadline.as_deref().map(Timestamp::parse).transpose();
-    let deadline = deadline.map_err(|error| fail(Exit::Usage, format!("--deadline: {error}")))?;
+    let deadline = deadline.map_err(|error| Refused::usage(format!("--deadline: {error}")))?;
     let (resumed, kept) = match &args.resume {
         Some(name) => {
             let (session, kept) = find(&store, name)?;
@@ -81,7 +120,7 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
     let kept = match (&resumed, &task.copy, &args.workspace) {
         (None, Some(project), None) => {
             let workspace = copy::of(project, &task.name).map_err(|error| {
-                fail(Exit::Usage, format!("can't copy `{}`: {error}", project.display()))
+                Refused::usage(format!("can't copy `{}`: {error}", project.display()))
             })?;
             note(format!("works on a copy, in {}", workspace.display()));
             Kept { workspace, ..kept }
@@ -90,7 +129,7 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
     };
     let plays = task.engine.as_ref().is_some_and(|it| matches!(it.kind, EngineKind::Script(_)));
     let engine = if plays && !kept.scripted { environment::engine() } else { Ok(None) };
-    let engine = engine.map_err(|wrong| fail(Exit::Usage, wrong))?;
+    let engine = engine.map_err(Refused::usage)?;
     let cancelled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // Without it a signal ends the process, and `--resume` goes on all the same.
@@ -115,10 +154,10 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Exit> {
 }
 
 /// What a run is begun with.
-fn fresh(args: &RunArgs) -> Result<Kept, Exit> {
+fn fresh(args: &RunArgs) -> Result<Kept, Refused> {
     let absolute = |path: &Path, what: &str| {
         let found = path.canonicalize();
-        found.map_err(|error| fail(Exit::Usage, format!("no {what} `{}`: {error}", path.display())))
+        found.map_err(|error| Refused::usage(format!("no {what} `{}`: {error}", path.display())))
     };
     let task = args.task.clone().unwrap_or_default();
     let root = args.workspace.clone().unwrap_or_else(here);
@@ -133,41 +172,69 @@ fn fresh(args: &RunArgs) -> Result<Kept, Exit> {
 }
 
 /// The run that goes on.
-fn find(store: &FileStore, name: &str) -> Result<(SessionId, Kept), Exit> {
+fn find(store: &FileStore, name: &str) -> Result<(SessionId, Kept), Refused> {
     let sessions = Sessions::new(store.clone());
-    let kept = |journal: &PathBuf| {
-        let directory = journal.parent()?;
-        Kept::load(directory).ok().flatten()
-    };
-    let found = if name.is_empty() {
-        let list = sessions.list().map_err(|error| fail(Exit::Broken, error))?;
-        let directory = here();
-        let mut runs = list.into_iter().filter(|found| found.name.starts_with(PREFIX));
-        let mine = |kept: &Kept| kept.started_in == directory || kept.workspace == directory;
-        runs.find(|found| kept(&found.journal).is_some_and(|kept| mine(&kept))).ok_or_else(
-            || {
-                let text = "no run was started here; name one, `jackline status --all` lists them";
-                fail(Exit::Usage, text)
-            },
-        )?
+    let (found, kept) = if name.is_empty() {
+        latest(&sessions)?
     } else {
-        let found = sessions.select(Some(name), &here());
-        found.map_err(|error| fail(Exit::Usage, error))?
+        let found = sessions.select(Some(name), &here()).map_err(Refused::usage)?;
+        match kept(&found) {
+            Ok(Some(kept)) => (found, kept),
+            Ok(None) => {
+                return Err(Refused::usage(format!("session `{}` is no run", found.name)));
+            }
+            Err(error) => return Err(unreadable(&found, &error)),
+        }
     };
-    let Some(kept) = kept(&found.journal) else {
-        return Err(fail(Exit::Usage, format!("session `{}` is no run", found.name)));
-    };
-    let session = SessionId::parse(found.name).map_err(|error| fail(Exit::Usage, error))?;
+    let session = SessionId::parse(found.name).map_err(Refused::usage)?;
     Ok((session, kept))
 }
 
-fn read(path: &Path) -> Result<RunTask, Exit> {
+/// The latest run that was started here, or works here.
+fn latest(sessions: &Sessions) -> Result<(Found, Kept), Refused> {
+    let list = sessions.list().map_err(|error| {
+        let (text, exit) = (error.to_string(), Exit::Broken);
+        Refused { exit, kind: "store", text, session: None }
+    })?;
+    let directory = here();
+    // Where one of these was started nobody knows; it may have been here.
+    let mut lost = None;
+    for found in list.into_iter().filter(|found| found.name.starts_with(PREFIX)) {
+        match kept(&found) {
+            Ok(Some(kept)) if kept.started_in == directory || kept.workspace == directory => {
+                return Ok((found, kept));
+            }
+            Ok(_) => {}
+            Err(error) => lost = lost.or_else(|| Some(unreadable(&found, &error))),
+        }
+    }
+    Err(lost.unwrap_or_else(|| {
+        Refused::usage("no run was started here; name one, `jackline status --all` lists them")
+    }))
+}
+
+/// What a session was begun with, where it is a run.
+fn kept(found: &Found) -> std::io::Result<Option<Kept>> {
+    found.journal.parent().map_or(Ok(None), Kept::load)
+}
+
+fn unreadable(found: &Found, error: &std::io::Error) -> Refused {
+    let file = found.journal.with_file_name("run.json");
+    let (session, shown) = (&found.name, file.display());
+    let text = format!(
+        "what run `{session}` was begun with can't be read (`{shown}`: {error}): give that file back, or begin a \
+         new run; `jackline log {session}` shows what it did"
+    );
+    Refused { exit: Exit::Broken, kind: "kept", text, session: Some(session.clone()) }
+}
+
+fn read(path: &Path) -> Result<RunTask, Refused> {
     load(path).map_err(|error| match error {
-        error @ LoadError::Read { .. } => fail(Exit::Usage, error),
+        error @ LoadError::Read { .. } => Refused::usage(error),
         wrong @ LoadError::Wrong(_) => {
             let lines: Vec<String> =
                 wrong.to_string().lines().map(|line| plain(line, WRONG_CHARS_MAX)).collect();
-            fail(Exit::Usage, format!("the task is wrong\n{}", lines.join("\n")))
+            Refused::usage(format!("the task is wrong\n{}", lines.join("\n")))
         }
     })
 }

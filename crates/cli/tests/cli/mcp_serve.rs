@@ -289,6 +289,21 @@ fn an_unknown_tool_is_still_led_on_where_the_guards_refuse_it() {
 }
 
 #[test]
+fn the_tools_of_the_server_are_known_where_unknown_ones_are_denied_unless_some_are_listed() {
+    let world = World::new("version: 1\nname: test/strict\nunknown_tools: deny\n");
+    let mut served = Served::start(&world);
+    let listed = served.call("list_dir", &json!({}));
+    assert_ne!(listed["isError"], json!(true), "{listed}");
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+    let world = World::new("version: 1\nname: test/listed\ntools: { read_file: {} }\n");
+    let mut served = Served::start(&world);
+    assert_eq!(code(&served.call("list_dir", &json!({}))), "unknown_tool");
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
 fn a_tool_that_is_not_there_is_corrected_twice_and_then_it_is_over() {
     let world = World::new(DEFINITION);
     let mut served = Served::start(&world);

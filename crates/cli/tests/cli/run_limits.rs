@@ -227,6 +227,43 @@ fn a_run_is_known_by_its_first_model_whoever_works() {
 }
 
 #[test]
+fn an_engine_for_when_a_budget_is_used_up_works_then_and_not_before() {
+    let world = World::new("");
+    let call = |n: u32| {
+        let args = json!({ "path": format!("n{n}"), "content": "x" });
+        format!("  - calls: [{{ tool: write_file, args: {args} }}]\n")
+    };
+    // It is refused a question at first, which is nothing for whoever is there for the cost.
+    let first = format!("steps:\n  - status: 529\n{}", (0..9).map(call).collect::<String>());
+    let task = Task::new(&world, REPORT, &[("main", &first), ("busy", WORKS), ("cheap", WORKS)]);
+    let model = |name: &str, more: &str| {
+        format!("{{ provider: scripted, model: {name}, window: 100000{more} }}")
+    };
+    let models = [
+        model("main", ", budget: 3"),
+        model("busy", ", when: [offline]"),
+        model("cheap", ", when: [cost]"),
+    ];
+    let text = format!("version: 1\nname: t/run\nmodels: [{}]\n{REPORT}", models.join(", "));
+    fs::write(task.directory.join("jackline.yaml"), text).unwrap();
+    let run = task.run(&[]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let changed = &told(&run, "changed");
+    assert_eq!(changed.len(), 1, "{run:?}");
+    assert_eq!(changed[0]["from"], "scripted/main");
+    assert_eq!(
+        (&changed[0]["to"], &changed[0]["reason"]),
+        (&"scripted/cheap".into(), &"cost".into())
+    );
+    let asked = told(&run, "asking");
+    let by = |name: &str| asked.iter().filter(|it| it["model"] == name).count();
+    assert_eq!((by("scripted/main"), by("scripted/cheap")), (3, 2), "{run:?}");
+    let written = (0..9).filter(|n| world.work().join(format!("n{n}")).exists()).count();
+    assert_eq!(written, 3, "what it was asked for within its budget is done: {run:?}");
+    world.prove(&session(&run));
+}
+
+#[test]
 fn an_engine_for_when_nobody_can_be_reached_answers_after_the_first_silence() {
     let world = World::new("");
     let models = |when: &str| {

@@ -517,7 +517,8 @@ fn a_missing_worker_is_said_before_anything_begins() {
     fs::copy(JACKLINE, &copy).unwrap();
     let mut command = world.command(copy.to_str().unwrap());
     let run = feed(command.args(["run", "--json"]).arg(&task.directory), b"");
-    assert_eq!((run.code, run.stdout.as_str()), (Some(3), ""), "{run:?}");
+    assert_eq!((run.code, ended(&run)["error"]["kind"].as_str()), (Some(3), Some("sandbox")));
+    assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
     let expected = "error: `jackline-sandbox` is neither beside this program nor in PATH; \
                     `cargo build --release -p jackline-sandbox` builds it\n";
     assert_eq!(run.stderr, expected);

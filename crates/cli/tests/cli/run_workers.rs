@@ -4,24 +4,25 @@
 use std::fs;
 
 use jackline_runtime::now;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::run_support::{
-    REPORT, Task, WORKS, code, end_of, mark, session, sleepers, told, until, wait_for_line,
+    REPORT, Task, WORKS, code, end_of, ended, mark, session, sleepers, told, until, wait_for_line,
 };
-use crate::support::{Run, World};
+use crate::support::{Run, World, feed};
 
 /// The task of each of these.
 const TASK: &str = "write report.md";
 
-/// A worker that writes down what it is told, and then does something; `$n` counts its starts.
+/// A worker that writes down what it is told, beside the workspace, and then does something;
+/// `$n` counts its starts.
 fn hears(does: &str) -> String {
-    format!("n=$(ls | grep -c '^told-'); printf %s \"$1\" > told-$n; {does}")
+    format!("n=$(ls .. | grep -c '^told-'); printf %s \"$1\" > ../told-$n; {does}")
 }
 
 /// What the worker was told, start by start.
 fn prompts(world: &World) -> Vec<String> {
-    let prompt = |n: usize| fs::read_to_string(world.work().join(format!("told-{n}"))).ok();
+    let prompt = |n: usize| fs::read_to_string(world.root().join(format!("told-{n}"))).ok();
     (0..).map_while(prompt).collect()
 }
 
@@ -50,6 +51,38 @@ fn a_program_without_memory_is_told_its_task_with_every_start() {
     world.prove(&session(&run));
 }
 
+/// Nobody sees what such a program calls, so each of its ends is one to look at.
+#[test]
+fn a_check_by_command_sees_what_each_start_of_a_program_has_left() {
+    let world = World::new("");
+    let check =
+        "completion: { command: 'echo >> ../checks; test $(ls .. | grep -c ^told-) = 3' }\n";
+    let run = Task::worker(&world, &format!("{check}progress: {{}}\n"), &hears(":")).run(&[]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(prompts(&world).len(), 3);
+    let checks = fs::read_to_string(world.root().join("checks")).unwrap();
+    assert_eq!(checks.lines().count(), 3, "{run:?}");
+    world.prove(&session(&run));
+}
+
+#[test]
+fn files_that_a_program_writes_are_changes_although_nobody_sees_its_calls() {
+    let world = World::new("");
+    let definition = format!("{REPORT}progress: {{}}\ncompletion_cap: {{ blocks: 9, same: 9 }}\n");
+    let writes = hears("touch n$n; [ $n -lt 4 ] || echo done > report.md");
+    let run = Task::worker(&world, &definition, &writes).run(&[]);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let ends = told(&run, "iteration_ended");
+    assert_eq!(ends.len(), 4, "{run:?}");
+    assert!(ends.iter().all(|end| end.get("failure").is_none()), "{ends:?}");
+    world.prove(&session(&run));
+    let world = World::new("");
+    let run = Task::worker(&world, &definition, "true").run(&[]);
+    assert!(code(&run).contains("3 iterations in a row failed"), "{run:?}");
+    let ends = told(&run, "iteration_ended");
+    assert_eq!(ends[0]["failure"], "nothing was changed", "{ends:?}");
+}
+
 #[test]
 fn a_program_that_waited_for_a_person_is_told_its_task_and_why_its_stop_was_refused() {
     let world = World::new("");
@@ -63,6 +96,106 @@ fn a_program_that_waited_for_a_person_is_told_its_task_and_why_its_stop_was_refu
     assert_eq!(code(&again), "OBJECTIVE_ACHIEVED", "{again:?}");
     was_told_again(&world, &[&why_not(&run)]);
     world.prove(&id);
+}
+
+#[test]
+fn who_goes_on_after_a_checkpoint_is_not_told_that_nothing_is_left() {
+    let world = World::new("");
+    let definition = format!("{REPORT}limits: {{ iterations: 1 }}\n");
+    let task = Task::worker(&world, &definition, &hears("[ $n = 0 ] || echo done > report.md"));
+    let mut child = task.start(&[]);
+    let said = wait_for_line(&mut child, "\"for\":\"person\"");
+    assert_eq!(world.jackline(&["ack"]).code, Some(0));
+    let run = end_of(child);
+    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{said}{run:?}");
+    was_told_again(&world, &["A person has looked at it", "report.md"]);
+    let again = &prompts(&world)[1];
+    assert!(!again.contains("of 1 iterations") && !again.contains("jackline ack"), "{again}");
+    // The second one ended the run, and `status` counts what had ended before.
+    let evidence = &ended(&run)["evidence"];
+    assert_eq!((&evidence["iterations"], &evidence["iterations_ended"]), (&2.into(), &1.into()));
+    let status = world.jackline(&["status", "--json", &session(&run)]);
+    let status: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(status["safety"]["iteration_count"], 1, "{status}");
+    world.prove(&session(&run));
+}
+
+#[test]
+fn a_run_that_is_left_at_its_checkpoint_has_as_many_iterations_as_its_status_says() {
+    let world = World::new("");
+    let definition = format!("{REPORT}limits: {{ iterations: 2 }}\n");
+    let task = Task::worker(&world, &definition, "true");
+    let run = task.run(&[]);
+    let evidence = &ended(&run)["evidence"];
+    assert_eq!((&evidence["iterations"], &evidence["iterations_ended"]), (&2.into(), &2.into()));
+}
+
+#[test]
+fn what_a_program_without_hooks_has_cost_is_unknown_and_not_nothing() {
+    let world = World::new("");
+    let task = Task::worker(&world, REPORT, "echo done > report.md");
+    let run = task.run(&[]);
+    let evidence = &ended(&run)["evidence"];
+    assert_eq!(
+        (&evidence["cost_micros"], &evidence["tokens_unknown"]),
+        (&Value::Null, &true.into())
+    );
+    let shown = feed(task.command(&["--no-wait"]).arg(&task.directory), b"").stdout;
+    assert!(shown.contains(", tokens and cost unknown, ") && !shown.contains(" $"), "{shown}");
+    assert!(shown.contains("1 iteration (0 of them ended)"), "{shown}");
+}
+
+#[test]
+fn a_stop_while_a_person_is_waited_for_does_not_say_that_it_goes_on() {
+    for stops_by_file in [true, false] {
+        let world = World::new("");
+        mark(&world, "PAUSE");
+        let task = Task::worker(&world, REPORT, "echo done > report.md");
+        let mut child = task.start(&[]);
+        let said = wait_for_line(&mut child, "\"for\":\"person\"");
+        if stops_by_file {
+            mark(&world, "STOP");
+        } else {
+            assert_eq!(world.jackline(&["stop"]).code, Some(0));
+        }
+        let run = end_of(child);
+        assert_eq!(code(&run), "HUMAN_REQUESTED", "{said}{run:?}");
+        assert_eq!(told(&run, "goes_on"), Vec::<Value>::new(), "{run:?}");
+        assert!(!world.work().join("report.md").exists());
+        world.prove(&session(&run));
+    }
+}
+
+#[test]
+fn a_stop_is_the_end_of_everything_that_a_program_and_its_children_do() {
+    let world = World::new("");
+    // Both write until they are ended, one of them in a session of its own.
+    let beats = "while :; do date +%s%3N >> ../beats; sleep 0.02; done";
+    let line = format!("setsid sh -c '{beats}' & touch began; {beats}");
+    let task = Task::worker(&world, REPORT, &line);
+    let child = task.start(&[]);
+    until("the program", || world.work().join("began").exists());
+    until("its children", || world.root().join("beats").exists());
+    let driver = child.id();
+    let stopped = now().wall.as_ms();
+    mark(&world, "STOP");
+    let run = end_of(child);
+    assert_eq!(code(&run), "HUMAN_REQUESTED", "{run:?}");
+    assert_eq!(others_in(&world.work(), driver), Vec::<String>::new(), "{run:?}");
+    let beats = fs::read_to_string(world.root().join("beats")).unwrap();
+    // The last line may be cut off.
+    let last = beats.lines().filter_map(|beat| beat.parse::<i64>().ok()).max().unwrap();
+    assert!(last - stopped < 1500, "{} ms", last - stopped);
+}
+
+/// Processes that work in a directory, besides one.
+fn others_in(directory: &std::path::Path, besides: u32) -> Vec<String> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let works = |entry: &fs::DirEntry| {
+        fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten().filter(works).map(name);
+    all.filter(|name| *name != besides.to_string()).collect()
 }
 
 #[test]

@@ -148,7 +148,8 @@ fn one_run(seed: u64) -> Came {
 impl Came {
     /// Takes over what one process tells.
     fn heard(&mut self, ran: &Ran) {
-        let (first, last) = ran.memory_kib;
+        let peak = |at: Option<&u64>| at.copied().unwrap_or(0);
+        let (first, last) = (peak(ran.peaks_kib.first()), peak(ran.peaks_kib.last()));
         self.memory_kib = (self.memory_kib.0.max(first), self.memory_kib.1.max(last));
         for changed in ran.lines.iter().filter(|it| it["event"] == "changed") {
             let reason = changed["reason"].as_str().unwrap().to_owned();
@@ -207,15 +208,16 @@ struct Ran {
     lines: Vec<Value>,
     stderr: String,
     killed: bool,
-    /// The peak of memory at its first iteration, and at its last.
-    memory_kib: (u64, u64),
+    /// The peak of memory up to each of its iterations.
+    peaks_kib: Vec<u64>,
 }
 
 impl Ran {
     /// The code of a session that had ended when its process was killed, before it said so.
     fn was_over(&self) -> Option<&str> {
         let (_, code) = self.stderr.split_once("` is over: ")?;
-        code.split(['{', ';']).next().filter(|_| self.lines.is_empty())
+        let is_first = self.lines.iter().all(|line| line["event"] == "ended");
+        code.split(['{', ';']).next().filter(|_| is_first)
     }
 
     /// Calls that came back.
@@ -242,17 +244,16 @@ fn run_process(world: &World, session: Option<&str>, kill_after: Option<Duration
     let status = format!("/proc/{}/status", child.id());
     std::thread::scope(|scope| {
         let reads = scope.spawn(move || {
-            let (mut lines, mut memory_kib) = (Vec::new(), (0, 0));
+            let (mut lines, mut peaks_kib) = (Vec::new(), Vec::new());
             for line in stdout.lines() {
                 // Only the last line can be cut off, by the kill.
                 let Ok(line) = serde_json::from_str::<Value>(&line.unwrap()) else { break };
                 if line["event"] == "iteration" {
-                    let peak = peak_kib(&status).unwrap_or(memory_kib.1);
-                    memory_kib = (if memory_kib.0 == 0 { peak } else { memory_kib.0 }, peak);
+                    peaks_kib.extend(peak_kib(&status));
                 }
                 lines.push(line);
             }
-            (lines, memory_kib)
+            (lines, peaks_kib)
         });
         let complains = scope.spawn(move || std::io::read_to_string(stderr).unwrap());
         let killed = match kill_after {
@@ -262,8 +263,8 @@ fn run_process(world: &World, session: Option<&str>, kill_after: Option<Duration
                 false
             }
         };
-        let (lines, memory_kib) = reads.join().unwrap();
-        Ran { lines, stderr: complains.join().unwrap(), killed, memory_kib }
+        let (lines, peaks_kib) = reads.join().unwrap();
+        Ran { lines, stderr: complains.join().unwrap(), killed, peaks_kib }
     })
 }
 
@@ -406,17 +407,21 @@ fn call(dice: &mut Xorshift, number: u64) -> Value {
     }
 }
 
+/// So many iterations in, everything that a run ever needs at once is there.
+const WARM: usize = 50;
+
 #[test]
 fn memory_does_not_grow_with_the_number_of_iterations() {
-    let many = told("RUN_LONG").unwrap_or(60);
-    let few = (many / 20).max(20);
-    let (short, long) = (peak_of(few), peak_of(many));
-    println!("{few} iterations {short} KiB, {many} iterations {long} KiB");
-    assert!(long <= short + short / 4, "{few}: {short} KiB, {many}: {long} KiB");
+    let many = told("RUN_LONG").unwrap_or(200);
+    let peaks = peaks_of(many);
+    let (warm, last) = (peaks[WARM - 1], peaks[peaks.len() - 1]);
+    println!("{warm} KiB after {WARM} iterations, {last} KiB after {}", peaks.len());
+    assert!(peaks.len() >= 3 * WARM, "{} iterations show nothing", peaks.len());
+    assert!(last <= warm + warm / 10, "{warm} KiB, then {last} KiB");
 }
 
-/// The peak of a run of so many iterations, the same few again and again.
-fn peak_of(iterations: u64) -> u64 {
+/// The peaks of a run of so many iterations, the same few again and again.
+fn peaks_of(iterations: u64) -> Vec<u64> {
     let world = World::new("");
     let directory = world.root().join("task");
     fs::create_dir_all(&directory).unwrap();
@@ -445,5 +450,5 @@ fn peak_of(iterations: u64) -> u64 {
     assert!(left.starts_with("it waits for a person"), "{last}");
     let ended = ran.lines.iter().filter(|it| it["event"] == "iteration_ended").count();
     assert!(ended as u64 >= iterations * 9 / 10, "{ended} of {iterations}");
-    ran.memory_kib.1
+    ran.peaks_kib
 }

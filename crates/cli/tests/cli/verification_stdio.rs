@@ -156,6 +156,26 @@ fn a_failure_is_reported_until_the_agent_acts_and_is_then_checked_anew() {
     world.prove("s");
 }
 
+/// An agent program without hooks calls nothing that anybody could see.
+#[test]
+fn a_check_that_failed_begins_anew_once_an_iteration_is_over() {
+    let world = trusted("{ command: 'echo >> ran; test -e fixed' }");
+    let iteration = || json!({"event": "iteration_ended", "files_changed": 1});
+    assert_eq!(words(&settled(&world, "s")), "deny checker");
+    tell(&world, "s", &[iteration()]);
+    assert_eq!(words(&settled(&world, "s")), "deny checker");
+    assert_eq!(runs(&world), 2);
+    fs::write(world.work().join("fixed"), "").unwrap();
+    tell(&world, "s", &[iteration()]);
+    assert_eq!(words(&settled(&world, "s")), "allow");
+    assert_eq!(runs(&world), 3);
+    // Nothing was done after the stop that was let through.
+    let ended = &tell(&world, "s", &[iteration(), json!({"event": "session_ended"})])[1];
+    assert_eq!(ended["completion"], json!({"result": "complete"}));
+    assert_eq!(runs(&world), 3);
+    world.prove("s");
+}
+
 #[test]
 fn a_pass_holds_until_the_workspace_changes() {
     let world = trusted("{ command: 'echo >> ran; test ! -e broken' }");

@@ -26,6 +26,8 @@ pub(crate) struct OnTerminal {
     slave: OwnedFd,
     output: Receiver<Vec<u8>>,
     written: Vec<u8>,
+    /// Where lines are broken; whoever sets the cursor itself needs none of that.
+    breaks_at: usize,
 }
 
 /// What a terminal shows after some bytes.
@@ -56,7 +58,20 @@ impl OnTerminal {
         let keyboard = File::from(master);
         resize(&slave, columns, rows);
         let child = command.spawn().unwrap();
-        Self { child, keyboard, slave, output, written: Vec::new() }
+        Self { child, keyboard, slave, output, written: Vec::new(), breaks_at: usize::MAX }
+    }
+
+    /// The same on a terminal that breaks lines, for a program that writes one after the other.
+    pub(crate) fn by_lines(command: &mut Command, columns: u16, rows: u16) -> Self {
+        let breaks_at = usize::from(columns);
+        Self { breaks_at, ..Self::start(command, columns, rows) }
+    }
+
+    /// What is on the screen once everything was written, and how the program ended.
+    pub(crate) fn last(self) -> (ExitStatus, String) {
+        let breaks_at = self.breaks_at;
+        let (status, written) = self.end();
+        (status, shown(&written, breaks_at).text)
     }
 
     pub(crate) fn press(&mut self, keys: &str) {
@@ -70,7 +85,7 @@ impl OnTerminal {
     /// Waits until a text is on the screen.
     pub(crate) fn wait_for(&mut self, text: &str) -> Shown {
         for _ in 0..PIECES_MAX {
-            let shown = shown(&self.written);
+            let shown = shown(&self.written, self.breaks_at);
             if shown.text.contains(text) {
                 return shown;
             }
@@ -79,7 +94,7 @@ impl OnTerminal {
                 Err(error) => panic!("`{text}` does not appear, {error}:\n{}", shown.text),
             }
         }
-        panic!("`{text}` does not appear:\n{}", shown(&self.written).text);
+        panic!("`{text}` does not appear:\n{}", shown(&self.written, self.breaks_at).text);
     }
 
     /// Sends a signal to the program itself, whatever stands around it.
@@ -101,7 +116,7 @@ impl OnTerminal {
         }
         let modes = tcgetattr(&self.slave).unwrap().local_modes;
         assert!(modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG));
-        let shown = shown(&self.written);
+        let shown = shown(&self.written, self.breaks_at);
         let restored = !shown.alternate && shown.cursor && !shown.pastes_marked;
         assert!(restored, "{}", shown.text);
         (status, self.written)
@@ -126,7 +141,7 @@ fn child_of(pid: u32) -> Option<u32> {
 }
 
 /// A terminal that knows what the binary uses.
-fn shown(bytes: &[u8]) -> Shown {
+fn shown(bytes: &[u8], breaks_at: usize) -> Shown {
     let mut grid = vec![vec![' '; 200]; 80];
     let (mut x, mut y) = (0usize, 0usize);
     let mut shown =
@@ -153,6 +168,11 @@ fn shown(bytes: &[u8]) -> Shown {
                     ("?25", _) => shown.cursor = set,
                     ("?2004", _) => shown.pastes_marked = set,
                     ("2", Some('J')) => grid.iter_mut().for_each(|row| row.fill(' ')),
+                    ("", Some('J')) => {
+                        grid[y.min(79)][x.min(199)..].fill(' ');
+                        grid.iter_mut().skip(y + 1).for_each(|row| row.fill(' '));
+                    }
+                    (lines, Some('A')) => y -= lines.parse::<usize>().unwrap().min(y),
                     (at, Some('H')) => {
                         let (row, column) = at.split_once(';').unwrap();
                         y = row.parse::<usize>().unwrap() - 1;
@@ -165,6 +185,9 @@ fn shown(bytes: &[u8]) -> Shown {
             '\r' => x = 0,
             '\n' => y += 1,
             letter => {
+                if x == breaks_at {
+                    (x, y) = (0, y + 1);
+                }
                 grid[y.min(79)][x.min(199)] = letter;
                 x += 1;
             }

@@ -30,10 +30,13 @@ impl Guard for Unknown {
             || tool.declared.is_some()
             || tool.name == PAGE_TURN
             || (tool.kind == Kind::Exec && recognises(definition));
-        if there.is_empty() && is_allowed {
+        // Who lists tools has said which there are.
+        let is_there = there.iter().any(|known| known == tool.name);
+        let is_allowed = is_allowed || (is_there && !lists(definition));
+        if is_allowed && (there.is_empty() || is_there) {
             return;
         }
-        let known: Vec<&str> = if there.is_empty() {
+        let known: Vec<&str> = if there.is_empty() || is_there {
             definition.tools.iter().map(|tool| tool.name.as_str()).collect()
         } else {
             there.iter().map(String::as_str).collect()
@@ -77,6 +80,11 @@ impl Guard for Unknown {
 /// Whose mistakes are counted.
 fn key(event: &Event) -> u64 {
     short(&format!("{}\nunknown_tool", event.actor))
+}
+
+/// Whether tools are listed by their names, those aside that are recognised in command lines.
+fn lists(definition: &Definition) -> bool {
+    definition.tools.iter().any(|tool| tool.commands.is_empty())
 }
 
 /// Whether tools are recognised in command lines, so that there must be some.

@@ -85,7 +85,8 @@ pub(crate) struct State {
     pub(crate) turn: Turn,
     /// How many times the workspace was changed.
     pub(crate) epoch: u64,
-    /// How many calls came to an end that may have changed something.
+    /// How many calls came to an end that may have changed something, and iterations
+    /// after whose refused stop the agent went on.
     pub(crate) work: u64,
     pub(crate) runs: Runs,
     pub(crate) in_flight: InFlight,

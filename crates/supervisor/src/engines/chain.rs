@@ -77,6 +77,12 @@ impl Chain {
         engines.any(|engine| engine.spec.label == label && engine.spec.is_worker())
     }
 
+    /// Whether somebody has worked whose tokens nobody sees: a program without hooks.
+    pub(crate) fn is_uncounted(&self) -> bool {
+        let unseen = |engine: &Engine| engine.spec.is_worker() && !engine.spec.remembers();
+        self.engines.iter().any(|engine| unseen(engine) && engine.used > 0)
+    }
+
     /// Goes on with the engine of this name, where it worked last, and with what all of
     /// them have used up. When the first was left nobody knows any more: it was now.
     pub(crate) fn go_on(

@@ -18,6 +18,7 @@ use super::reach::reach;
 use super::{Opening, RunError};
 use crate::desk::Desk;
 use crate::engines::{Chain, EngineSpec, Reason};
+use crate::evidence::{Looks, Unrecorded};
 use crate::history::History;
 use crate::own::{Ended, GO_ON, Own, Whom};
 use crate::programs::Programs;
@@ -43,6 +44,10 @@ pub(super) struct Driver<'a, 'h> {
     programs: Option<Programs<'a>>,
     /// What an agent program is told next, and its conversation.
     worker: worker::Told,
+    /// How the workspace looked before a program began of which nobody sees a call.
+    before: Option<Looks>,
+    /// Whether an iteration has begun that is not over.
+    is_open: bool,
     refused_stops: u32,
     idle: u32,
     exhausted: u32,
@@ -83,6 +88,8 @@ impl<'a, 'h> Driver<'a, 'h> {
             own,
             programs,
             worker,
+            before: None,
+            is_open: false,
             refused_stops: 0,
             idle: 0,
             exhausted: 0,
@@ -101,7 +108,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         self.take_up()?;
         loop {
             if let Some(broken) = self.desk.broken() {
-                return Err(RunError::Guard(broken.to_owned()));
+                return Err(RunError::broken(broken));
             }
             if self.desk.lookout.is_cancelled() {
                 self.leave("it was ended by a signal");
@@ -126,8 +133,8 @@ impl<'a, 'h> Driver<'a, 'h> {
             }
             self.come_back()?;
             self.desk.say(&Told::Iteration { number: summary.progress.iteration_count + 1 });
-            let ended = self.iterate()?;
-            match ended {
+            self.is_open = true;
+            match self.iterate()? {
                 Ended::Done { counts_as, answer } => {
                     self.desk.say(&Told::Stopping { allowed: true, why: counts_as });
                     let paused = self.desk.summary().is_some_and(|it| it.phase == "paused");
@@ -215,6 +222,11 @@ impl<'a, 'h> Driver<'a, 'h> {
         self.desk.summary()
     }
 
+    /// What no record says of the run.
+    pub(super) fn unrecorded(&self) -> Unrecorded {
+        Unrecorded { is_open: self.is_open, is_uncounted: self.chain.is_uncounted() }
+    }
+
     fn leave(&mut self, why: &str) {
         self.left = Some(why.to_owned());
     }
@@ -291,6 +303,10 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     /// Ends an iteration; `error` is of what came to nothing, and left nothing behind.
     fn end_iteration(&mut self, error: Option<String>, files_changed: Option<u64>) {
+        self.is_open = false;
+        let before = self.before.take();
+        let seen = before.and_then(|before| before.changed_since(&self.opening.workspace));
+        let files_changed = files_changed.or(seen);
         let verdict = self.desk.tell(EventKind::IterationEnded {
             phase: None,
             task: None,

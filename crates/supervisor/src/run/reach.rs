@@ -8,7 +8,7 @@ use jackline_model::scripted::InProcess;
 use jackline_model::{ErrorKind, Key, Model, ModelError, ModelSpec, connect, open_local};
 use jackline_runtime::named_variable;
 
-use super::{Opening, RunError};
+use super::{Opening, RunError, startable};
 use crate::engines::{EngineKind, EngineSpec, Reach};
 use crate::load::NOT_BY_WORKERS;
 use crate::spec::{Acts, RunTask};
@@ -34,6 +34,7 @@ pub(super) fn engines(
     }
     for engine in &engines {
         can_be_asked(engine)?;
+        startable::check(engine, opening, &task.prompt)?;
         if task.acts == Acts::Programs && engine.is_worker() {
             let reason = format!("`acts: programs` {NOT_BY_WORKERS}");
             return Err(RunError::Model { label: engine.label.clone(), reason });

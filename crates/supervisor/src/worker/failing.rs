@@ -61,7 +61,9 @@ pub(super) fn failure(
     } else {
         by_words(&ending(said))
     };
-    let message = format!("`{label}` {}: {}", how(output), shown(&ending(said)));
+    let last = shown(&ending(said));
+    let last = if last.is_empty() { " without a word".to_owned() } else { format!(": {last}") };
+    let message = format!("`{label}` {}{last}", how(output));
     let retry_after = (kind == ErrorKind::PlanLimit).then(|| pause(said, now));
     Some(ModelError { status, retry_after, ..ModelError::new(kind, message) })
 }
@@ -226,6 +228,17 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::BadAnswer);
         let answer = json!({ "type": "result", "is_error": false, "result": "overloaded" });
         assert_eq!(failure("claude", &output("", 0), Some(&answer), now()), None);
+    }
+
+    #[test]
+    fn a_program_that_dies_in_silence_is_told_of_in_whole_sentences() {
+        let said = |text: &str, exit_code, signal| {
+            let output = ShellOutput { exit_code, signal, ..output(text, 0) };
+            failure("sh", &output, None, now()).unwrap().message
+        };
+        assert_eq!(said("", None, Some(9)), "`sh` was ended by signal 9 without a word");
+        assert_eq!(said(" \n", Some(7), None), "`sh` ended with code 7 without a word");
+        assert_eq!(said("no\n", None, Some(9)), "`sh` was ended by signal 9: no");
     }
 
     #[test]

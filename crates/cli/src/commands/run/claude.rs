@@ -5,7 +5,7 @@ use jackline_clients::claude::settings::{hooks_for, install, shell_word};
 use jackline_clients::live::Installed;
 use jackline_engine::SessionId;
 use jackline_journal::{FileStore, write_private};
-use jackline_supervisor::Hooked;
+use jackline_supervisor::ClaudeCode;
 
 /// The file with the hooks, in the directory of the session.
 const SETTINGS: &str = "claude-settings.json";
@@ -16,10 +16,13 @@ const RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES=2";
 /// Tools that the client lets run without asking; the guards decide on each call.
 const TOOLS: &str = "Bash,Read,Write,Edit,MultiEdit,NotebookEdit,Glob,Grep,LS,TodoWrite,Task,Agent";
 
-/// Makes the command line with which the client works in a session.
-pub(super) fn hooked(store: &FileStore) -> Box<Hooked> {
+/// Whether the client is there, and the command line with which it works in a session.
+pub(super) fn hooked(store: &FileStore) -> ClaudeCode {
     let store = store.clone();
-    Box::new(move |session, model| words(&store, session, model))
+    ClaudeCode {
+        find: Box::new(|| Installed::find(None).map(drop).map_err(|error| error.to_string())),
+        words: Box::new(move |session, model| words(&store, session, model)),
+    }
 }
 
 fn words(

@@ -6,6 +6,7 @@ use std::io::{IsTerminal as _, Write as _};
 use anstyle::AnsiColor;
 use jackline_engine::BudgetSummary;
 use jackline_supervisor::{Told, Waits};
+use rustix::termios::tcgetwinsize;
 
 use crate::commands::attempt::shown;
 use crate::terminal::{bold, dim, duration, plain, say, say_json, styled, warn};
@@ -67,15 +68,18 @@ impl Face {
 
     fn take_back(&mut self) {
         if self.foot_lines > 0 {
-            // Up to where the foot begins, and nothing from there on.
-            let _ = write!(std::io::stdout().lock(), "\u{1b}[{}A\u{1b}[J", self.foot_lines);
+            let mut terminal = std::io::stdout().lock();
+            // Up to where the foot begins, and nothing from there on; at once, because a warning
+            // that comes next goes another way.
+            let _ = write!(terminal, "\u{1b}[{}A\u{1b}[J", self.foot_lines);
+            let _ = terminal.flush();
             self.foot_lines = 0;
         }
     }
 
     fn draw(&mut self) {
         if self.live {
-            let lines = self.foot.lines();
+            let lines = self.foot.lines(width());
             self.foot_lines = lines.len();
             lines.into_iter().for_each(say);
         }
@@ -99,15 +103,21 @@ impl Foot {
         }
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn lines(&self, width: usize) -> Vec<String> {
         let context =
             self.context_pct.map_or_else(String::new, |pct| format!(" · context {pct} %"));
         let head =
             format!("iteration {} · step {}{context} · {}", self.iteration, self.steps, self.now);
-        let mut lines = vec![dim("─".repeat(FOOT_CHARS_MAX)), bold(plain(&head, FOOT_CHARS_MAX))];
-        lines.extend(self.budgets.iter().take(4).map(|budget| dim(bar(budget))));
+        let mut lines = vec![dim("─".repeat(width)), bold(plain(&head, width))];
+        lines.extend(self.budgets.iter().take(4).map(|budget| dim(plain(&bar(budget), width))));
         lines
     }
+}
+
+/// How wide a line of the foot is: one that is broken by the terminal would be two to take back.
+fn width() -> usize {
+    let columns = tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { FOOT_CHARS_MAX } else { columns.min(FOOT_CHARS_MAX) }
 }
 
 /// "steps        ████░░░░░░░░  12 of 50".

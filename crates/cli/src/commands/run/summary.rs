@@ -3,9 +3,10 @@
 use anstyle::AnsiColor;
 use jackline_attempt::PublicOutcome;
 use jackline_engine::StopCode;
-use jackline_supervisor::{Evidence, Report};
+use jackline_supervisor::{Evidence, Report, not_completed};
 use serde_json::{Value, json};
 
+use super::Refused;
 use crate::terminal::{bold, dim, duration, plain, say, say_json, styled};
 
 /// How many files are named.
@@ -54,6 +55,18 @@ pub(super) fn show(report: &Report, as_json: bool) {
     say(dim(format!("  prove it: jackline replay {session}; look closer: jackline log {session}")));
 }
 
+/// The last object of a run that has nothing to report.
+pub(super) fn show_refused(refused: &Refused) {
+    say_json(json!({
+        "event": "ended",
+        "session": refused.session,
+        "stop": null,
+        "left": null,
+        "error": { "kind": refused.kind, "message": refused.text },
+        "outcome": not_completed(),
+    }));
+}
+
 /// What whoever asked is told, in words.
 fn outcome(public: &PublicOutcome) -> String {
     match (&public.value, &public.error_message) {
@@ -90,19 +103,41 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     if !evidence.objections.is_empty() {
         rows.push(("objections", counts(&evidence.objections)));
     }
-    let cost = match evidence.cost_micros {
-        Some(micros) => format!("{}.{:06} $", micros / 1_000_000, micros % 1_000_000),
-        None => "cost unknown".to_owned(),
-    };
-    let (read, written) = evidence.tokens;
     rows.push((
         "used",
         format!(
-            "{} iterations, {} steps, {read} tokens read, {written} written, {cost}, {}",
-            evidence.iterations,
+            "{}, {} steps, {}, {}",
+            iterations(evidence),
             evidence.steps,
+            spent(evidence),
             duration(evidence.elapsed_ms)
         ),
     ));
     rows
+}
+
+/// "3 iterations (2 of them ended)": with the last the run is over, and `jackline status` counts
+/// those that have ended.
+fn iterations(evidence: &Evidence) -> String {
+    let (begun, ended) = (evidence.iterations, evidence.iterations_ended);
+    let noun = if begun == 1 { "iteration" } else { "iterations" };
+    if begun == ended {
+        format!("{begun} {noun}")
+    } else {
+        format!("{begun} {noun} ({ended} of them ended)")
+    }
+}
+
+/// Tokens and cost, as far as anybody knows them.
+fn spent(evidence: &Evidence) -> String {
+    let (read, written) = evidence.tokens;
+    let tokens = format!("{read} tokens read, {written} written");
+    match (evidence.tokens_unknown, evidence.cost_micros) {
+        (true, _) if evidence.tokens == (0, 0) => "tokens and cost unknown".to_owned(),
+        (true, _) => format!("{tokens} besides what a program did, cost unknown"),
+        (false, None) => format!("{tokens}, cost unknown"),
+        (false, Some(micros)) => {
+            format!("{tokens}, {}.{:06} $", micros / 1_000_000, micros % 1_000_000)
+        }
+    }
 }

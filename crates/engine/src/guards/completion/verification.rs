@@ -2,7 +2,8 @@
 //!
 //! A run counts for the work it began with. One that passed holds until
 //! something was done; one that failed is reported, and begins anew once the
-//! agent has acted.
+//! agent has acted. An agent whose calls nobody sees has acted once the iteration
+//! is over whose stop was refused.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -171,6 +172,11 @@ fn commands(definition: &Definition) -> Vec<(u16, (&str, u32))> {
 /// Remembers the runs that this event asked about.
 pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     let record = fold.record;
+    // Once a stop was let through nothing more is done, so what was checked holds.
+    let is_refused = state.turn.missing.is_some();
+    if is_refused && matches!(record.event.kind, EventKind::IterationEnded { .. }) {
+        state.work += 1;
+    }
     let told = matches!(record.verdict.completion, Some(Completion::Incomplete { .. }));
     for (id, fact) in &record.facts.verifications {
         let number = u16::try_from(id & 0xff).unwrap_or(u16::MAX);

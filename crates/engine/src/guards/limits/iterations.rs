@@ -65,7 +65,7 @@ pub(crate) fn waits(look: Look<'_>) -> bool {
 pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
     let ends = progress::ends(look.definition, look.state, look.event);
     // Where it is paused already, that answers.
-    if look.state.paused.is_some() || !(ends || look.event.kind.is_work()) {
+    if look.state.paused.is_some() || !(ends || look.event.kind.is_work() || begins(look)) {
         return;
     }
     let ended = ended(look.state).saturating_add(u64::from(ends));
@@ -93,10 +93,20 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
         subtype: DIMENSION,
         class: Class::Recoverable,
         decision: Decision::Pause,
-        message: reached.message(),
+        message: match reached.limit.max {
+            0 => format!("`limits.{DIMENSION}` is 0, so nothing is begun"),
+            _ => reached.message(),
+        },
         location: Some(format!("limits.{DIMENSION}")),
         correction: Some(ACKNOWLEDGE.to_string()),
     });
+}
+
+/// Whether whoever supervises the agent has it begin or go on. An agent program may propose
+/// no call at all, so nothing else would hold it.
+fn begins(look: Look<'_>) -> bool {
+    let is_prompt = matches!(look.event.kind, EventKind::PromptSubmitted { .. });
+    is_prompt && look.event.actor.is_main() && look.state.spent.supervised
 }
 
 pub(super) fn apply(state: &mut State, fold: Fold<'_>) {

@@ -38,6 +38,10 @@ impl Driver<'_, '_> {
         }
         let why = summary.paused_why.clone().unwrap_or_else(|| "no reason given".to_owned());
         let how = how_to_go_on(summary);
+        if summary.paused_cause == Some("checkpoint") {
+            // That no iteration is left is for the person, and holds no longer once they go on.
+            self.desk.take_owed();
+        }
         if !self.opening.waits {
             self.leave(&format!("it waits for a person: {why}; first {how}"));
             return Ok(Goes::Over);
@@ -47,12 +51,13 @@ impl Driver<'_, '_> {
             Waited::Changed if self.desk.lookout.is_gone() => Ok(Goes::On),
             Waited::Changed => {
                 self.knock();
-                let goes = self.desk.summary().is_some_and(|it| it.phase != "paused");
+                let goes =
+                    self.desk.summary().is_some_and(|it| it.stop.is_none() && it.phase != "paused");
                 if goes {
                     self.desk.say(&Told::GoesOn {});
-                    let owed = self.desk.take_owed().unwrap_or_default();
-                    let text = format!("A person has looked at it, and lets you go on.\n\n{owed}");
-                    self.tell(text)?;
+                    let owed = self.desk.take_owed().map(|owed| format!("\n\n{owed}"));
+                    let owed = owed.unwrap_or_default();
+                    self.tell(format!("A person has looked at it, and lets you go on.{owed}"))?;
                 }
                 Ok(Goes::On)
             }

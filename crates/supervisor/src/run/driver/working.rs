@@ -4,6 +4,7 @@ use jackline_model::ErrorKind;
 
 use super::{Driver, TRIES, patience};
 use crate::engines::EngineSpec;
+use crate::evidence::Looks;
 use crate::own::Ended;
 use crate::run::RunError;
 use crate::told::{Told, Waits};
@@ -34,6 +35,9 @@ impl Driver<'_, '_> {
     pub(super) fn work(&mut self, engine: &EngineSpec) -> Result<Ended, RunError> {
         let taken_over = self.chain.taken_over();
         let mut failures = 0;
+        if !engine.remembers() && self.before.is_none() {
+            self.before = Some(Looks::of(&self.opening.workspace));
+        }
         loop {
             if self.is_held() {
                 return Ok(Ended::Held);
