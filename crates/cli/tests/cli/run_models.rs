@@ -325,7 +325,9 @@ fn a_definition_that_a_person_has_changed_is_the_one_that_cuts() {
     let child = piped(command.arg(&task.directory));
     let begun = || {
         let mut sessions = fs::read_dir(world.home().join("sessions")).ok()?.flatten();
-        let found = sessions.find(|it| it.path().join("conversation.jsonl").exists())?;
+        // The file is there before the session is; what is said in it comes after.
+        let said = |it: &fs::DirEntry| it.path().join("conversation.jsonl").metadata();
+        let found = sessions.find(|it| said(it).is_ok_and(|it| it.len() > 0))?;
         found.file_name().into_string().ok()
     };
     until("the question", || begun().is_some());
