@@ -121,6 +121,34 @@ fn every_text_of_structured_content_has_its_own_pages() {
 }
 
 #[test]
+fn fields_that_say_something_else_than_the_text_are_cut_and_paged_too() {
+    let world = World::new(EMPTY);
+    let whole = long_text();
+    let content = json!([{"type": "text", "text": "fine"}]);
+    let structured = json!({ "log": whole });
+    let mut proxy = showing(&world, &json!({"content": content, "structuredContent": structured}));
+    let answer = proxy.call(3, "show", "{}");
+    assert!(answer.to_string().len() < MOST, "{} bytes", answer.to_string().len());
+    assert_eq!(text(&answer, 0), "fine");
+    let mut shown = String::new();
+    let cut = answer["result"]["structuredContent"]["log"].as_str().unwrap();
+    let (first, rest) = cut.split_once("\n[jackline: cut").unwrap();
+    shown.push_str(first);
+    let mut cursor = rest.split('"').nth(3).map(ToOwned::to_owned);
+    let mut id = 4;
+    while let Some(next) = cursor {
+        let page = proxy.call(id, "jackline_page", &json!({ "cursor": next }).to_string());
+        shown.push_str(text(&page, 0));
+        let next = &page["result"]["_meta"]["jackline/page"]["next_cursor"];
+        cursor = next.as_str().map(ToOwned::to_owned);
+        id += 1;
+    }
+    assert!(shown == whole, "{} and {} bytes", shown.len(), whole.len());
+    proxy.leave();
+    world.prove(&session(&world));
+}
+
+#[test]
 fn what_cannot_be_cut_is_left_out_and_said() {
     let world = World::new(EMPTY);
     let numbers: Vec<u64> = (0..100_000).collect();

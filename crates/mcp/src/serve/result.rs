@@ -63,9 +63,10 @@ impl Answer {
         }
         let mut text = refusal.text.clone();
         if let Some(code) = &refusal.ended {
-            text.push_str(&format!(
-                "\n-> this session is over now: {code}; a person can open it anew with `jackline reset`"
-            ));
+            text = format!(
+                "{text}\n-> this session is over now: {code}; a person can open it anew with \
+                 `jackline reset`"
+            );
             if let Some(fields) = error.as_object_mut() {
                 fields.insert("message".to_owned(), json!(text));
             }
