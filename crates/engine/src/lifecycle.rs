@@ -29,7 +29,11 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
         EventKind::Control { action: Action::Stop, .. }
             if !control::is_refused(&answers.violations) =>
         {
-            answers.stop = Some(Stop::of(StopCode::HumanRequested));
+            // A session has one code; one that has ended keeps its own, and is closed now.
+            answers.stop = Some(match &look.state.phase {
+                Phase::Ended(ending) => ending.into(),
+                _ => Stop::of(StopCode::HumanRequested),
+            });
         }
         EventKind::AttemptEnded { attempt, result: AttemptResult::Stuck }
             if look.state.attempts.iter().any(|open| open.id == *attempt) =>

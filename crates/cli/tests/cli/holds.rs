@@ -82,13 +82,12 @@ fn after_a_blocker_is_cleared_the_next_refused_stop_is_not_the_last() {
 }
 
 #[test]
-fn stopping_what_has_ended_changes_nothing() {
+fn what_has_ended_keeps_its_code_when_a_person_closes_it() {
     let world = World::new("");
     let task = Task::new(&world, REPORT, &[("main", WORKS)]);
     let id = session(&task.run(&[]));
-    let said = "this session has ended already: OBJECTIVE_ACHIEVED; nothing to do";
-    ends(&world.jackline(&["stop", &id]), 1, said);
-    ends(&world.jackline(&["status", &id]), 0, "ended: OBJECTIVE_ACHIEVED");
+    ends(&world.jackline(&["stop", &id]), 0, "only `jackline reset` opens it again");
+    ends(&world.jackline(&["status", &id]), 0, "OBJECTIVE_ACHIEVED");
     // Nor is one that was stopped stopped again.
     let events = [r#"{"session":"s","event":"session_started"}"#];
     assert_eq!(world.stdio(&events).answers(), ["allow"]);

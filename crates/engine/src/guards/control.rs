@@ -16,8 +16,8 @@ use super::{Answers, Guard, Look, Objection, advisor, fallback};
 use crate::event::{Action, EventKind};
 use crate::facts::{Markers, Queries, ReloadFact};
 use crate::session::Record;
-use crate::state::{Cause, Paused, Phase, ReportFile, State};
-use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind, Stop, Violation};
+use crate::state::{Cause, Paused, ReportFile, State};
+use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind, Violation};
 
 use super::reports::settled;
 
@@ -153,15 +153,8 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
             "nothing to do",
         )),
         Action::SkipDirtyBits => tests_wanted_not(look),
-        // A session has one code, and this one has it already.
-        Action::Stop => match &look.state.phase {
-            Phase::Ended(ending) => Some(Futile::now(
-                format!("this session has ended already: {}", Stop::from(ending)),
-                "nothing to do; `pause` holds an agent that comes back",
-            )),
-            _ => None,
-        },
-        Action::Reset
+        Action::Stop
+        | Action::Reset
         | Action::ResetFailures
         | Action::Grant
         | Action::Refuse
