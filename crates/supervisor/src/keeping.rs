@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use jackline_journal::write_private;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,12 @@ const FILE: &str = "run.json";
 
 /// Held as long as somebody drives the session.
 const LOCK: &str = "driven";
+
+/// How often a session is tried to be taken. Whoever only looks has it for a moment, too.
+const LOOKS_MAX: u32 = 5;
+
+/// How long is waited in between.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// What a run was begun with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,9 +68,22 @@ pub(crate) struct Driven {
 pub(crate) fn drive(directory: &Path) -> io::Result<Option<Driven>> {
     let path = directory.join(LOCK);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(Driven { _file: file })),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
+    for _ in 0..LOOKS_MAX {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(Driven { _file: file })),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether somebody drives the session of a directory. What can't be looked at counts as
+/// driven: nobody is to go on with it.
+pub fn is_driven(directory: &Path) -> bool {
+    match File::open(directory.join(LOCK)) {
+        // It is shared for this moment only, so that two who look don't see each other.
+        Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }

@@ -30,7 +30,7 @@ mod worker;
 
 pub use engines::{EngineKind, EngineSpec, Reach};
 pub use evidence::Evidence;
-pub use keeping::{Kept, PREFIX};
+pub use keeping::{Kept, PREFIX, is_driven};
 pub use load::{LoadError, load};
 pub use run::{ClaudeCode, Find, Hooked, Opening, Report, RunError, not_completed, run};
 pub use spec::{Acts, RunTask, TASK_FILE};
