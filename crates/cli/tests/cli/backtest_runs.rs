@@ -500,6 +500,28 @@ fn what_people_did_stays_done() {
     assert_eq!(found[0]["stop"], json!("HUMAN_REQUESTED"));
 }
 
+/// Where the same definition holds the session for the same reason, what people said counts.
+#[test]
+fn a_hold_that_would_be_the_same_lasts_until_a_person_lifts_it() {
+    let bench = Bench::new();
+    let definition = "loops: {}\n";
+    let calls = |command: &str, count| json!({"id": "s", "steps": vec![step(1, command); count]});
+    let held = guarded(&bench.world, definition, &calls("ls a", 6));
+    assert_eq!(held[5], "pause", "{held:?}");
+    let said = feed(bench.world.person().args(["resume", "s"]), b"");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    // It was told already, so that the next ones run: until the loop ends the session.
+    let then = guarded(&bench.world, definition, &calls("ls a", 3));
+    assert_eq!(then, ["allow", "allow", "allow"]);
+    bench.file("jackline.yaml", definition);
+    assert_eq!(bench.lines(&["s"])[0]["denied"], json!([5]));
+    // A tighter one would have held it a call before, and one without loops not at all.
+    bench.file("jackline.yaml", "loops: { graded: { soft: 2, hard: 4, infinite: 20 } }\n");
+    assert_eq!(bench.lines(&["s"])[0]["denied"], json!([4, 5]));
+    bench.file("jackline.yaml", NEW);
+    assert_eq!(bench.lines(&["s"])[0]["denied"], json!([]));
+}
+
 #[test]
 fn the_report_has_totals_the_rules_that_spoke_most_and_examples() {
     let bench = Bench::new();

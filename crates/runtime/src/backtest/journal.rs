@@ -12,7 +12,7 @@ use jackline_engine::{
 use jackline_journal::{EventRecord, Line, RecordError, Verifier, parse_record};
 
 use super::judge::judge;
-use super::went::{happened, remember};
+use super::went::went_as;
 use super::{Backtest, BacktestRun, BacktestStep};
 use crate::door::panic_text;
 use crate::runtime::Fault;
@@ -85,8 +85,7 @@ impl Open {
         let judged = catch_unwind(AssertUnwindSafe(|| {
             session.ground().understand(&record.event, |understood| {
                 let judged = judge(session, &record.event, understood, &facts);
-                let mut verdict = happened(&record.event, &record.verdict);
-                remember(&mut verdict, &record.event, definition, &judged);
+                let verdict = went_as(&record.event, &record.verdict, definition, &judged);
                 session.apply_on(understood, &Record { verdict: &verdict, ..record.as_record() });
                 judged
             })

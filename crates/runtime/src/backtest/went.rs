@@ -34,10 +34,40 @@ pub(super) fn remember(
     }
 }
 
+/// What is folded of an event that was recorded. Where the session was held or ended then,
+/// and would be now for the same reason, it is as it was: what comes after, until people
+/// said something, came to a session that was held.
+pub(super) fn went_as(
+    event: &Event,
+    recorded: &Verdict,
+    definition: &Definition,
+    judged: &Judged,
+) -> Verdict {
+    if is_held_alike(recorded, judged) {
+        return recorded.clone();
+    }
+    let mut went = happened(event, recorded);
+    remember(&mut went, event, definition, judged);
+    went
+}
+
+/// Whether a guard held or ended the session then, and the same one would now.
+fn is_held_alike(recorded: &Verdict, judged: &Judged) -> bool {
+    let holds = |found: &&Violation| found.enforced && found.decision >= Decision::Pause;
+    let mut then = recorded.violations.iter().filter(holds).peekable();
+    let is_known = |one: &Violation| {
+        let same = |now: &&Violation| {
+            (now.decision, &now.guard, &now.subtype) == (one.decision, &one.guard, &one.subtype)
+        };
+        judged.objections.iter().filter(holds).any(|now| same(&now))
+    };
+    then.peek().is_some() && then.all(is_known)
+}
+
 /// What happened, by what was recorded: a call that was not let run did not run, and
 /// what was shown was shown. That the definition of then found a loop or a stranger,
 /// held the session or ended it is its own affair; what people did is not.
-pub(super) fn happened(event: &Event, recorded: &Verdict) -> Verdict {
+fn happened(event: &Event, recorded: &Verdict) -> Verdict {
     let by_person = matches!(event.kind, EventKind::Control { .. });
     let ends = by_person || matches!(event.kind, EventKind::SessionEnded { .. });
     let is_kept = |found: &&Violation| {
