@@ -26,7 +26,7 @@ pub struct Evidence {
     pub verdicts: BTreeMap<String, u64>,
     /// Objections that held, by their kind.
     pub objections: BTreeMap<String, u64>,
-    /// Whether code was changed.
+    /// Whether code was changed, or anything by a program of which no guard sees a call.
     pub code_modified: bool,
     /// Whether tests were run since.
     pub tests_run: bool,
@@ -153,7 +153,9 @@ impl Evidence {
             evidence.files_cut = before.cut || after.cut;
         }
         if let Some(summary) = summary {
-            evidence.code_modified = summary.dirty_bits.code_modified;
+            // What a program without hooks did no guard has seen; its files are there all the same.
+            let is_unseen = unrecorded.is_uncounted && !evidence.files_changed.is_empty();
+            evidence.code_modified = summary.dirty_bits.code_modified || is_unseen;
             evidence.tests_run = summary.dirty_bits.tests_run;
             summary.dirty_bits.tests_passing.clone_into(&mut evidence.tests_passing);
             evidence.iterations_ended = summary.progress.iteration_count;

@@ -75,6 +75,8 @@ fn files_that_a_program_writes_are_changes_although_nobody_sees_its_calls() {
     let ends = told(&run, "iteration_ended");
     assert_eq!(ends.len(), 4, "{run:?}");
     assert!(ends.iter().all(|end| end.get("failure").is_none()), "{ends:?}");
+    // Nor does the evidence say that nothing was touched.
+    assert_eq!(told(&run, "ended")[0]["evidence"]["code_modified"], true, "{run:?}");
     world.prove(&session(&run));
     let world = World::new("");
     let run = Task::worker(&world, &definition, "true").run(&[]);

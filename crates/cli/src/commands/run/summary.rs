@@ -84,6 +84,9 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let tests = match (evidence.tests_run, evidence.tests_passing.as_str()) {
         (true, "yes") => "run since the last change, and pass".to_owned(),
         (true, passing) => format!("run since the last change; passing: {passing}"),
+        (false, _) if evidence.code_modified && evidence.tokens_unknown => {
+            "not seen to run since the last change".to_owned()
+        }
         (false, _) if evidence.code_modified => "not run since the last change".to_owned(),
         (false, _) => "no code was changed".to_owned(),
     };
