@@ -16,7 +16,7 @@ pub(crate) struct RunArgs {
     /// The task: a YAML file, or a directory with a `task.yaml`
     #[arg(required_unless_present = "resume")]
     pub(crate) task: Option<PathBuf>,
-    /// Go on with a run that was left or killed [default: the latest that was started here]
+    /// Go on with a run that was left or killed [default: the latest that was started here and is not over]
     #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "", conflicts_with = "task")]
     pub(crate) resume: Option<String>,
     /// The directory that the agent works in [default: the one it is started in, or a copy of what the task names]

@@ -190,7 +190,7 @@ fn find(store: &FileStore, name: &str) -> Result<(SessionId, Kept), Refused> {
     Ok((session, kept))
 }
 
-/// The latest run that was started here, or works here.
+/// The latest run that was started here, or works here, and is not over; else the latest.
 fn latest(sessions: &Sessions) -> Result<(Found, Kept), Refused> {
     let list = sessions.list().map_err(|error| {
         let (text, exit) = (error.to_string(), Exit::Broken);
@@ -199,18 +199,24 @@ fn latest(sessions: &Sessions) -> Result<(Found, Kept), Refused> {
     let directory = here();
     // Where one of these was started nobody knows; it may have been here.
     let mut lost = None;
+    let mut over = None;
     for found in list.into_iter().filter(|found| found.name.starts_with(PREFIX)) {
         match kept(&found) {
             Ok(Some(kept)) if kept.started_in == directory || kept.workspace == directory => {
-                return Ok((found, kept));
+                if !left::is_over(&found) {
+                    return Ok((found, kept));
+                }
+                over = over.or(Some((found, kept)));
             }
             Ok(_) => {}
             Err(error) => lost = lost.or_else(|| Some(unreadable(&found, &error))),
         }
     }
-    Err(lost.unwrap_or_else(|| {
-        Refused::usage("no run was started here; name one, `jackline status --all` lists them")
-    }))
+    over.ok_or_else(|| {
+        lost.unwrap_or_else(|| {
+            Refused::usage("no run was started here; name one, `jackline status --all` lists them")
+        })
+    })
 }
 
 /// What a session was begun with, where it is a run.

@@ -33,6 +33,11 @@ pub(super) fn say_left(store: &FileStore, directory: &Path) {
     }
 }
 
+/// Whether a run is over. One of which nobody can tell is not.
+pub(super) fn is_over(found: &Found) -> bool {
+    summary(found).is_some_and(|summary| summary.stop.is_some())
+}
+
 fn summary(found: &Found) -> Option<Summary> {
     let journal = JournalFile::glance(&found.journal).ok()?;
     Some(glance(found, &journal).ok()?.summary())
