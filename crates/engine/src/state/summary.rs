@@ -63,7 +63,7 @@ pub struct Summary {
     pub usage: UsageTotals,
     /// How calls ended.
     pub invocations: Invocations,
-    /// Calls that have not come back.
+    /// Calls that were let run and have not come back.
     pub in_flight: Vec<(Option<CallId>, String)>,
     /// Who acted, and how many calls each proposed.
     pub actors: Vec<(ActorId, u64)>,
@@ -227,6 +227,8 @@ impl State {
             in_flight: self
                 .in_flight
                 .iter()
+                // What a person is asked about was not let run; it waits below.
+                .filter(|call| !call.asked)
                 .map(|call| (call.id.clone(), call.tool.clone()))
                 .collect(),
             actors: self.actors.iter().map(|actor| (actor.id.clone(), actor.calls)).collect(),
