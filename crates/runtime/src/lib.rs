@@ -77,4 +77,4 @@ pub use runtime::{Bounds, Fault, Runtime, Standing};
 pub use sessions::{Found, SelectError, Sessions, arranged};
 pub use spool::keep_fault;
 pub use trust::{Grant, Trust};
-pub use verification::supervise;
+pub use verification::{end_checks, is_checking, supervise};
