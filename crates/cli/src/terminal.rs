@@ -136,6 +136,11 @@ pub(crate) fn ago_at(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// "1 call", "2 calls".
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// "3 min".
 pub(crate) fn duration(ms: u64) -> String {
     match ms / 1000 {

@@ -3,7 +3,6 @@
 //! Values are taken out of the tree one by one. What is wrong is complained about, and the
 //! next one is looked at, so that one run finds every mistake.
 
-use std::io;
 use std::path::Path;
 
 use jackline_engine::nearest;
@@ -13,18 +12,10 @@ pub use crate::reader::quoted;
 use crate::yaml::{self, Key, Node, NodeValue};
 
 /// How long a file may be.
-const FILE_BYTES_MAX: u64 = 4 << 20;
+pub const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// The longest time that can be waited: a day.
 const SECONDS_MAX: i64 = 86_400;
-
-/// Reads a file, unless it is too long to be one of these.
-pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    if std::fs::metadata(path)?.len() > FILE_BYTES_MAX {
-        return Err(io::Error::other(format!("the file has more than {FILE_BYTES_MAX} bytes")));
-    }
-    std::fs::read(path)
-}
 
 /// A file that is read, and what is wrong with it.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 //! ```text
 //! sessions/<id>/checks/<run>/task     what to run; locked as long as somebody does
 //! sessions/<id>/checks/<run>/result   how it ended; there completely or not at all
+//! sessions/<id>/checks/<run>/end      where it is to end, because the session has
 //! ```
 //!
 //! A directory that is there was started, and only one can put it there. The
@@ -11,6 +12,7 @@
 //! guess whether that is still alive, not even after a restart of the machine.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -40,6 +42,18 @@ const TAIL_BYTES_MAX: usize = 2 << 10;
 
 /// How long a command may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The same where the session is over: nobody waits for it any longer.
+const END_GRACE: Duration = Duration::from_millis(200);
+
+/// How often is looked whether it is to end.
+const END_TICK: Duration = Duration::from_millis(50);
+
+/// So long is waited until checks that are to end have done so.
+const END_MS: u64 = 600;
+
+/// The file that says that a check is to end.
+const END: &str = "end";
 
 /// What a supervisor has to do.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +141,39 @@ impl Verifications {
     }
 }
 
+/// Whether a check of a session is at work, given the session's directory.
+pub fn is_checking(session: &Path) -> bool {
+    started(session).iter().any(|directory| is_running(directory))
+}
+
+/// Ends the checks of a session that are at work, with all that they started, and waits a
+/// moment for that. They are told by a file: only who runs a check knows what is its.
+pub fn end_checks(session: &Path) {
+    let mut running = started(session);
+    running.retain(|directory| is_running(directory));
+    for directory in &running {
+        // One that can't be told ends with its own time limit.
+        let _ = private().create(true).truncate(false).open(directory.join(END));
+    }
+    let until = boot_ms() + END_MS;
+    while running.iter().any(|directory| is_running(directory)) && boot_ms() < until {
+        std::thread::sleep(QUICK_TICK);
+    }
+}
+
+/// The directories of the checks that a session has started.
+fn started(session: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(session.join("checks")) else { return Vec::new() };
+    // Those that are being made have names with a dot.
+    let is_named = |name: &OsStr| name.to_str().is_some_and(|name| name.parse::<u64>().is_ok());
+    let named = entries.flatten().filter(|entry| is_named(&entry.file_name()));
+    named.map(|entry| entry.path()).collect()
+}
+
+fn is_running(directory: &Path) -> bool {
+    read(directory) == Some(VerificationFact::Running)
+}
+
 fn broken(reason: String) -> VerificationFact {
     VerificationFact::Broken { reason }
 }
@@ -189,32 +236,54 @@ fn private() -> OpenOptions {
 }
 
 /// Runs the task of a check to its end and leaves the result. This is what
-/// the supervising process does; it outlives whoever started it.
-pub fn supervise(directory: &Path) -> io::Result<()> {
+/// the supervising process does; it outlives whoever started it. `end_rest` ends
+/// what the command started and what has cut itself loose from it.
+pub fn supervise(directory: &Path, end_rest: &dyn Fn()) -> io::Result<()> {
     // Signals to whoever started this are not meant for it. It fails where this
     // is done already.
     let _ = rustix::process::setsid();
     let task: Task = serde_json::from_slice(&fs::read(directory.join("task"))?)?;
-    let fact = run(&task).unwrap_or_else(|error| {
+    let is_to_end = || directory.join(END).exists();
+    let fact = run(&task, &is_to_end, end_rest).unwrap_or_else(|error| {
         broken(format!("can't run it in `{}`: {error}", task.workspace.display()))
     });
     write_result(directory, &fact)
 }
 
-fn run(task: &Task) -> io::Result<VerificationFact> {
+fn run(
+    task: &Task,
+    is_to_end: &dyn Fn() -> bool,
+    end_rest: &dyn Fn(),
+) -> io::Result<VerificationFact> {
     let (pipe, stdout) = io::pipe()?;
     let mut command = Command::new("sh");
     command.arg("-c").arg(&task.line).current_dir(&task.workspace);
     command.stdin(Stdio::null()).stderr(stdout.try_clone()?).stdout(stdout);
     let stream = Stream::new(pipe, Keep::Tail(OUTPUT_BYTES_MAX));
     let mut running = Running::start(command, vec![stream])?;
-    let ended = running.wait(Duration::from_secs(u64::from(task.timeout_seconds)))?;
+    let until = boot_ms() + 1000 * u64::from(task.timeout_seconds);
+    let ended = loop {
+        let left = Duration::from_millis(until.saturating_sub(boot_ms()));
+        let ended = running.wait(left.min(END_TICK))?;
+        if ended.is_some() || left.is_zero() {
+            break ended;
+        }
+        if is_to_end() {
+            running.end(END_GRACE);
+            end_rest();
+            return Ok(broken("it was ended, because its session is over".to_owned()));
+        }
+    };
     Ok(match ended {
         Some(status) if status.success() => VerificationFact::Passed,
         Some(status) => {
             VerificationFact::Failed { exit: status.code(), tail: tail(&running.outputs()) }
         }
-        None => VerificationFact::TimedOut { tail: tail(&running.end(GRACE)) },
+        None => {
+            let tail = tail(&running.end(GRACE));
+            end_rest();
+            VerificationFact::TimedOut { tail }
+        }
     })
 }
 
@@ -386,7 +455,7 @@ mod tests {
     fn supervised(line: &str, timeout_seconds: u32) -> VerificationFact {
         let root = tempfile::tempdir().unwrap();
         let workspace = root.path().to_owned();
-        run(&Task { line: line.to_owned(), workspace, timeout_seconds }).unwrap()
+        run(&Task { line: line.to_owned(), workspace, timeout_seconds }, &|| false, &|| {}).unwrap()
     }
 
     #[test]
@@ -435,7 +504,7 @@ mod tests {
             timeout_seconds: 1,
         };
         fs::write(root.path().join("task"), serde_json::to_vec(&task).unwrap()).unwrap();
-        supervise(root.path()).unwrap();
+        supervise(root.path(), &|| {}).unwrap();
         let fact = read(root.path()).unwrap();
         let VerificationFact::Broken { reason } = fact else { panic!("{fact:?}") };
         assert!(reason.starts_with("can't run it in `/nowhere/at/all`: "), "{reason}");

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jackline_definition::Diagnostics;
-use jackline_definition::form::{Form, read_file};
+use jackline_definition::form::{FILE_BYTES_MAX, Form};
 use jackline_definition::yaml::{Node, NodeValue};
 use jackline_model::scripted::Script;
 use jackline_model::{LocalSpec, Provider};
+use jackline_runtime::read_regular;
 
 use crate::engines::{EngineKind, EngineSpec, Reach};
 use crate::spec::{Acts, RunTask, TASK_FILE};
@@ -68,7 +69,8 @@ pub fn load(path: &Path) -> Result<RunTask, LoadError> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    read_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })
+    let bytes = read_regular(path, FILE_BYTES_MAX);
+    bytes.map_err(|source| LoadError::Read { path: path.to_owned(), source })
 }
 
 struct Reader {
@@ -271,7 +273,7 @@ impl Reader {
     /// Reads a script beside the task.
     fn script(&mut self, node: &Node) -> Option<Script> {
         let path = self.directory.join(self.form.text(node, "`script`")?);
-        let source = match read_file(&path) {
+        let source = match read_regular(&path, FILE_BYTES_MAX) {
             Ok(source) => source,
             Err(error) => {
                 let message = format!("can't read `{}`: {error}", path.display());

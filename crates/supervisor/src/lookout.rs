@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jackline_engine::Markers;
 use jackline_journal::JournalFile;
-use jackline_runtime::{Found, glance, off_now};
+use jackline_runtime::{Found, end_checks, glance, is_checking, off_now};
 
 /// What is looked at: a person's file, the journal, a signal, and whether the workspace is
 /// still there.
@@ -74,6 +74,16 @@ impl Lookout {
     /// Whether a person has switched the guard off here.
     pub(crate) fn is_off(&self) -> bool {
         off_now(Some(&self.workspace)).is_some()
+    }
+
+    /// Whether a check of the session is at work.
+    pub(crate) fn is_checking(&self) -> bool {
+        self.journal.parent().is_some_and(is_checking)
+    }
+
+    /// Ends the checks of the session that are at work.
+    pub(crate) fn end_checks(&self) {
+        self.journal.parent().into_iter().for_each(end_checks);
     }
 
     /// Whether the session was ended by somebody else. What they wrote is read only where

@@ -24,7 +24,7 @@ use crate::engines::EngineSpec;
 use crate::listening::{Cut, Schemas, told as told_of_cut};
 use crate::told::{Told, Waits};
 use crate::undoing::Undoing;
-use crate::waiting::time_left;
+use crate::waiting::{Waited, time_left, wait_for_checks};
 
 /// How much a model may write at once.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;
@@ -40,9 +40,6 @@ const CUT_OFF: &str = "Your answer was cut off because it was too long, and noth
 
 /// Told to an agent that has taken all steps of an iteration.
 pub(crate) const GO_ON: &str = "Go on.";
-
-/// The longest pause between two looks at a check by command.
-const CHECK_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// How much of what is said is shown to those who watch.
 const SHOWN_CHARS_MAX: usize = 300;
@@ -435,8 +432,8 @@ pub(crate) enum Stopped {
 
 /// Asks whether the agent may stop. Where a check by command is at work, it is waited for.
 pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
-    let mut pause = Duration::from_millis(100);
     loop {
+        let was_held = desk.lookout.is_held();
         let output = (!said.is_empty()).then(|| Payload::Inline(said.to_owned()));
         let reason = Some("end_turn".to_owned());
         let verdict = desk.tell(EventKind::StopProposed { reason, output, background: 0 });
@@ -452,9 +449,8 @@ pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
             return Stopped::NotYet(text);
         }
         desk.say(&Told::Waiting { waits: Waits::Verification {} });
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(CHECK_PAUSE_MAX);
-        if desk.lookout.is_over() {
+        let waited = wait_for_checks(desk, was_held);
+        if waited != Waited::Changed || desk.lookout.is_over() {
             return Stopped::Held;
         }
     }

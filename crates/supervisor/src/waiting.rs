@@ -75,6 +75,22 @@ pub(crate) fn sleep(desk: &mut Desk<'_>, pause: Duration) -> Waited {
     Waited::Changed
 }
 
+/// Waits until no check of the session is at work, without asking anybody: each question is
+/// one of the stops that are blocked. A pause is a reason to ask, unless it held before.
+pub(crate) fn wait_for_checks(desk: &mut Desk<'_>, was_held: bool) -> Waited {
+    loop {
+        std::thread::sleep(TICK);
+        let summary = desk.summary();
+        if let Some(ended) = is_ended(desk, summary.as_ref()) {
+            return ended;
+        }
+        let lookout = &desk.lookout;
+        if lookout.is_over() || !lookout.is_checking() || (lookout.is_held() && !was_held) {
+            return Waited::Changed;
+        }
+    }
+}
+
 /// How long the work may still take: until the session's deadline, or until a hard limit on
 /// time is used up. None where nothing limits it.
 pub(crate) fn time_left(desk: &mut Desk<'_>) -> Option<Duration> {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jackline_definition::Diagnostics;
-use jackline_definition::form::{Form, read_file};
+use jackline_definition::form::{FILE_BYTES_MAX, Form};
 use jackline_definition::yaml::{Node, NodeValue};
 use jackline_model::{LocalSpec, check_url};
+use jackline_runtime::read_regular;
 use serde_json::{Map, Value};
 
 use crate::model::{Answer, Chat, ModelSpec, Script};
@@ -62,7 +63,8 @@ pub fn load(path: &Path) -> Result<Task, LoadError> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    read_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })
+    let bytes = read_regular(path, FILE_BYTES_MAX);
+    bytes.map_err(|source| LoadError::Read { path: path.to_owned(), source })
 }
 
 struct Reader {

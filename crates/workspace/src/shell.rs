@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cancel::Cancel;
 pub use self::child::child;
+pub use self::descendants::{adopt, end_adopted};
 pub use self::keep::{Artifact, Keep};
 pub(crate) use self::layers::{LAYER, Layers, clear_left};
 pub use self::output::{Kept, Text};

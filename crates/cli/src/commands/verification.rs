@@ -1,13 +1,15 @@
 //! `jackline verification`: what the gate starts and does not wait for.
 
 use jackline_runtime::supervise;
+use jackline_workspace::shell::{adopt, end_adopted};
 
 use crate::args::VerificationArgs;
 use crate::exit::Exit;
 use crate::terminal::fail;
 
 pub(crate) fn run(args: &VerificationArgs) -> Exit {
-    match supervise(&args.directory) {
+    adopt();
+    match supervise(&args.directory, &end_adopted) {
         Ok(()) => Exit::Fine,
         Err(error) => {
             let directory = args.directory.display();

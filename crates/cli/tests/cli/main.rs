@@ -50,6 +50,7 @@ mod parallel_work;
 mod protected_files;
 mod reload;
 mod run;
+mod run_checks;
 mod run_hard;
 mod run_limits;
 mod run_models;

@@ -2,12 +2,13 @@
 //! with what to do about it, and to programs as well as to people.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::run_support::{REPORT, Task, WORKS, code, ended, mark, session, told};
-use crate::support::{Run, World, feed};
+use crate::support::{JACKLINE, Run, World, feed};
 
 /// One that would do it.
 const WORKER: &str = "worker: [sh, -c, 'echo done > report.md']";
@@ -206,4 +207,42 @@ fn what_a_run_was_begun_with_is_missed_by_its_name_and_without() {
     fs::remove_file(world.directory(&id).join("run.json")).unwrap();
     let run = task.resume(&[&id]);
     refused(&world, &run, (2, "usage"), &["is no run"]);
+}
+
+/// Nobody writes to a pipe that is named by mistake, and a device has no end.
+#[test]
+fn a_task_that_is_no_file_is_not_waited_for() {
+    let world = World::new("");
+    let task = Task::new(&world, REPORT, &[("main", WORKS)]);
+    let in_time = || {
+        let mut command = world.command("timeout");
+        feed(command.args(["20", JACKLINE, "run", "--json"]).arg(&task.directory), b"")
+    };
+    for name in ["task.yaml", "main.yaml"] {
+        let path = task.directory.join(name);
+        let kept = fs::read(&path).unwrap();
+        for what in ["pipe", "endless", "huge"] {
+            fs::remove_file(&path).unwrap();
+            match what {
+                "pipe" => assert!(Command::new("mkfifo").arg(&path).status().unwrap().success()),
+                "endless" => symlink("/dev/zero", &path).unwrap(),
+                _ => fs::File::create(&path).unwrap().set_len(1 << 40).unwrap(),
+            }
+            let run = in_time();
+            assert_eq!(run.code, Some(2), "{name} {what}: {run:?}");
+            let why = if what == "huge" { "it has more than" } else { "it is not a regular file" };
+            assert!(run.stderr.contains(&format!("{name}`: {why}")), "{name} {what}: {run:?}");
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, kept).unwrap();
+    }
+    assert_eq!(code(&in_time()), "OBJECTIVE_ACHIEVED");
+}
+
+#[test]
+fn one_is_one_step_and_one_iteration() {
+    let world = World::new("");
+    let task = Task::new(&world, REPORT, &[("main", WORKS)]);
+    let run = feed(task.command(&["--no-wait"]).arg(&task.directory), b"");
+    assert!(run.stdout.contains("1 iteration (0 of them ended), 1 step, "), "{run:?}");
 }

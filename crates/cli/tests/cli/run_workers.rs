@@ -361,6 +361,9 @@ fn where_the_time_is_up_already_no_program_is_started() {
     let run = task.run(&["--deadline", "2001-01-01T00:00:00Z"]);
     assert_eq!(code(&run), "BUDGET_EXCEEDED{deadline}", "{run:?}");
     assert!(!world.work().join("started").exists(), "{run:?}");
+    assert_eq!(ended(&run)["evidence"]["iterations"], 0, "{run:?}");
+    assert_eq!(told(&run, "iteration").len(), 0, "{run:?}");
+    world.prove(&session(&run));
 }
 
 #[test]

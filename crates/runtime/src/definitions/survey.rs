@@ -1,16 +1,14 @@
 //! What the definition of a workspace is made of, as far as that is known
 //! without parsing anything.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jackline_definition::{Files, Layer};
 use jackline_engine::Digest;
-use rustix::fs::OFlags;
 
 use super::DefinitionError;
+use crate::regular::read_regular;
 
 /// The largest file that is read at all; one that is merely too large for a
 /// definition is complained about in its place.
@@ -192,21 +190,8 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Reads a file that somebody else may have put there: nothing that one would
-/// wait for, or that has no end.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(READ_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > READ_BYTES_MAX {
-        let text = format!("it has more than {READ_BYTES_MAX} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
-    }
-    Ok(bytes)
+    read_regular(path, READ_BYTES_MAX)
 }
 
 /// Reads what files extend, and remembers how it was.

@@ -131,6 +131,11 @@ impl<'a, 'h> Driver<'a, 'h> {
                 }
                 continue;
             }
+            // Nobody is asked or started then, so none has begun.
+            if self.is_late() {
+                self.time_is_up();
+                return Ok(None);
+            }
             self.come_back()?;
             self.desk.say(&Told::Iteration { number: summary.progress.iteration_count + 1 });
             self.is_open = true;
@@ -213,8 +218,11 @@ impl<'a, 'h> Driver<'a, 'h> {
         self.programs.as_mut().and_then(Programs::take_failed)
     }
 
-    /// How it ended, or why it was left.
+    /// How it ended, or why it was left. What is over leaves no check at work.
     pub(super) fn end(&mut self) -> (Option<Stop>, Option<String>) {
+        if self.stop.is_some() {
+            self.desk.lookout.end_checks();
+        }
         (self.stop.take(), self.left.take())
     }
 

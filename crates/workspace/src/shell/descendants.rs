@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open,
-    pidfd_send_signal, wait,
+    pidfd_send_signal, set_child_subreaper, wait,
 };
 
 use crate::time::boot_ms;
@@ -69,6 +69,17 @@ impl Process {
 pub(super) struct Count {
     pub(super) ended: u32,
     pub(super) left: u32,
+}
+
+/// Has this process adopt whoever loses a parent below it; where that can't be, only those who
+/// keep theirs are found later.
+pub fn adopt() {
+    let _ = set_child_subreaper(Some(getpid()));
+}
+
+/// Ends everything below this process, and whom it has adopted.
+pub fn end_adopted() {
+    end_all(|_, _| {});
 }
 
 /// Takes leave of children that ended; whether any is left.

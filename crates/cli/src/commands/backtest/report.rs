@@ -7,7 +7,7 @@ use jackline_clients::claude::transcript::Passed;
 use jackline_engine::{Decision, Stop, Violation};
 use jackline_runtime::{BacktestOutcome, BacktestStep, Undecidable, name_of, redact_text};
 
-use crate::terminal::{bold, dim, duration, plain, say, styled, table};
+use crate::terminal::{bold, counted, dim, duration, plain, say, styled, table};
 
 /// How many calls are shown for a rule.
 const EXAMPLES_MAX: usize = 3;
@@ -326,11 +326,6 @@ fn who(session: &str, step: &BacktestStep) -> String {
     let short: String = session.chars().take(if day.is_empty() { 40 } else { 8 }).collect();
     let who = format!("{day} {}", plain(&short, 40));
     dim(who.trim_start())
-}
-
-/// "1 call", "2 calls".
-fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// "0.12 %", without floats.

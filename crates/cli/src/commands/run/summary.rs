@@ -7,7 +7,7 @@ use jackline_supervisor::{Evidence, Report, not_completed};
 use serde_json::{Value, json};
 
 use super::Refused;
-use crate::terminal::{bold, dim, duration, plain, say, say_json, styled};
+use crate::terminal::{bold, counted, dim, duration, plain, say, say_json, styled};
 
 /// How many files are named.
 const FILES_MAX: usize = 8;
@@ -109,9 +109,9 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     rows.push((
         "used",
         format!(
-            "{}, {} steps, {}, {}",
+            "{}, {}, {}, {}",
             iterations(evidence),
-            evidence.steps,
+            counted(evidence.steps, "step"),
             spent(evidence),
             duration(evidence.elapsed_ms)
         ),
@@ -123,11 +123,11 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
 /// those that have ended.
 fn iterations(evidence: &Evidence) -> String {
     let (begun, ended) = (evidence.iterations, evidence.iterations_ended);
-    let noun = if begun == 1 { "iteration" } else { "iterations" };
+    let begun_in_words = counted(begun, "iteration");
     if begun == ended {
-        format!("{begun} {noun}")
+        begun_in_words
     } else {
-        format!("{begun} {noun} ({ended} of them ended)")
+        format!("{begun_in_words} ({ended} of them ended)")
     }
 }
 
