@@ -68,7 +68,7 @@ pub(crate) enum Command {
     On(OnArgs),
     /// Hold a session: no call runs until a person says so
     Pause(ControlArgs),
-    /// Lift a pause; a blocker beneath a person's pause stays for `jackline clear`
+    /// Lift a pause; what lies beneath a person's pause stays: a blocker for `jackline clear`, a checkpoint for `jackline ack`
     Resume(ControlArgs),
     /// End a session for good
     Stop(ControlArgs),

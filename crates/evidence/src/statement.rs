@@ -62,7 +62,7 @@ pub struct Predicate {
     pub started: Timestamp,
     /// When its last record was written.
     pub ended: Timestamp,
-    /// Whether files of the workspace were not as in the commit; null without one.
+    /// Whether files of the workspace were not as in the commit, or not in it; null without one.
     pub uncommitted: Option<bool>,
 }
 
@@ -71,7 +71,7 @@ pub struct Predicate {
 pub struct Commit {
     /// Its name.
     pub id: String,
-    /// Whether files are not as in it.
+    /// Whether files are not as in it, or not in it.
     pub uncommitted: bool,
 }
 

@@ -56,12 +56,16 @@ pub(crate) fn unsaved() -> GitFact {
     GitFact { repository: true, dirty: true, untracked: true, branch: String::new() }
 }
 
-/// The commit that the repository around a directory is at, and whether files that it tracks
-/// are not as in it; none where there is no commit.
-pub fn commit_of(directory: &Path) -> Option<(String, bool)> {
+/// All of the repository but what the guard and people leave each other in the workspace.
+const BUT_OURS: [&str; 3] = ["--", ":/", ":(exclude).jackline"];
+
+/// The commit that the repository around a workspace is at, and whether files are not as in
+/// it, those included that it does not know and nobody ignores; none where there is no commit.
+pub fn commit_of(workspace: &Path) -> Option<(String, bool)> {
     let git = Git::default();
-    let said = git.ask_status(directory).ok()??;
-    let is_dirty = read_status(&said)?.dirty;
+    let said = git.ask_status(workspace, &[]).ok()??;
+    let fact = read_status(&said)?;
+    let is_dirty = fact.dirty || (fact.untracked && git.has_new_work(workspace));
     let mut lines = said.output.split(|byte| *byte == b'\n');
     let id = lines.find_map(|line| line.strip_prefix(b"# branch.oid "))?;
     let id = String::from_utf8(id.to_vec()).ok()?;
@@ -89,13 +93,20 @@ struct Said {
 impl Git<'_> {
     /// The state of the repository that holds a directory.
     pub(crate) fn status(&self, directory: &Path) -> GitFact {
-        match self.ask_status(directory) {
+        match self.ask_status(directory, &[]) {
             Ok(Some(said)) => read_status(&said).unwrap_or_else(unsaved),
             Ok(None) | Err(_) => unsaved(),
         }
     }
 
-    fn ask_status(&self, directory: &Path) -> io::Result<Option<Said>> {
+    /// Whether there are untracked files that are not our own.
+    fn has_new_work(&self, workspace: &Path) -> bool {
+        let said = self.ask_status(workspace, &BUT_OURS).ok().flatten();
+        said.as_ref().and_then(read_status).is_none_or(|fact| fact.untracked)
+    }
+
+    /// Asks about all of a repository, or only about some paths of it.
+    fn ask_status(&self, directory: &Path, only: &[&str]) -> io::Result<Option<Said>> {
         let question = [
             "status",
             "--porcelain=v2",
@@ -103,6 +114,7 @@ impl Git<'_> {
             "--untracked-files=normal",
             "--ignore-submodules=none",
         ];
+        let question = [&question, only].concat();
         self.ask(nearest_directory(directory), &question, Stdio::null(), self.allowed_ms)
     }
 

@@ -91,8 +91,14 @@ fn attest(args: &AttestArgs) -> Result<(), Exit> {
     let workspace = account.opened.place.workspace.as_deref().map(Path::new);
     let commit = workspace.filter(|it| it.is_dir()).and_then(commit_of);
     let commit = commit.map(|(id, uncommitted)| Commit { id, uncommitted });
-    if commit.as_ref().is_some_and(|commit| commit.uncommitted) {
-        warn("files of the workspace are not as in its commit; the statement says so");
+    match &commit {
+        Some(Commit { uncommitted: false, .. }) => {}
+        Some(_) => {
+            warn(
+                "files of the workspace are not as in its commit, or not in it; the statement says so",
+            );
+        }
+        None => warn("git names no commit of the workspace; the statement is about none"),
     }
     let statement = Statement::new(&account, commit.as_ref());
     let text = Envelope::sign(&statement.render(), &key).render();

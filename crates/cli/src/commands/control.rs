@@ -4,8 +4,9 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use jackline_engine::{Action, SessionId, Verdict};
+use jackline_engine::{Action, SessionId, Summary, Verdict};
 use jackline_journal::FileStore;
+use jackline_runtime::{Sessions, inspect};
 use jackline_supervisor::{Kept, PREFIX};
 use serde_json::json;
 
@@ -13,7 +14,7 @@ use super::person::{Said, fits, may_open, may_say, objections};
 use super::select;
 use crate::args::{ClearArgs, ControlArgs, ExpireArgs, ReloadArgs, SkipTestsArgs};
 use crate::exit::Exit;
-use crate::terminal::{ask, dim, fail, plain, say, say_json, sessions};
+use crate::terminal::{ask, dim, fail, here, plain, say, say_json, sessions};
 
 pub(crate) fn run(args: &ControlArgs, action: Action) -> Exit {
     // Whoever wants to hold an agent may, the agent itself included.
@@ -137,7 +138,7 @@ fn find(args: &ControlArgs) -> Result<(FileStore, SessionId), Exit> {
 }
 
 fn send(store: FileStore, said: Said<'_>, as_json: bool) -> Exit {
-    let (action, session) = (said.action, said.session.clone());
+    let (action, session, kept) = (said.action, said.session.clone(), store.clone());
     let verdict = match said.send(store) {
         Ok(verdict) => verdict,
         Err(problem) => return fail(Exit::Broken, problem),
@@ -154,18 +155,35 @@ fn send(store: FileStore, said: Said<'_>, as_json: bool) -> Exit {
         return if done { Exit::Fine } else { Exit::No };
     }
     let name = plain(session.as_str(), 60);
+    let now = standing(&kept, &session);
     if !done {
-        return fail(Exit::No, format!("session `{name}`: {}", objections(&verdict)));
+        let objections = match now.as_ref().and_then(|now| has_ended(now, &session)) {
+            // What lets a session go on that is under way leads nowhere here.
+            Some((ended, reopens)) => {
+                let said: Vec<_> =
+                    verdict.violations.iter().map(|it| it.message.as_str()).collect();
+                format!("{}; it {ended}: {reopens}", said.join("; "))
+            }
+            None => objections(&verdict),
+        };
+        return fail(Exit::No, format!("session `{name}`: {objections}"));
     }
-    let (what, next) = outcome(action, &verdict);
+    let (what, next) = outcome(action, &session, &verdict, now.as_ref());
     say(format!("session `{name}` {what}"));
-    if session.as_str().starts_with(PREFIX) && next == TELL {
+    if is_run(&session) && next == TELL {
         let again = format!("`jackline run --resume {name}`");
         say(dim(format!("a run that waits goes on by itself; one that was left, by {again}")));
     } else {
         say(dim(next));
     }
     Exit::Fine
+}
+
+/// Where a session stands after a word; none where that can't be read, which `status` says.
+pub(super) fn standing(store: &FileStore, session: &SessionId) -> Option<Summary> {
+    let sessions = Sessions::new(store.clone());
+    let found = sessions.select(Some(session.as_str()), &here()).ok()?;
+    inspect(store, &found).ok().map(|session| session.summary())
 }
 
 /// What a person types for it.
@@ -181,10 +199,56 @@ fn command(action: Action) -> &'static str {
 }
 
 /// What was done, and what comes next.
-pub(super) fn outcome(action: Action, verdict: &Verdict) -> (&'static str, &'static str) {
-    if verdict.safety.iter().any(|it| it.action_taken == STILL_PAUSED) {
-        return still_paused(action);
+pub(super) fn outcome(
+    action: Action,
+    session: &SessionId,
+    verdict: &Verdict,
+    now: Option<&Summary>,
+) -> (String, String) {
+    let (what, next) = if verdict.safety.iter().any(|it| it.action_taken == STILL_PAUSED) {
+        still_paused(action, now)
+    } else {
+        in_words(action)
+    };
+    match now.and_then(|now| has_ended(now, session)) {
+        Some((ended, reopens)) => {
+            (format!("{ended}; {}", of_ended(action, what, is_run(session))), reopens)
+        }
+        None => (what.to_owned(), next.to_owned()),
     }
+}
+
+fn is_run(session: &SessionId) -> bool {
+    session.as_str().starts_with(PREFIX)
+}
+
+/// That a session has ended, and how it is opened anew; none where it has not.
+fn has_ended(now: &Summary, session: &SessionId) -> Option<(String, String)> {
+    let stop = now.stop.as_ref().filter(|_| now.phase == "ended")?;
+    let name = plain(session.as_str(), 60);
+    let again = format!(", and then `jackline run --resume {name}` goes on");
+    let again = if is_run(session) { again } else { String::new() };
+    let reopens = format!("`jackline reset {name}` opens it anew{again}");
+    Some((format!("has ended with {stop}"), reopens))
+}
+
+/// What was done to a session that has ended: nothing goes on by it. The agent of a client may
+/// come back to it by itself; no run does.
+fn of_ended(action: Action, what: &str, is_run: bool) -> String {
+    let done = match action {
+        Action::Pause if is_run => return "nothing runs in it, paused or not".to_owned(),
+        Action::Pause => return "an agent that comes back to it is held".to_owned(),
+        Action::Resume => "a pause of it is lifted",
+        Action::Acknowledge => "its checkpoint is acknowledged",
+        Action::ClearBlocker => "its blocker is cleared",
+        _ => return format!("it {what}"),
+    };
+    let whom = if is_run { "" } else { ", for an agent that comes back to it" };
+    format!("{done}{whom}")
+}
+
+/// The same of a session that is under way.
+fn in_words(action: Action) -> (&'static str, &'static str) {
     match action {
         Action::Pause => (
             "is paused",
@@ -211,8 +275,12 @@ pub(super) fn outcome(action: Action, verdict: &Verdict) -> (&'static str, &'sta
 }
 
 /// The same where something else still holds the session.
-fn still_paused(action: Action) -> (&'static str, &'static str) {
+fn still_paused(action: Action, now: Option<&Summary>) -> (&'static str, &'static str) {
     match action {
+        Action::Resume if now.and_then(|now| now.paused_cause) == Some("checkpoint") => (
+            "is not paused by that any more, and still waits at its checkpoint",
+            "read `.jackline/CHECKPOINT.md`; `jackline ack` goes on",
+        ),
         Action::Resume => (
             "is not paused by that any more, and is still blocked",
             "read `.jackline/BLOCKER_REPORT.md`; `jackline clear` goes on",

@@ -17,6 +17,7 @@ use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, p
 use jackline_runtime::{
     Found, Off, SAFETY_LOG, Sessions, agent_above, arranged, ask_code, inspect, now, off_now,
 };
+use jackline_supervisor::PREFIX;
 use serde_json::json;
 
 pub(super) use self::loops::{Circle, circle_before, circles};
@@ -215,7 +216,7 @@ fn show(
         let by = summary.paused_by.as_deref().unwrap_or("a person");
         let why = summary.paused_why.as_deref().unwrap_or("no reason given");
         row("paused by", format!("{}: {}", plain(by, 40), plain(why, 160)));
-        row("to go on", way_on(opened, summary).to_owned());
+        row("to go on", way_of_held(opened, summary));
     }
     if summary.phase == "stopped" {
         row("to go on", way_to_reopen(opened).to_owned());
@@ -343,13 +344,31 @@ fn way_on(opened: &Opened, summary: &Summary) -> &'static str {
         _ if workspace.is_some_and(held) => "remove `.jackline/PAUSE`",
         Some("person") if summary.paused_by_file => "it goes on with the next call: that is gone",
         Some("loop" | "no_progress") => "a message of yours, or `jackline clear`",
-        // Somebody has put their word over a blocker, and each has its own.
+        // Somebody has put their word over something else, and each has its own.
         Some("person" | "protected") if summary.reports.contains(&ReportFile::Blocker.path()) => {
             "a message of yours, or `jackline resume` for the pause and `jackline clear` for the blocker"
+        }
+        Some("person" | "protected")
+            if summary.reports.contains(&ReportFile::Checkpoint.path()) =>
+        {
+            "`jackline resume` for the pause and `jackline ack` for the checkpoint"
         }
         Some("checkpoint") => "`jackline ack`",
         _ => "a message of yours, or `jackline resume`",
     }
+}
+
+/// How a session goes on that is held, or was when it ended. No run comes back to what has
+/// ended; the agent of a client may, and is held as before.
+fn way_of_held(opened: &Opened, summary: &Summary) -> String {
+    if summary.phase != "ended" {
+        return way_on(opened, summary).to_owned();
+    }
+    let anew = format!("it has ended; {} opens it anew", way_to_reopen(opened));
+    if opened.session.as_str().starts_with(PREFIX) {
+        return anew;
+    }
+    format!("{anew}; for an agent that comes back by itself: {}", way_on(opened, summary))
 }
 
 /// How a session that is over is opened again.

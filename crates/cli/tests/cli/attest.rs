@@ -251,6 +251,42 @@ fn a_push_waits_for_a_session_that_is_done_and_attested_for_head() {
     refused("and not OBJECTIVE_ACHIEVED");
 }
 
+#[test]
+fn what_is_not_known_to_be_committed_is_not_done() {
+    let world = world();
+    let done = || {
+        let run = world.jackline(&["attest", "s1", "--out", "../s1.att"]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        (run.stderr, verify(&world, &world.root().join("s1.att"), &["--done"]))
+    };
+    let refused = |warns: &str, says: &str| {
+        let (warned, run) = done();
+        assert!(warned.contains(warns), "{warns}: {warned}");
+        assert_eq!(run.code, Some(1), "{says}: {run:?}");
+        assert!(run.stdout.contains(says), "{says}: {run:?}");
+    };
+    // No repository, and one without a commit.
+    refused("git names no commit", "no commit is attested");
+    assert_eq!(feed(world.command("git").args(["init", "-q"]), b"").code, Some(0));
+    refused("git names no commit", "no commit is attested");
+    // Files that git has never seen, but for those that are no work.
+    commit(&world);
+    let ours = world.work().join(".jackline");
+    fs::create_dir_all(ours.join("new")).unwrap();
+    fs::write(ours.join("new/note.md"), "for a person").unwrap();
+    let (warned, run) = done();
+    assert_eq!(run.code, Some(0), "{warned}: {run:?}");
+    fs::create_dir_all(world.work().join("src/.jackline")).unwrap();
+    let work = world.work().join("src/.jackline/new.rs");
+    fs::write(&work, "fn main() {}").unwrap();
+    refused("not in it", "not in it, when it was attested");
+    fs::write(world.work().join(".git/info/exclude"), "new.rs\n").unwrap();
+    assert_eq!(done().1.code, Some(0), "what is ignored is no work");
+    // An index that nobody can read.
+    fs::write(world.work().join(".git/index"), "garbage").unwrap();
+    refused("git names no commit", "no commit is attested");
+}
+
 /// Adds a note to the commit that is checked out.
 fn add_note(world: &World, name: &str, file: &Path) {
     let identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"];

@@ -96,3 +96,56 @@ fn what_has_ended_keeps_its_code_when_a_person_closes_it() {
     world.prove(&id);
     world.prove("s");
 }
+
+/// A session that waits at its checkpoint.
+fn at_checkpoint(world: &World, session: &str) {
+    let events = ["session_started", "iteration_ended"];
+    let events = events.map(|event| format!(r#"{{"session":"{session}","event":"{event}"}}"#));
+    assert_eq!(world.stdio(&events).answers(), ["allow", "pause"]);
+}
+
+#[test]
+fn what_has_ended_says_so_to_every_word_and_names_what_opens_it() {
+    let world = World::new("version: 1\nlimits: { iterations: 1 }\n");
+    for id in ["s", "run-x"] {
+        at_checkpoint(&world, id);
+        world.stdio(&[format!(r#"{{"session":"{id}","event":"session_ended"}}"#)]);
+        let anew = format!("`jackline reset {id}` opens it anew");
+        let says = |args: &[&str], code: i32, what: &str| {
+            let run = world.jackline(args);
+            ends(&run, code, "has ended with CAPPED{iterations}");
+            ends(&run, code, what);
+            ends(&run, code, &anew);
+            for untrue in ["tell the agent", "ack` goes on", "resume` goes on", "goes on:"] {
+                assert!(!format!("{}{}", run.stdout, run.stderr).contains(untrue), "{run:?}");
+            }
+        };
+        let status = || world.jackline(&["status", id]);
+        ends(&status(), 0, "it has ended; `jackline reset` opens it anew");
+        // Only where somebody can come back there is something to acknowledge for them.
+        assert_eq!(status().stdout.contains("`jackline ack`"), id == "s", "{:?}", status());
+        says(&["resume", id], 1, "a checkpoint has to be acknowledged");
+        let held = if id == "s" { "comes back to it is held" } else { "paused or not" };
+        says(&["pause", id], 0, held);
+        says(&["ack", id], 0, "its checkpoint is acknowledged");
+        says(&["resume", id], 0, "a pause of it is lifted");
+        assert!(!status().stdout.contains("to go on"), "{:?}", status());
+        ends(&world.jackline(&["reset", id]), 0, "is open again");
+        world.prove(id);
+    }
+}
+
+#[test]
+fn a_persons_pause_over_a_checkpoint_has_its_own_word() {
+    let world = World::new("version: 1\nlimits: { iterations: 1 }\n");
+    at_checkpoint(&world, "s");
+    ends(&world.jackline(&["pause", "s", "--by", "dana", "--why", "mine"]), 0, "is paused");
+    ends(&world.jackline(&["status", "s"]), 0, "`jackline ack` for the checkpoint");
+    ends(&world.jackline(&["resume", "s"]), 0, "`jackline ack` goes on");
+    ends(&world.jackline(&["resume", "s"]), 1, "a checkpoint has to be acknowledged");
+    ends(&world.jackline(&["pause", "s", "--by", "dana"]), 0, "is paused");
+    ends(&world.jackline(&["ack", "s"]), 0, "acknowledged, and is still paused");
+    ends(&world.jackline(&["status", "s"]), 0, "or `jackline resume`");
+    ends(&world.jackline(&["resume", "s"]), 0, "goes on");
+    world.prove("s");
+}

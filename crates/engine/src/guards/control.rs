@@ -159,8 +159,9 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         | Action::Grant
         | Action::Refuse
         | Action::ExpireConstraint => None,
-        // An advisor or another model could lift it; a person's word is for people.
-        Action::Pause if cause.is_some_and(Cause::is_stuck) => None,
+        // Others could lift what is there, an advisor or who acknowledges; a person's own word
+        // is lifted by people, and by itself.
+        Action::Pause if cause.is_some_and(Cause::lies_beneath) => None,
         Action::Pause => paused.map(|paused| {
             Futile::now(
                 format!("the session is paused already, by {}", held_by(paused)),
@@ -177,9 +178,13 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
             "the session is not paused".to_string(),
             "nothing to do; `pause` holds it, `reset` opens it after a stop",
         )),
-        Action::Acknowledge if cause == Some(Cause::Checkpoint) || iterations::waits(look) => None,
+        Action::Acknowledge | Action::ClearBlocker
+            if paused.is_some_and(|paused| paused.waits_for(action)) =>
+        {
+            None
+        }
+        Action::Acknowledge if iterations::waits(look) => None,
         Action::Acknowledge => Some(waits_not(look, "no checkpoint waits to be acknowledged")),
-        Action::ClearBlocker if paused.is_some_and(Paused::is_blocked) => None,
         Action::ClearBlocker => Some(waits_not(look, "nothing blocks this session")),
         // The word is written down here; what switches the guard off is a fact.
         Action::Off if off => None,

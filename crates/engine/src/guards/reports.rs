@@ -70,7 +70,7 @@ pub(crate) fn settled(state: &State, facts: &Facts) -> Option<ReportFile> {
 }
 
 /// Whether a person has settled all that the session is paused for. A pause that somebody has
-/// put over a blocker is lifted by a word, and by no file.
+/// put over a blocker or a checkpoint is lifted by a word, and by no file.
 pub(super) fn is_settled(look: Look<'_>) -> bool {
     let action = settled(look.state, look.facts).and_then(ReportFile::settled_by);
     let after = |action| look.state.paused.clone().and_then(|paused| paused.after(action));

@@ -1,7 +1,7 @@
 //! What holds a session: a person, a guard, or a person where a guard held it before.
 //!
-//! Each hold has its own word. A person who pauses a session that is stuck puts their word
-//! over the blocker; lifting the one leaves the other as it is.
+//! Each hold has its own word. A person who pauses a session that is stuck, or waits at a
+//! checkpoint, puts their word over that; lifting the one leaves the other as it is.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
@@ -16,8 +16,8 @@ pub(crate) struct Paused {
     pub(crate) by: Option<String>,
     pub(crate) why: Option<String>,
     pub(crate) cause: Cause,
-    /// The blocker that held the session before, and still does beneath this.
-    // INVARIANT: it is stuck, and has nothing beneath itself.
+    /// The blocker or checkpoint that held the session before, and still does beneath this.
+    // INVARIANT: it can lie beneath, and has nothing beneath itself.
     pub(crate) over: Option<Box<Paused>>,
 }
 
@@ -52,6 +52,21 @@ impl Cause {
     pub(crate) fn is_stuck(self) -> bool {
         matches!(self, Self::Loop | Self::NoProgress)
     }
+
+    /// Whether a person's pause goes over it. It has a word of its own that lifts it, so
+    /// that both can hold at once.
+    pub(crate) fn lies_beneath(self) -> bool {
+        self.is_stuck() || self == Self::Checkpoint
+    }
+
+    /// Whether this is the word that it waits for.
+    fn is_lifted_by(self, action: Action) -> bool {
+        match action {
+            Action::ClearBlocker => self.is_stuck(),
+            Action::Acknowledge => self == Self::Checkpoint,
+            _ => false,
+        }
+    }
 }
 
 impl Paused {
@@ -65,15 +80,16 @@ impl Paused {
         Self { by: Some("jackline".to_string()), why: Some(why), cause, over: None }
     }
 
-    /// This pause over what held the session before, which stays beneath if it is a blocker.
+    /// This pause over what held the session before, which stays beneath if it can.
     pub(crate) fn put_over(self, before: Option<Self>) -> Self {
-        let over = before.filter(|before| before.cause.is_stuck()).map(Box::new);
+        let over = before.filter(|before| before.cause.lies_beneath()).map(Box::new);
         Self { over, ..self }
     }
 
-    /// Whether there is a blocker to clear, also beneath a person's word.
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.cause.is_stuck() || self.over.is_some()
+    /// Whether it waits for this word, also beneath a person's.
+    pub(crate) fn waits_for(&self, action: Action) -> bool {
+        let beneath = self.over.as_ref().is_some_and(|it| it.cause.is_lifted_by(action));
+        self.cause.is_lifted_by(action) || beneath
     }
 
     /// What is left of it after a person's word.
@@ -81,9 +97,8 @@ impl Paused {
         match action {
             // Whatever was put there last is lifted.
             Action::Resume => self.over.map(|beneath| *beneath),
-            Action::ClearBlocker if self.cause.is_stuck() => None,
-            Action::ClearBlocker => Some(Self { over: None, ..self }),
-            Action::Acknowledge if self.cause == Cause::Checkpoint => None,
+            _ if self.cause.is_lifted_by(action) => None,
+            _ if self.waits_for(action) => Some(Self { over: None, ..self }),
             _ => Some(self),
         }
     }
@@ -111,5 +126,18 @@ mod tests {
         assert_eq!(blocker().after(Action::ClearBlocker), None);
         assert_eq!(blocker().after(Action::Acknowledge), Some(blocker()));
         assert_eq!(person().after(Action::Resume), None);
+    }
+
+    #[test]
+    fn a_checkpoint_lies_beneath_a_persons_pause_as_a_blocker_does() {
+        let checkpoint = || Paused::by_guard(Cause::Checkpoint, "the cap".to_string());
+        let both = || person().put_over(Some(checkpoint()));
+        assert_eq!(both().after(Action::Resume), Some(checkpoint()));
+        assert_eq!(both().after(Action::Acknowledge), Some(person()));
+        assert_eq!(both().after(Action::ClearBlocker), Some(both()));
+        assert_eq!(checkpoint().after(Action::Acknowledge), None);
+        assert!(both().waits_for(Action::Acknowledge) && !both().waits_for(Action::ClearBlocker));
+        // Nothing is put over another person's word.
+        assert_eq!(person().put_over(Some(person())), person());
     }
 }

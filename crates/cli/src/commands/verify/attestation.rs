@@ -102,10 +102,19 @@ fn of_end(statement: &Statement) -> Vec<String> {
         let code = predicate.stop_code().unwrap_or("nothing yet");
         differences.push(format!("the session ended with {code}, and not {ACHIEVED}"));
     }
-    if predicate.uncommitted == Some(true) {
-        let text = "files of the workspace were not as in the commit when it was attested";
-        differences.push(text.to_owned());
-    }
+    // What nobody could tell is not known to be committed.
+    let missing = match (statement.commit(), predicate.uncommitted) {
+        (Some(_), Some(false)) => None,
+        (None, _) => Some(
+            "no commit is attested: git could name none of the workspace, so nothing is known to \
+             be committed",
+        ),
+        (Some(_), Some(true)) => Some(
+            "files of the workspace were not as in the commit, or not in it, when it was attested",
+        ),
+        (Some(_), None) => Some("whether everything was committed is not attested"),
+    };
+    differences.extend(missing.map(ToOwned::to_owned));
     differences
 }
 

@@ -3,7 +3,7 @@
 use jackline_engine::{Action, SessionId, Verdict};
 use jackline_journal::FileStore;
 
-use super::super::control::outcome;
+use super::super::control::{outcome, standing};
 use super::super::person::{Said, objections, refusal};
 use super::app::Wish;
 use super::text::clean;
@@ -14,7 +14,8 @@ pub(super) fn act(store: &FileStore, wish: &Wish, by: Option<&str>) -> Result<St
     match wish {
         Wish::Control(session, action) => {
             let verdict = say(store, session, *action, None, by)?;
-            let (what, next) = outcome(*action, &verdict);
+            let now = standing(store, session);
+            let (what, next) = outcome(*action, session, &verdict, now.as_ref());
             Ok(format!("session `{}` {what}; {next}", clean(session.as_str())))
         }
         Wish::Answer(session, action, seq, call) => {
