@@ -1,9 +1,11 @@
 //! `jackline mcp serve` as any client speaks with it: plain JSON, a message a line.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use jackline_engine::{CallId, EventKind};
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, World, feed};
@@ -410,6 +412,33 @@ fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
     ];
     assert_eq!(codes, expected, "{}", run.stdout);
     assert_eq!((&answers[9]["id"], &answers[10]["id"]), (&json!("last"), &json!(1)));
+}
+
+#[test]
+fn servers_that_join_a_session_have_names_of_their_own_for_calls() {
+    let world = World::new(DEFINITION);
+    let event = |event: &str, call: &str| json!({ "event": event, "session": "s1", "call": call, "tool": "t", "args": {} });
+    let began = json!({ "event": "session_started", "session": "s1" });
+    world.stdio(&[began.to_string(), event("tool_proposed", "c1").to_string()]);
+    let mut both = [0, 1].map(|_| Served::start(&world));
+    for served in &mut both {
+        // What is read differs, so that nothing is a repetition.
+        let path = format!("f{}.txt", served.child.id());
+        fs::write(world.work().join(&path), "a\n").unwrap();
+        let result = served.call("read_file", &json!({ "path": path }));
+        assert_eq!(result["isError"], false, "{result}");
+    }
+    let later = event("tool_proposed", "c2").to_string();
+    let verdicts = world.stdio(&[later]).verdicts();
+    assert_eq!(verdicts[0]["decision"], "allow", "{verdicts:?}");
+    assert_eq!(both.map(Served::end), [Some(0); 2]);
+    world.prove("s1");
+    let records = world.records("s1");
+    let calls = records.iter().filter_map(|record| match &record.event.kind {
+        EventKind::ToolProposed { call, .. } => call.as_ref().map(CallId::as_str),
+        _ => None,
+    });
+    assert_eq!(calls.collect::<BTreeSet<_>>().len(), 4, "no name is given twice");
 }
 
 #[test]
