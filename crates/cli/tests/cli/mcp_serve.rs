@@ -415,6 +415,33 @@ fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
 }
 
 #[test]
+fn a_request_that_can_be_read_only_in_part_is_answered_under_its_own_id() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let deep = format!(r#"{{"path":{}{}}}"#, "[".repeat(150), "]".repeat(150));
+    let cases = [r#"{"path":"a","path":"b"}"#, r#"{"path":"\ud800"}"#, &deep];
+    for (id, arguments) in (10..).zip(cases) {
+        let params = format!(r#"{{"name":"read_file","arguments":{arguments}}}"#);
+        served.write(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
+        ));
+        let answer = served.read();
+        let error = &answer["error"];
+        assert_eq!((&answer["id"], &error["code"]), (&json!(id), &json!(-32602)), "{answer}");
+        assert_eq!(error["data"]["path"], "/params");
+    }
+    served.write(r#"{"jsonrpc":"2.0","id":"x","method":"ping","a":1,"a":2}"#);
+    let answer = served.read();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("x"), &json!(-32700)));
+    // Nobody knows which of the two waits.
+    served.write(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#);
+    let answer = served.read();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32700)));
+    assert_eq!(served.ask("ping", &json!({}))["result"], json!({}));
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
 fn servers_that_join_a_session_have_names_of_their_own_for_calls() {
     let world = World::new(DEFINITION);
     let event = |event: &str, call: &str| json!({ "event": event, "session": "s1", "call": call, "tool": "t", "args": {} });

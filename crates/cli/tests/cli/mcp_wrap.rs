@@ -219,6 +219,23 @@ fn all_who_speak_in_a_session_at_once_have_names_of_their_own_for_calls() {
 }
 
 #[test]
+fn a_message_that_is_too_long_is_called_that() {
+    let world = World::new(RULES);
+    let mut proxy = Proxy::start(&world, "");
+    let long = call(7, "echo", &json!({ "text": "x".repeat(64 << 20) }).to_string());
+    let answer = proxy.ask(&long);
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"], &answer["error"]["data"]["kind"]),
+        (&json!(7), &json!(-32600), &json!("message_too_long"))
+    );
+    let message = answer["error"]["message"].as_str().unwrap();
+    let figures = format!("{} bytes; at most {} are read", long.len(), 64 << 20);
+    assert!(message.contains(&figures), "{message}");
+    assert_eq!(text(&proxy.call(8, "echo", r#"{"text":"a"}"#), 0), "said");
+    proxy.leave();
+}
+
+#[test]
 fn a_call_that_needs_a_person_is_refused_until_one_has_said_yes() {
     let world = World::new(RULES);
     let mut proxy = Proxy::start(&world, "");
