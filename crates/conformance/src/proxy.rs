@@ -139,7 +139,7 @@ impl Stage for ProxyStage {
         if told == Told::Beside {
             let line = self.clock.to_real(line, now)?;
             let verdict = self.say_beside(&self.numbered(&event, &line)?)?;
-            return Ok(self.clock.to_scenario(verdict));
+            return self.as_told(&event.session, &self.clock.to_scenario(verdict));
         }
         if let Some(tick) = self.clock.tick(event.session.as_str(), now) {
             self.say_beside(&tick)?;
@@ -147,7 +147,7 @@ impl Stage for ProxyStage {
         let verdict =
             self.pass(&event, told).map_err(|problem| self.place.with_complaints(&problem))?;
         let verdict = serde_json::to_value(verdict).map_err(|error| error.to_string())?;
-        Ok(self.clock.to_scenario(verdict))
+        self.as_told(&event.session, &self.clock.to_scenario(verdict))
     }
 
     fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
@@ -287,6 +287,19 @@ impl ProxyStage {
             }
         }
         Ok(line.to_string())
+    }
+
+    /// A verdict that names calls as the scenario does.
+    fn as_told(&self, session: &SessionId, verdict: &Value) -> Result<Value, String> {
+        let mut text = verdict.to_string();
+        // Where the proxy has joined, its names are like nothing else that is said.
+        let own = |((of, _), name): &(&(SessionId, String), &String)| {
+            of == session && name.starts_with("mcp-")
+        };
+        for ((_, call), name) in self.numbers.iter().filter(own) {
+            text = text.replace(&format!("`{name}`"), &format!("`{call}`"));
+        }
+        serde_json::from_str(&text).map_err(|error| error.to_string())
     }
 
     fn owe(&mut self, event: &Event, verdict: &Verdict, result: bool) -> Result<(), String> {

@@ -2,11 +2,11 @@
 //! and every result is told to them.
 
 use jackline_engine::{
-    Arguments, Decision, EventKind, OutputFact, Payload, Repair, Seen, SessionId, Status, ToolName,
-    Verdict, Violation,
+    Arguments, CallId, Decision, EventKind, OutputFact, Payload, Repair, Seen, SessionId, Status,
+    ToolName, Verdict, Violation,
 };
 use jackline_journal::Note;
-use jackline_runtime::{Outcome, Reporter, Runtime, ask_code};
+use jackline_runtime::{Outcome, Reporter, Runtime, ask_code, now};
 use serde_json::{Value, json};
 
 /// The name under which sessions are started.
@@ -96,11 +96,19 @@ enum Begun {
     Elsewhere,
 }
 
+/// What the calls of a session are called that others speak in, too: a harness numbers its
+/// own, and so does every other process that has joined.
+fn names_of_joined() -> String {
+    format!("mcp-{}-{}-", now().wall.as_ms(), std::process::id())
+}
+
 /// The guards of one session.
 pub(crate) struct Guard {
     reporter: Reporter,
     opening: Opening,
     begun: Option<Begun>,
+    /// What stands before the number of each call.
+    calls: String,
     /// What the agent is to be told with the next result.
     owed: Vec<String>,
     /// What people are to be told.
@@ -110,7 +118,8 @@ pub(crate) struct Guard {
 impl Guard {
     pub(crate) fn new(runtime: Runtime, opening: Opening) -> Self {
         let reporter = Reporter::new(runtime.saving_late(), opening.session.clone());
-        Self { reporter, opening, begun: None, owed: Vec::new(), aside: Vec::new() }
+        let calls = "c".to_owned();
+        Self { reporter, opening, begun: None, calls, owed: Vec::new(), aside: Vec::new() }
     }
 
     /// Asks whether a call may run.
@@ -127,8 +136,7 @@ impl Guard {
                 return Ruling::Refuse(Refusal::unseen("invalid_tool", &reason));
             }
         };
-        let kind =
-            EventKind::ToolProposed { call: Reporter::call_id(number), tool, args, cwd: None };
+        let kind = EventKind::ToolProposed { call: self.call_id(number), tool, args, cwd: None };
         let (verdict, outcome) = self.reporter.tell_with(kind, Some(json!({ "request": request })));
         if outcome == Outcome::Passed {
             return Ruling::Run(number, None);
@@ -152,7 +160,7 @@ impl Guard {
     /// What a call that runs shows of files, if all of its result is shown.
     pub(crate) fn shows(&mut self, call: u64) -> Vec<Seen> {
         let session = self.opening.session.clone();
-        let call = Reporter::call_id(call);
+        let call = self.call_id(call);
         call.map_or_else(Vec::new, |call| self.reporter.runtime().shows(&session, &call))
     }
 
@@ -165,7 +173,7 @@ impl Guard {
     pub(crate) fn finish(&mut self, back: CameBack) -> Option<String> {
         let CameBack { call, status, text, exit_code, seen, background } = back;
         let kind = EventKind::ToolFinished {
-            call: Reporter::call_id(call),
+            call: self.call_id(call),
             of: None,
             status,
             result: text.map(Payload::Inline),
@@ -218,6 +226,11 @@ impl Guard {
         }
     }
 
+    /// The id of a call by its number.
+    fn call_id(&self, number: u64) -> Option<CallId> {
+        CallId::parse(format!("{}{number}", self.calls)).ok()
+    }
+
     /// Begins the session with what it has to decide first: a server that nobody
     /// calls leaves no journal. One that is under way stays what it is.
     fn begin(&mut self) {
@@ -225,12 +238,13 @@ impl Guard {
             return;
         }
         let before = self.reporter.summary();
-        // What was proposed before has the numbers up to here.
-        self.reporter.calls_so_far(before.as_ref().map_or(0, |it| it.invocations.proposed));
-        if before.is_some_and(|it| !["new", "ended"].contains(&it.phase)) {
+        if before.as_ref().is_some_and(|it| !["new", "ended"].contains(&it.phase)) {
             self.begun = Some(Begun::Elsewhere);
+            self.calls = names_of_joined();
             return;
         }
+        // What was proposed before has the numbers up to here.
+        self.reporter.calls_so_far(before.map_or(0, |it| it.invocations.proposed));
         self.begun = Some(Begun::Here);
         let Opening { parent, workspace, .. } = self.opening.clone();
         self.reporter.tell(EventKind::SessionStarted {

@@ -324,8 +324,11 @@ policies: [ read_before_write: {} ]
 
 /// A proxy before a server that reads any file as it is, and writes what it is told.
 fn reading(world: &World, text: &str) -> Proxy {
+    reading_as(world, text, &json!({ "content": [{ "type": "text", "text": text }] }))
+}
+
+fn reading_as(world: &World, text: &str, result: &Value) -> Proxy {
     fs::write(world.work().join("a.txt"), text).unwrap();
-    let result = json!({ "content": [{ "type": "text", "text": text }] });
     fs::write(world.work().join("result.json"), result.to_string()).unwrap();
     let cases = r#"*'"read_file"'*) printf '{"jsonrpc":"2.0","id":%s,"result":' "$id"; cat result.json; printf '}\n' ;;"#;
     Proxy::start(world, cases)
@@ -351,6 +354,38 @@ fn a_file_counts_as_read_when_all_of_its_pages_were_turned_to() {
     assert_eq!(text(&proxy.call(5, "write_file", WRITE), 0), "said");
     proxy.leave();
     world.prove(&session(&world));
+}
+
+#[test]
+fn a_file_that_is_said_twice_was_read_by_whichever_of_the_two_was_followed() {
+    // One is too long by itself, and one only with what JSON adds to it.
+    for whole in ["a line\n".repeat(50_000), "\"\n".repeat(15_000)] {
+        for structured in [false, true] {
+            let world = World::new(READS);
+            let result = json!({
+                "content": [{ "type": "text", "text": whole }],
+                "structuredContent": { "content": whole },
+            });
+            let mut proxy = reading_as(&world, &whole, &result);
+            let first = proxy.call(1, "read_file", READ);
+            let refused = proxy.call(2, "write_file", WRITE);
+            assert!(text(&refused, 0).contains("only read in part"), "{refused}");
+            let seen = if structured {
+                let cut = first["result"]["structuredContent"]["content"].as_str().unwrap();
+                let (shown, rest) = cut.split_once("\n[jackline: cut").unwrap();
+                let cursor = json!({ "cursor": rest.split('"').nth(3).unwrap() }).to_string();
+                let second = proxy.call(3, "jackline_page", &cursor);
+                format!("{shown}{}{}", text(&second, 0), turn_all(&mut proxy, &second))
+            } else {
+                format!("{}{}", text(&first, 0), turn_all(&mut proxy, &first))
+            };
+            assert!(seen == whole, "{} and {} bytes", seen.len(), whole.len());
+            let written = proxy.call(4, "write_file", WRITE);
+            assert_eq!(text(&written, 0), "said", "structured: {structured}");
+            proxy.leave();
+            world.prove(&session(&world));
+        }
+    }
 }
 
 #[test]

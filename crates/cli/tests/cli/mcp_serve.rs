@@ -1,9 +1,11 @@
 //! `jackline mcp serve` as any client speaks with it: plain JSON, a message a line.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use jackline_engine::{CallId, EventKind};
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, World, feed};
@@ -410,6 +412,60 @@ fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
     ];
     assert_eq!(codes, expected, "{}", run.stdout);
     assert_eq!((&answers[9]["id"], &answers[10]["id"]), (&json!("last"), &json!(1)));
+}
+
+#[test]
+fn a_request_that_can_be_read_only_in_part_is_answered_under_its_own_id() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let deep = format!(r#"{{"path":{}{}}}"#, "[".repeat(150), "]".repeat(150));
+    let cases = [r#"{"path":"a","path":"b"}"#, r#"{"path":"\ud800"}"#, &deep];
+    for (id, arguments) in (10..).zip(cases) {
+        let params = format!(r#"{{"name":"read_file","arguments":{arguments}}}"#);
+        served.write(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
+        ));
+        let answer = served.read();
+        let error = &answer["error"];
+        assert_eq!((&answer["id"], &error["code"]), (&json!(id), &json!(-32602)), "{answer}");
+        assert_eq!(error["data"]["path"], "/params");
+    }
+    served.write(r#"{"jsonrpc":"2.0","id":"x","method":"ping","a":1,"a":2}"#);
+    let answer = served.read();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("x"), &json!(-32700)));
+    // Nobody knows which of the two waits.
+    served.write(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#);
+    let answer = served.read();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32700)));
+    assert_eq!(served.ask("ping", &json!({}))["result"], json!({}));
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn servers_that_join_a_session_have_names_of_their_own_for_calls() {
+    let world = World::new(DEFINITION);
+    let event = |event: &str, call: &str| json!({ "event": event, "session": "s1", "call": call, "tool": "t", "args": {} });
+    let began = json!({ "event": "session_started", "session": "s1" });
+    world.stdio(&[began.to_string(), event("tool_proposed", "c1").to_string()]);
+    let mut both = [0, 1].map(|_| Served::start(&world));
+    for served in &mut both {
+        // What is read differs, so that nothing is a repetition.
+        let path = format!("f{}.txt", served.child.id());
+        fs::write(world.work().join(&path), "a\n").unwrap();
+        let result = served.call("read_file", &json!({ "path": path }));
+        assert_eq!(result["isError"], false, "{result}");
+    }
+    let later = event("tool_proposed", "c2").to_string();
+    let verdicts = world.stdio(&[later]).verdicts();
+    assert_eq!(verdicts[0]["decision"], "allow", "{verdicts:?}");
+    assert_eq!(both.map(Served::end), [Some(0); 2]);
+    world.prove("s1");
+    let records = world.records("s1");
+    let calls = records.iter().filter_map(|record| match &record.event.kind {
+        EventKind::ToolProposed { call, .. } => call.as_ref().map(CallId::as_str),
+        _ => None,
+    });
+    assert_eq!(calls.collect::<BTreeSet<_>>().len(), 4, "no name is given twice");
 }
 
 #[test]

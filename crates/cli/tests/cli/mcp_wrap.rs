@@ -182,7 +182,10 @@ fn a_session_that_is_under_way_is_joined_and_neither_begun_nor_ended() {
         EventKind::ToolProposed { call, .. } => call.as_ref().map(|call| call.as_str().to_owned()),
         _ => None,
     });
-    assert_eq!(calls.collect::<Vec<_>>(), ["c1", "c2", "c3"], "no number is given twice");
+    let calls: Vec<String> = calls.collect();
+    let own = |call: &str| call.starts_with("mcp-") && call.ends_with("-1");
+    assert!(calls[0] == "c1" && own(&calls[1]) && own(&calls[2]), "{calls:?}");
+    assert_ne!(calls[1], calls[2], "no name is given twice");
     let ended = json!({"event": "session_ended"});
     world.stdio(&[event(ended)]);
     let mut proxy = Proxy::start_with(&world, &["--session", "harness"], "");
@@ -192,6 +195,44 @@ fn a_session_that_is_under_way_is_joined_and_neither_begun_nor_ended() {
     assert_eq!(records.last().unwrap().event.kind.name(), "session_ended");
     let bad = world.jackline(&["mcp", "wrap", "--session", "", "--", "true"]);
     assert!(bad.code == Some(2) && bad.stderr.contains("--session"), "{}", bad.stderr);
+}
+
+#[test]
+fn all_who_speak_in_a_session_at_once_have_names_of_their_own_for_calls() {
+    let world = World::new(RULES);
+    let propose = |call: &str| json!({"event": "tool_proposed", "session": "harness", "call": call, "tool": "t", "args": { "n": call }});
+    let began = json!({"event": "session_started", "session": "harness"});
+    world.stdio(&[began.to_string(), propose("c1").to_string()]);
+    let options = ["--session", "harness"];
+    let mut proxies = [0, 1].map(|_| Proxy::start_with(&world, &options, r#"*'"wait"'*) ;;"#));
+    for (who, proxy) in proxies.iter_mut().enumerate() {
+        // It stays open, and the next one shows that it was let run.
+        proxy.send(&call(1, "wait", &json!({ "who": who }).to_string()));
+        let said = proxy.call(2, "echo", &json!({ "text": who.to_string() }).to_string());
+        assert_eq!(text(&said, 0), "said", "{said}");
+    }
+    let verdicts = world.stdio(&[propose("c2").to_string(), propose("c3").to_string()]).verdicts();
+    assert!(verdicts.iter().all(|verdict| verdict["decision"] == "allow"), "{verdicts:?}");
+    assert_eq!(proxies.map(|proxy| proxy.leave().code), [Some(0); 2]);
+    assert_eq!(received(&world).matches(r#""wait""#).count(), 2);
+    world.prove("harness");
+}
+
+#[test]
+fn a_message_that_is_too_long_is_called_that() {
+    let world = World::new(RULES);
+    let mut proxy = Proxy::start(&world, "");
+    let long = call(7, "echo", &json!({ "text": "x".repeat(64 << 20) }).to_string());
+    let answer = proxy.ask(&long);
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"], &answer["error"]["data"]["kind"]),
+        (&json!(7), &json!(-32600), &json!("message_too_long"))
+    );
+    let message = answer["error"]["message"].as_str().unwrap();
+    let figures = format!("{} bytes; at most {} are read", long.len(), 64 << 20);
+    assert!(message.contains(&figures), "{message}");
+    assert_eq!(text(&proxy.call(8, "echo", r#"{"text":"a"}"#), 0), "said");
+    proxy.leave();
 }
 
 #[test]

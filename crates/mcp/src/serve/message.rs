@@ -1,6 +1,8 @@
 //! JSON-RPC, as far as a server has to understand it.
 
 use jackline_engine::json::parse_strict;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// What a client says.
@@ -55,8 +57,7 @@ impl RpcError {
 
 /// Reads a line; an error comes with the id to answer it to, as far as there is one.
 pub(super) fn parse(line: &[u8]) -> Result<Message, Box<(Value, RpcError)>> {
-    let unreadable = |error| Box::new((Value::Null, RpcError::unreadable(error)));
-    let message = match parse_strict(line).map_err(unreadable)? {
+    let message = match parse_strict(line).map_err(|error| Box::new(unreadable(line, error)))? {
         Value::Object(message) => message,
         Value::Array(_) => {
             return Err(Box::new(wrong("one message a line, please: there are no batches")));
@@ -68,7 +69,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, Box<(Value, RpcError)>> {
     if method.is_none() && (message.contains_key("result") || message.contains_key("error")) {
         return Ok(Message::Response);
     }
-    let known = id.filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+    let known = id.filter(|id| is_id(id));
     let answer_to = known.cloned().unwrap_or_default();
     let invalid = |why| Box::new((answer_to.clone(), RpcError::invalid(why)));
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
@@ -92,6 +93,39 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, Box<(Value, RpcError)>> {
         (Some(_), Some(id)) => Ok(Message::Request { id: id.clone(), method, params }),
         (Some(_), None) => Err(invalid("an `id` is a string or a whole number")),
     }
+}
+
+fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64()
+}
+
+/// A request whose parameters can't be read, as far as that is no hindrance.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+/// Says what can't be read of a line, to whoever waits for an answer.
+fn unreadable(line: &[u8], why: serde_json::Error) -> (Value, RpcError) {
+    let envelope = serde_json::from_slice::<Envelope<'_>>(line);
+    // An array would be read field by field.
+    let Some(envelope) = envelope.ok().filter(|_| line.trim_ascii_start().starts_with(b"{")) else {
+        return (Value::Null, RpcError::unreadable(why));
+    };
+    let id = envelope.id.and_then(|raw| serde_json::from_str(raw.get()).ok()).filter(is_id);
+    let params = envelope.params.and_then(|raw| parse_strict(raw.get().as_bytes()).err());
+    let error = match (&id, params) {
+        (Some(_), Some(why)) => {
+            let expected = "an object with every key once, whole characters and not too deep";
+            let data = json!({ "path": "/params", "expected": expected });
+            RpcError::params(&format!("`params` can't be read: {why}"), data)
+        }
+        _ => RpcError::unreadable(why),
+    };
+    (id.unwrap_or_default(), error)
 }
 
 fn wrong(why: &str) -> (Value, RpcError) {

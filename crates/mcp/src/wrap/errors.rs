@@ -42,6 +42,8 @@ pub(super) enum Failure {
     Unanswerable,
     /// What the client has sent can't be read.
     NoMessage,
+    /// The client has sent more than anybody can take.
+    LineTooLong { bytes: usize },
     /// What a tool is called with can't be read.
     BadParams,
 }
@@ -49,7 +51,7 @@ pub(super) enum Failure {
 impl Failure {
     fn code(&self) -> i64 {
         match self {
-            Self::Twice | Self::Unanswerable => INVALID_REQUEST,
+            Self::Twice | Self::Unanswerable | Self::LineTooLong { .. } => INVALID_REQUEST,
             Self::BadParams => INVALID_PARAMS,
             Self::NoMessage => PARSE,
             _ => CONNECTION,
@@ -72,6 +74,7 @@ impl Failure {
             Self::Twice => "id_in_use",
             Self::Unanswerable => "call_without_id",
             Self::NoMessage => "no_message",
+            Self::LineTooLong { .. } => "message_too_long",
             Self::BadParams => "invalid_params",
         }
     }
@@ -144,6 +147,10 @@ impl Failure {
             Self::NoMessage => "this line is no JSON-RPC message, or holds a key twice; the \
                                 server was not given it"
                 .to_owned(),
+            Self::LineTooLong { bytes } => format!(
+                "this message has {bytes} bytes; at most {LINE_BYTES_MAX} are read; the server was \
+                 not given it; send less"
+            ),
             Self::BadParams => "what the tool is called with can't be read: `params` is no object, \
                                 holds a key twice, or its `name` is no text; the server was not \
                                 given the call; send it again with `name` and `arguments`, once each"

@@ -173,11 +173,15 @@ impl Pages {
             [one] => Cow::Borrowed(*one),
             texts => Cow::Owned(texts.join("\n")),
         };
-        let cuts_structured = parsed.structured.is_some() && structured.is_none();
-        let shown = first_part(&whole, half.min(room));
         let mut kept = None;
+        let long = parsed.structured.filter(|_| structured.is_none());
+        let short = long.map(|raw| self.cut_texts(raw, half, &whole, &mut kept));
+        let shown = first_part(&whole, half.min(room));
+        // Who sees only one of the two goes on where the other does.
+        let same_to = short.as_ref().and_then(|short| short.as_ref()?.1);
+        let shown = same_to.and_then(|to| shown.get(..to)).unwrap_or(shown);
         let cut = (shown.len() < whole.len()).then(|| {
-            let tried = self.spill.keep(&whole);
+            let tried = kept.take().map_or_else(|| self.spill.keep(&whole), Ok);
             kept = tried.as_ref().ok().cloned();
             rest_of(tried, &whole, shown, links)
         });
@@ -200,34 +204,30 @@ impl Pages {
         } else if parsed.is_error() {
             fields.insert("isError".to_owned(), Value::Bool(true));
         }
-        let number = kept.as_ref().map(|(number, _)| *number);
-        let mut shown_to = shown.len();
-        if cuts_structured {
-            let known = number.map(|number| (whole.as_ref(), number));
-            match parsed.structured.and_then(|raw| self.cut_texts(raw, half, known)) {
-                Some((short, to)) => {
-                    shown_to = shown_to.min(to.unwrap_or(shown_to));
-                    fields.insert("structuredContent".to_owned(), short);
-                }
-                None => {
-                    content.push(text_item(
-                        "jackline: the structured result is too long to be shown, and was left out",
-                    ));
-                    if insists {
-                        fields.insert("isError".to_owned(), Value::Bool(true));
-                    }
+        match short {
+            Some(Some((short, _))) => {
+                fields.insert("structuredContent".to_owned(), short);
+            }
+            Some(None) => {
+                content.push(text_item(
+                    "jackline: the structured result is too long to be shown, and was left out",
+                ));
+                if insists {
+                    fields.insert("isError".to_owned(), Value::Bool(true));
                 }
             }
+            None => {}
         }
         fields.insert("content".to_owned(), Value::Array(content));
         if let Some(meta) = fields.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
             meta.insert(META.to_owned(), Value::Object(page));
         }
+        let number = kept.as_ref().map(|(number, _)| *number);
         let file = kept.map(|(_, path)| path.display().to_string());
         Shortened {
             result: Value::Object(fields).to_string(),
             fact: OutputFact { file, ..OutputFact::default() },
-            rest: number.map(|number| (number, Cut { shown: shown_to, bytes: whole.len() })),
+            rest: number.map(|number| (number, Cut { shown: shown.len(), bytes: whole.len() })),
         }
     }
 
@@ -295,16 +295,18 @@ impl Pages {
     }
 
     /// Structured content with its long texts cut: it keeps its shape, and most schemas
-    /// still hold. Many clients show nothing else, so each text goes on where it was cut;
-    /// how far the one that is known is shown comes with it. None where that is not enough.
+    /// still hold. Many clients show nothing else, so each text goes on where it was cut.
+    /// How far `whole` is shown comes with it, where that is one of them; it is kept once.
+    /// None where that is not enough.
     fn cut_texts(
         &mut self,
         raw: &RawValue,
         most: usize,
-        known: Option<(&str, u64)>,
+        whole: &str,
+        kept: &mut Option<(u64, PathBuf)>,
     ) -> Option<(Value, Option<usize>)> {
         let mut value: Value = serde_json::from_str(&lossy(raw.get())).ok()?;
-        let mut known_to = None;
+        let mut whole_to = None;
         let mut texts_max = most - most / 4;
         loop {
             let mut short = value.clone();
@@ -318,14 +320,18 @@ impl Pages {
             }
         }
         cut_each(&mut value, texts_max, &mut |text, shown| {
-            let known = known.filter(|(whole, _)| *whole == text).map(|(_, number)| number);
-            known_to = known.map_or(known_to, |_| Some(shown));
-            let kept = known.or_else(|| self.spill.keep(text).ok().map(|(number, _)| number));
-            let Some(number) = kept else { return "\n[jackline: cut]".to_owned() };
+            let number = if text == whole {
+                whole_to = Some(shown);
+                *kept = kept.take().or_else(|| self.spill.keep(text).ok());
+                kept.as_ref().map(|(number, _)| *number)
+            } else {
+                self.spill.keep(text).ok().map(|(number, _)| number)
+            };
+            let Some(number) = number else { return "\n[jackline: cut]".to_owned() };
             let next = Cursor { number, offset: shown as u64 };
             format!("\n[jackline: cut; go on with `{PAGE}` {{\"cursor\":\"{next}\"}}]")
         });
-        Some((value, known_to))
+        Some((value, whole_to))
     }
 
     /// The next page.

@@ -38,9 +38,10 @@ impl ToServer<'_> {
         loop {
             match read_line(&mut input, LINE_BYTES_MAX) {
                 Ok(lines::Read::Line(line)) => self.line(line),
-                Ok(lines::Read::TooLong { head, tail, .. }) => {
+                Ok(lines::Read::TooLong { head, tail, bytes }) => {
                     let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
-                    self.shared.emit(Failure::NoMessage.answer(id.as_ref()).into_bytes());
+                    let failure = Failure::LineTooLong { bytes };
+                    self.shared.emit(failure.answer(id.as_ref()).into_bytes());
                 }
                 Ok(lines::Read::End) | Err(_) => return self.shared.send(Job::Leave),
             }
