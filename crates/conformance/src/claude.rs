@@ -219,10 +219,9 @@ impl HookStage {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::{load_corpus, parse_scenario, root};
+    use crate::parse_scenario;
+    use crate::telling::Tally;
 
     /// How much of the corpus can be told; it only ever grows.
     const BY_CLIENT_MIN: usize = 201;
@@ -230,17 +229,7 @@ mod tests {
 
     #[test]
     fn most_of_the_corpus_is_told_by_the_client() {
-        let corpus = load_corpus(&root().join("scenarios"), None).unwrap();
-        let (mut by_client, mut together) = (0, 0);
-        let mut untold: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for scenario in &corpus {
-            match HookDriver::telling(scenario) {
-                Ok(Telling::Client) => by_client += 1,
-                Ok(Telling::Together) => together += 1,
-                Err(why) => untold.entry(why).or_default().push(&scenario.name),
-            }
-        }
-        println!("{by_client} told by the client, {together} together, not told: {untold:#?}");
+        let Tally { by_client, together, untold } = Tally::of(HookDriver::telling);
         assert!(by_client >= BY_CLIENT_MIN, "{by_client} scenarios are told by the client alone");
         assert!(by_client + together >= TOLD_MIN, "{untold:#?}");
         let stories_of_wink = untold.values().flatten().any(|name| name.starts_with("wink/"));

@@ -48,3 +48,33 @@ pub(crate) fn event_at(step: &Step, line: &str) -> Result<Event, String> {
     }
     Ok(event)
 }
+
+/// How much of the corpus a surface can tell.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) by_client: usize,
+    pub(crate) together: usize,
+    /// The others, by the reason.
+    pub(crate) untold: std::collections::BTreeMap<String, Vec<String>>,
+}
+
+#[cfg(test)]
+impl Tally {
+    /// Asks a surface about every story.
+    pub(crate) fn of(
+        telling: impl Fn(&crate::scenario::Scenario) -> Result<Telling, String>,
+    ) -> Self {
+        let corpus = crate::load_corpus(&crate::root().join("scenarios"), None).unwrap();
+        let mut tally = Self::default();
+        for scenario in &corpus {
+            match telling(scenario) {
+                Ok(Telling::Client) => tally.by_client += 1,
+                Ok(Telling::Together) => tally.together += 1,
+                Err(why) => tally.untold.entry(why).or_default().push(scenario.name.clone()),
+            }
+        }
+        println!("{tally:#?}");
+        tally
+    }
+}
