@@ -19,11 +19,20 @@ use crate::{Log, lock, slots};
 /// How far back a snapshot is looked for at first.
 const REACH_BYTES: u64 = 1 << 20;
 
+/// The file of records, open.
+struct Journal {
+    file: File,
+    /// Its device and its number there, by which it is told from another of its name.
+    which: (u64, u64),
+    /// How long it is, as long as nobody else can write to it.
+    length: Option<u64>,
+}
+
 /// The journal of one session in its directory.
 pub struct FileLog {
     directory: PathBuf,
     boot: u64,
-    journal: Option<File>,
+    journal: Option<Journal>,
     state: Option<File>,
     ids: Option<Ids>,
     /// The head as of the last look under the lock.
@@ -70,8 +79,24 @@ impl FileLog {
     fn journal(&self) -> Result<(&File, PathBuf), StoreError> {
         let path = self.journal_path();
         match &self.journal {
-            Some(file) => Ok((file, path)),
+            Some(journal) => Ok((&journal.file, path)),
             None => Err(io::Error::other("the session is not locked")).context("use", &path),
+        }
+    }
+
+    /// How long the journal is.
+    fn length(&self) -> Result<u64, StoreError> {
+        if let Some(length) = self.journal.as_ref().and_then(|journal| journal.length) {
+            return Ok(length);
+        }
+        let (file, path) = self.journal()?;
+        Ok(file.metadata().context("look at", &path)?.len())
+    }
+
+    /// Remembers how long it is for as long as it is locked.
+    fn set_length(&mut self, length: Option<u64>) {
+        if let Some(journal) = &mut self.journal {
+            journal.length = length;
         }
     }
 
@@ -243,35 +268,37 @@ impl Log for FileLog {
             if new {
                 sync_directory(&self.directory)?;
             }
-            self.journal = Some(file);
+            let ours = file.metadata().context("look at", &path)?;
+            let which = (ours.dev(), ours.ino());
+            self.journal = Some(Journal { file, which, length: None });
         }
-        let (file, path) = self.journal()?;
-        lock::exclusive(file, &path)?;
+        let Some(journal) = &mut self.journal else { return Err(StoreError::Removed) };
+        lock::exclusive(&journal.file, &path)?;
         // If the name leads to another file or to none, this one was removed
         // since it was opened, and what is written there is lost.
-        let ours = file.metadata().context("look at", &path)?;
-        let named = fs::metadata(&path);
-        if named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
+        let named = fs::metadata(&path).ok();
+        let ours = named.filter(|named| (named.dev(), named.ino()) == journal.which);
+        journal.length = ours.map(|ours| ours.len());
+        if journal.length.is_some() {
             return Ok(());
         }
-        let _ = file.unlock();
+        let _ = journal.file.unlock();
         Err(StoreError::Removed)
     }
 
     fn is_behind(&self, head: &Head) -> bool {
-        let look = self.journal.as_ref().and_then(|file| file.metadata().ok());
-        look.is_none_or(|look| look.len() != head.bytes)
+        self.length().map_or(true, |length| length != head.bytes)
     }
 
     fn unlock(&mut self) {
-        if let Some(file) = &self.journal {
-            let _ = file.unlock();
+        if let Some(journal) = &mut self.journal {
+            journal.length = None;
+            let _ = journal.file.unlock();
         }
     }
 
     fn head(&mut self) -> Result<Option<Head>, StoreError> {
-        let (file, path) = self.journal()?;
-        let length = file.metadata().context("look at", &path)?.len();
+        let length = self.length()?;
         if self.head.is_some_and(|head| head.bytes == length) {
             return Ok(self.head);
         }
@@ -286,6 +313,7 @@ impl Log for FileLog {
             _ => self.scan(known)?,
         };
         if torn > 0 {
+            self.set_length(None);
             let (file, path) = self.journal()?;
             file.set_len(head.map_or(0, |head| head.bytes)).context("repair", &path)?;
             file.sync_all().context("sync", &path)?;
@@ -317,6 +345,7 @@ impl Log for FileLog {
             bytes.extend_from_slice(&line);
             head = Some(Head { seq: body.seq, hash, bytes: start + bytes.len() as u64 });
         }
+        self.set_length(None);
         let (file, path) = self.journal()?;
         let written = { file }.write_all(&bytes).and_then(|()| file.sync_data());
         if let Err(error) = written {
@@ -326,6 +355,7 @@ impl Log for FileLog {
             return Err(error).context("append to", &path);
         }
         self.head = head;
+        self.set_length(head.map(|head| head.bytes));
         // The record is durable, so nothing may fail from here on: a table that
         // is behind is completed by the next one who looks something up.
         let _ = self.remember(&offsets, start, head.map_or(0, |head| head.bytes));

@@ -22,7 +22,7 @@ use crate::clock;
 use crate::definitions::{Definitions, Resolved};
 use crate::door::panic_text;
 use crate::extensions::Extensions;
-use crate::facts::{World, gather};
+use crate::facts::{Absences, World, gather};
 use crate::home::home;
 use crate::inspect::inspect;
 use crate::redact::redact;
@@ -259,6 +259,7 @@ impl Explainer {
             verifications: &Verifications::default(),
             // Without one, nothing can be started.
             session_directory: None,
+            absences: &Absences::default(),
         };
         gather(&self.session, event, &mut facts, &world);
         (self.session.decide(event, &facts), facts)

@@ -1,5 +1,6 @@
 //! Answers the engine's questions about the world.
 
+mod absences;
 mod files;
 mod links;
 mod reload;
@@ -22,6 +23,7 @@ use crate::git::{self, Git};
 use crate::reports::Reports;
 use crate::restore;
 use crate::verification::{Check, Verifications};
+pub(crate) use absences::{Absences, SETTLED_MS};
 use files::Files;
 
 /// Where to look.
@@ -39,6 +41,8 @@ pub(crate) struct World<'a> {
     pub(crate) verifications: &'a Verifications,
     /// The directory of the session, where it has one.
     pub(crate) session_directory: Option<&'a Path>,
+    /// What was not there before.
+    pub(crate) absences: &'a Absences,
 }
 
 /// Asks until nothing is open, for a bounded number of rounds.
@@ -138,8 +142,11 @@ impl World<'_> {
     /// before anybody can change it.
     pub(crate) fn watched(&self, tracked: &[Tracked]) -> BTreeMap<String, WatchedFact> {
         let files = self.files();
-        let mut seen = BTreeMap::new();
+        let (mut seen, mut absent) = (BTreeMap::new(), self.absences.look());
         for file in tracked {
+            if file.look == 0 && files.named(&file.path).is_some_and(|path| absent.lacks(&path)) {
+                continue;
+            }
             if files.glance(&file.path) == Some(file.look) {
                 continue;
             }
@@ -258,6 +265,7 @@ mod tests {
             store: &MemoryStore::default(),
             verifications: &Verifications::default(),
             session_directory: None,
+            absences: &Absences::default(),
         };
         test(root.path(), &world);
     }

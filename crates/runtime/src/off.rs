@@ -18,6 +18,7 @@ use jackline_engine::{Digest, OffFact, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
+use crate::facts::SETTLED_MS;
 use crate::home::{runtime_directories, state_home};
 
 /// How long the guard is off where nobody says how long.
@@ -121,10 +122,6 @@ struct Seen {
 /// How long nothing is looked for outside the state home: a person who has just
 /// switched off does not notice it.
 const ELSEWHERE_MS: u64 = 100;
-
-/// How long a place must have been left alone to be known by its time alone: file
-/// systems tell two changes apart that are a few milliseconds from each other.
-const SETTLED_MS: u64 = 1000;
 
 impl Switch {
     /// The switch of a state home. One without a state home has a switch, too.

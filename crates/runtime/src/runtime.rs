@@ -22,7 +22,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::clock;
 use crate::definitions::{DefinitionError, Definitions};
 use crate::extensions::Extensions;
-use crate::facts::{World, gather};
+use crate::facts::{Absences, World, gather};
 use crate::live::Live;
 use crate::markers;
 use crate::notify::{Notice, Notices};
@@ -86,6 +86,7 @@ pub struct Runtime {
     /// Tools of whoever asks, which are known where nobody lists any.
     known: Vec<String>,
     switch: Switch,
+    absences: Absences,
     notices: Notices,
     deadline: Option<Timestamp>,
     saves_late: bool,
@@ -121,6 +122,7 @@ impl Runtime {
             decoder: Decoder::default(),
             tools: Vec::new(),
             known: Vec::new(),
+            absences: Absences::default(),
             notices: Notices::default(),
             deadline: None,
             saves_late: false,
@@ -375,6 +377,7 @@ impl Runtime {
             store: self.store.as_ref(),
             verifications: &self.verifications,
             session_directory: live.log.directory(),
+            absences: &self.absences,
         }
     }
 

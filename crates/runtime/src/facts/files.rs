@@ -91,14 +91,17 @@ impl<'w> Files<'w> {
     /// nobody can tell. One system call: the look knows the inode, so the way there
     /// need not be walked.
     pub(super) fn glance(&self, path: &str) -> Option<u64> {
-        let named = match self.workspace {
-            Some(workspace) => workspace.join(path),
-            None if path.starts_with('/') => PathBuf::from(path),
-            None => return None,
-        };
-        match fs::metadata(named) {
+        match fs::metadata(self.named(path)?) {
             Ok(found) => Some(if found.is_file() { look(&found) } else { 0 }),
             Err(error) => is_missing(error.kind()).then_some(0),
+        }
+    }
+
+    /// The same path for the system, with links on the way.
+    pub(super) fn named(&self, path: &str) -> Option<PathBuf> {
+        match self.workspace {
+            Some(workspace) => Some(workspace.join(path)),
+            None => path.starts_with('/').then(|| PathBuf::from(path)),
         }
     }
 
