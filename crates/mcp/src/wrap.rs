@@ -11,6 +11,7 @@
 //! but for what goes in without waiting. So a server that does not read can't keep it from
 //! answering the client.
 
+mod attention;
 mod clock;
 mod desk;
 mod errors;
@@ -19,9 +20,11 @@ mod ledger;
 mod lines;
 mod lossy;
 mod message;
+mod outlet;
 mod pages;
 mod pins;
 mod process;
+mod reader;
 mod remote;
 mod result;
 mod server;
@@ -30,7 +33,9 @@ mod to_client;
 mod to_server;
 mod tools;
 
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -40,20 +45,22 @@ use std::time::Duration;
 use jackline_engine::Status;
 use jackline_runtime::Runtime;
 use jackline_runtime::spill::Spill;
+use rustix::event::{EventfdFlags, eventfd};
 
 use self::clock::now_ms;
 use self::desk::Desk;
 use self::errors::Failure;
 use self::ledger::{Gone, Ledger, Open, What};
 use self::message::cancelled;
+use self::outlet::Outlet;
 use self::pages::Pages;
 use self::pins::Pins;
-use self::process::Process;
+use self::process::{Process, Started};
+use self::reader::Reader;
 use self::remote::Remote;
 pub use self::remote::{Address, AddressError, Encryption};
 use self::server::{Ear, Server, lock};
 use self::shared::{Job, Shared};
-use self::to_server::ToServer;
 use self::tools::Tools;
 use crate::guard::{Guard, Opening};
 
@@ -65,6 +72,12 @@ const LAST_WORDS_MS: u64 = 500;
 
 /// How long a server may go on after the client has left.
 const LEAVE_GRACE_MS: u64 = 2000;
+
+/// How long a client that takes nothing is waited for at the end.
+const REST_MS: u64 = 10_000;
+
+/// How often is looked then whether it has taken something.
+const REST_TICK: Duration = Duration::from_millis(5);
 
 /// What is wrapped, and how.
 pub struct Wrap {
@@ -93,11 +106,11 @@ pub enum Behind {
 /// Who is at the other ends.
 pub struct Ends {
     /// What the client says.
-    pub input: Box<dyn Read + Send>,
+    pub input: File,
     /// What the client hears.
-    pub output: Box<dyn Write + Send>,
+    pub output: File,
     /// What people may read.
-    pub errors: Box<dyn Write + Send>,
+    pub errors: File,
     /// Something that can be read from once the proxy is to end.
     pub stop: Box<dyn Read + Send>,
 }
@@ -120,7 +133,9 @@ pub enum WrapError {
 
 /// Stands between a client and a server until one of them leaves.
 pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
-    let (server, ears, words) = begin(wrap.server)?;
+    let Begun { server, ears, says, words } = begin(wrap.server)?;
+    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+    let wake = wake.map_err(|error| WrapError::Thread(error.into()))?;
     let (jobs, todo) = sync_channel(JOBS_MAX);
     let Ends { input, output, errors, stop } = ends;
     let spill = Spill::new(wrap.session_directory.join("spill"));
@@ -137,12 +152,14 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
         jobs,
         server: Arc::clone(&server),
         timeout_ms: u64::try_from(wrap.timeout.as_millis()).unwrap_or(u64::MAX),
-        output: Mutex::new(output),
+        output: Mutex::new(Outlet::new(output.into())),
+        wake,
         errors: Mutex::new(errors),
         complaints: AtomicU32::new(0),
+        untidy: AtomicU32::new(0),
         agreed: Mutex::new(None),
     });
-    if let Err(error) = start_threads(&shared, ears, (input, stop)) {
+    if let Err(error) = start_threads(&shared, ears, (input.into(), says), stop) {
         server.end(&shared);
         return Err(WrapError::Thread(error));
     }
@@ -152,32 +169,38 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
     Ok(())
 }
 
-/// A server, what hears it, and what it is known by.
-type Begun = (Arc<dyn Server>, Vec<Ear>, Vec<String>);
+/// A server at work.
+struct Begun {
+    server: Arc<dyn Server>,
+    /// What hears of it.
+    ears: Vec<Ear>,
+    /// What it says, where it does so on a pipe.
+    says: Option<OwnedFd>,
+    /// What it is known by.
+    words: Vec<String>,
+}
 
 fn begin(server: Behind) -> Result<Begun, WrapError> {
     match server {
         Behind::Command(words) => {
             let program = words.first().cloned().unwrap_or_default();
-            let (process, ears) =
+            let Started { process, ears, output } =
                 Process::start(&words).map_err(|source| WrapError::Start { program, source })?;
-            Ok((Arc::new(process), ears, words))
+            Ok(Begun { server: Arc::new(process), ears, says: Some(output), words })
         }
         Behind::Url(address) => {
             let words = address.words();
-            let (remote, ears) = Remote::new(address);
-            Ok((remote, ears, words))
+            let (server, ears) = Remote::new(address);
+            Ok(Begun { server, ears, says: None, words })
         }
     }
 }
 
-/// A stream that is read by a thread of its own.
-type Input = Box<dyn Read + Send>;
-
 fn start_threads(
     shared: &Arc<Shared>,
     ears: Vec<Ear>,
-    (input, mut stop): (Input, Input),
+    (client, server): (OwnedFd, Option<OwnedFd>),
+    mut stop: Box<dyn Read + Send>,
 ) -> io::Result<()> {
     let start = |work: Ear| {
         let shared = Arc::clone(shared);
@@ -187,7 +210,7 @@ fn start_threads(
         };
         std::thread::Builder::new().spawn(work).map(|_| ())
     };
-    start(Box::new(move |shared| ToServer { shared }.run(input)))?;
+    start(Box::new(move |shared| Reader::new(shared, client, server).run()))?;
     ears.into_iter().try_for_each(start)?;
     start(Box::new(move |shared| {
         if stop.read(&mut [0]).is_ok_and(|read| read > 0) {
@@ -249,6 +272,19 @@ impl Proxy {
             self.close("the client has left".to_owned());
         }
         lock(&self.shared.desk).end();
+        self.say_the_rest();
+    }
+
+    /// Gives the client what it has not taken yet, as long as it takes some.
+    fn say_the_rest(&self) {
+        let takes = || {
+            let backlog = lock(&self.shared.output).backlog();
+            backlog.is_some_and(|backlog| now_ms() < backlog.since_ms + REST_MS)
+        };
+        while takes() {
+            std::thread::sleep(REST_TICK);
+            self.shared.flush();
+        }
     }
 
     fn handle(&mut self, job: Job) {

@@ -23,7 +23,7 @@ use crate::git::{self, Git};
 use crate::reports::Reports;
 use crate::restore;
 use crate::verification::{Check, Verifications};
-pub(crate) use absences::{Absences, SETTLED_MS};
+pub(crate) use absences::Absences;
 use files::Files;
 
 /// Where to look.

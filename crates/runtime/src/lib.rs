@@ -37,6 +37,7 @@ mod runtime;
 mod sessions;
 pub mod spill;
 mod spool;
+mod stamp;
 mod trust;
 mod verification;
 

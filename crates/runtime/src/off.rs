@@ -12,14 +12,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use jackline_engine::{Digest, OffFact, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::facts::SETTLED_MS;
 use crate::home::{runtime_directories, state_home};
+use crate::stamp::Stamp;
 
 /// How long the guard is off where nobody says how long.
 pub const OFF_MS: u64 = 30 * 60_000;
@@ -113,8 +112,8 @@ pub struct Switch {
 /// What whoever asks at every event need not look at each time.
 #[derive(Debug, Default)]
 struct Seen {
-    /// When the places without a marker were changed last.
-    bare: BTreeMap<PathBuf, SystemTime>,
+    /// The places without a marker, as long as nobody changes them.
+    bare: BTreeMap<PathBuf, Stamp>,
     /// Until when nothing is looked for outside the state home, since nothing was there.
     elsewhere_until_ms: u64,
 }
@@ -207,13 +206,15 @@ impl Switch {
     }
 
     fn markers_at_home(&self) -> Vec<(PathBuf, Off)> {
+        let before = clock::now().wall;
         let home = self.home.iter().map(|home| (home, fs::metadata(home).ok()));
-        home.flat_map(|(home, look)| self.markers_in(home, look.as_ref())).collect()
+        home.flat_map(|(home, look)| self.markers_in(home, look.as_ref(), before)).collect()
     }
 
     fn markers_elsewhere(&self) -> Vec<(PathBuf, Off)> {
+        let before = clock::now().wall;
         let usable = self.elsewhere.iter().map(|place| (place, ours(place)));
-        usable.flat_map(|(place, look)| self.markers_in(place, look.as_ref())).collect()
+        usable.flat_map(|(place, look)| self.markers_in(place, look.as_ref(), before)).collect()
     }
 
     /// The same for whoever asks at every event: not again at once where there was none.
@@ -231,11 +232,15 @@ impl Switch {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn markers_in(&self, place: &Path, look: Option<&Metadata>) -> Vec<(PathBuf, Off)> {
-        let Some(look) = look else { return Vec::new() };
-        let changed = look.modified().ok();
+    fn markers_in(
+        &self,
+        place: &Path,
+        look: Option<&Metadata>,
+        before: Timestamp,
+    ) -> Vec<(PathBuf, Off)> {
+        let Some(stamp) = look.map(Stamp::of) else { return Vec::new() };
         let bare = &mut self.seen().bare;
-        if changed.is_some() && bare.get(place).copied() == changed {
+        if bare.get(place) == Some(&stamp) {
             return Vec::new();
         }
         let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
@@ -244,12 +249,11 @@ impl Switch {
             entry.file_name().to_str().is_some_and(|name| name.starts_with(&self.prefix))
         });
         let mine: Vec<_> = mine.take(MARKERS_MAX).map(|entry| entry.path()).collect();
-        let now = clock::now().wall;
-        let is_settled = |it: &SystemTime| clock::from_system(*it).plus_ms(SETTLED_MS) < now;
-        match changed.filter(is_settled) {
-            Some(changed) if mine.is_empty() => bare.insert(place.to_owned(), changed),
-            _ => bare.remove(place),
-        };
+        if mine.is_empty() && stamp.tells(place, before) {
+            bare.insert(place.to_owned(), stamp);
+        } else {
+            bare.remove(place);
+        }
         mine.into_iter().filter_map(|path| Some((path.clone(), understand(&path)?))).collect()
     }
 
@@ -362,10 +366,9 @@ mod tests {
         let home = root.path().join("home");
         fs::create_dir(&home).unwrap();
         // Left alone for so long that its time says everything.
-        let before = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
-        fs::File::open(&home).unwrap().set_modified(before).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(crate::stamp::SETTLED_MS + 20));
         assert_eq!(switch.now(None), None);
-        assert_eq!(switch.seen.lock().unwrap().bare.get(&home), Some(&before));
+        assert!(switch.seen.lock().unwrap().bare.contains_key(&home));
         let off = Off::lasting(60_000, "dana", "lunch", None);
         switch.off(&off).unwrap();
         assert_eq!(switch.clone().now(None), Some(off));

@@ -42,6 +42,7 @@ mod mcp_http;
 mod mcp_pages;
 mod mcp_remote;
 mod mcp_serve;
+mod mcp_streams;
 mod mcp_support;
 mod mcp_wrap;
 mod modes;

@@ -4,3 +4,9 @@
 pub(super) fn now_ms() -> u64 {
     jackline_runtime::now().boot_ms
 }
+
+/// Microseconds, from no time in particular.
+pub(super) fn now_us() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000 + now.tv_nsec.unsigned_abs() / 1000
+}

@@ -19,39 +19,75 @@ pub(super) enum Read {
     End,
 }
 
-/// Reads a line of at most `most` bytes; the middle of a longer one is passed over.
-pub(super) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Read> {
-    let mut line = Vec::new();
-    let mut long: Option<(Vec<u8>, usize)> = None;
-    loop {
-        let available = match input.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            available => available?,
-        };
-        let end = available.iter().position(|byte| *byte == b'\n');
-        let part = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
-        let (used, at_end) = (part.len() + usize::from(end.is_some()), available.is_empty());
-        line.extend_from_slice(part);
-        match &mut long {
+/// A line while it comes; the middle of one that is too long is passed over.
+#[derive(Debug)]
+pub(super) struct Coming {
+    most: usize,
+    line: Vec<u8>,
+    /// How a line begins that is too long, and how long it is so far.
+    long: Option<(Vec<u8>, usize)>,
+}
+
+impl Coming {
+    /// Lines of at most so many bytes.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, line: Vec::new(), long: None }
+    }
+
+    /// Takes bytes up to the end of a line; gives the line where there is one.
+    pub(super) fn take(&mut self, bytes: &mut &[u8]) -> Option<Read> {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+        self.line.extend_from_slice(part);
+        let kept = self.line.len().saturating_sub(END_BYTES);
+        match &mut self.long {
             Some((_, bytes)) => {
                 *bytes += part.len();
-                line.drain(..line.len().saturating_sub(END_BYTES));
+                self.line.drain(..kept);
             }
-            None if line.len() > most => {
-                let head = line.get(..END_BYTES.min(line.len())).unwrap_or_default().to_vec();
-                long = Some((head, line.len()));
-                line.drain(..line.len().saturating_sub(END_BYTES));
-                line.shrink_to(END_BYTES);
+            None if self.line.len() > self.most => {
+                let head = self.line.get(..END_BYTES.min(self.line.len())).unwrap_or_default();
+                self.long = Some((head.to_vec(), self.line.len()));
+                self.line.drain(..kept);
+                self.line.shrink_to(END_BYTES);
             }
             None => {}
         }
+        *bytes = bytes.get(part.len() + usize::from(end.is_some())..).unwrap_or_default();
+        end.map(|_| self.whole())
+    }
+
+    /// What is left where nothing more comes.
+    pub(super) fn end(&mut self) -> Read {
+        if self.line.is_empty() && self.long.is_none() { Read::End } else { self.whole() }
+    }
+
+    fn whole(&mut self) -> Read {
+        let line = std::mem::take(&mut self.line);
+        match self.long.take() {
+            Some((head, bytes)) => Read::TooLong { head, tail: line, bytes },
+            None => Read::Line(line),
+        }
+    }
+}
+
+/// Reads a line of at most `most` bytes, however long that takes.
+pub(super) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Read> {
+    let mut coming = Coming::new(most);
+    loop {
+        let mut available = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            available => available?,
+        };
+        if available.is_empty() {
+            return Ok(coming.end());
+        }
+        let before = available.len();
+        let line = coming.take(&mut available);
+        let used = before - available.len();
         input.consume(used);
-        if end.is_some() || at_end {
-            return Ok(match long {
-                Some((head, bytes)) => Read::TooLong { head, tail: line, bytes },
-                None if at_end && line.is_empty() => Read::End,
-                None => Read::Line(line),
-            });
+        if let Some(line) = line {
+            return Ok(line);
         }
     }
 }

@@ -2,20 +2,19 @@
 //! and ended with everything it has started.
 
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::clock::now_ms;
 use super::ledger::Open;
+use super::outlet::{Backlog, Outlet};
 use super::server::{Ear, Server, lock};
 use super::shared::{Job, Shared};
-use super::to_client;
 
 /// How much is remembered of what a server complains about.
 const TAIL_BYTES: usize = 2 << 10;
@@ -31,14 +30,21 @@ pub(super) struct Process {
     child: Mutex<Child>,
     group: Pid,
     /// What was said to it goes in here; none once it has heard the end.
-    input: Input,
+    input: Mutex<Option<Outlet>>,
     /// The last it said on standard error.
     tail: Arc<Mutex<Vec<u8>>>,
 }
 
+/// A server that was started, what hears of it, and what it says.
+pub(super) struct Started {
+    pub(super) process: Process,
+    pub(super) ears: Vec<Ear>,
+    pub(super) output: OwnedFd,
+}
+
 impl Process {
-    /// Starts a server; gives what hears it, too.
-    pub(super) fn start(words: &[String]) -> io::Result<(Self, Vec<Ear>)> {
+    /// Starts a server.
+    pub(super) fn start(words: &[String]) -> io::Result<Started> {
         let Some((program, args)) = words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command"));
         };
@@ -50,11 +56,11 @@ impl Process {
         let output = child.stdout.take().ok_or_else(missing)?;
         let errors = child.stderr.take().ok_or_else(missing)?;
         let input = child.stdin.take().ok_or_else(missing)?;
-        fcntl_setfl(&input, fcntl_getfl(&input)? | OFlags::NONBLOCK)?;
         let (group, tail) = (Pid::from_child(&child), Arc::default());
-        let ears = ears(output, errors, Arc::clone(&tail), group);
-        let input = Input(Mutex::new(Some(input)));
-        Ok((Self { child: Mutex::new(child), group, input, tail }, ears))
+        let ears = ears(errors, Arc::clone(&tail), group);
+        let input = Mutex::new(Some(Outlet::own(input.into())?));
+        let process = Self { child: Mutex::new(child), group, input, tail };
+        Ok(Started { process, ears, output: output.into() })
     }
 
     /// Whether the process has ended; it is not waited for.
@@ -65,29 +71,54 @@ impl Process {
 }
 
 impl Server for Process {
-    fn send(&self, shared: &Shared, mut line: Vec<u8>) {
+    fn send(&self, _: &Shared, mut line: Vec<u8>) {
         line.push(b'\n');
+        let mut input = lock(&self.input);
         // One that is gone is noticed by its end.
-        if let Err(error) = self.input.write(&line, shared.timeout_ms)
-            && error.kind() == io::ErrorKind::TimedOut
-        {
+        if input.as_mut().is_some_and(|pipe| pipe.push(&line).is_err()) {
+            *input = None;
+        }
+    }
+
+    fn backlog(&self) -> Option<Backlog> {
+        lock(&self.input).as_ref().and_then(Outlet::backlog)
+    }
+
+    fn flush(&self, shared: &Shared) {
+        let mut input = lock(&self.input);
+        let Some(pipe) = input.as_mut() else { return };
+        let gone = pipe.flush().is_err();
+        let late =
+            |backlog: &Backlog| now_ms() >= backlog.since_ms.saturating_add(shared.timeout_ms);
+        // Half a line can't be taken back, so it is not to be talked to any more.
+        let late = pipe.backlog().as_ref().is_some_and(late);
+        if gone || late {
+            *input = None;
+        }
+        drop(input);
+        if late {
             let seconds = shared.timeout_ms / 1000;
             shared.send(Job::Lost(format!("it has not read its input for {seconds} seconds")));
         }
     }
 
     fn take_back(&self, _: &Open, notice: Option<&str>) {
-        if let Some(notice) = notice {
-            self.input.write_now(format!("{notice}\n").as_bytes());
+        let mut input = lock(&self.input);
+        if let Some(notice) = notice
+            && let Some(pipe) = input.as_mut()
+            // One that does not read does not hear it, either.
+            && pipe.backlog().is_none()
+        {
+            let _ = pipe.push(format!("{notice}\n").as_bytes());
         }
     }
 
     fn close(&self) {
-        self.input.close();
+        *lock(&self.input) = None;
     }
 
     fn end(&self, _: &Shared) -> String {
-        self.input.close();
+        self.close();
         let _ = kill_process_group(self.group, Signal::TERM);
         let until = now_ms() + TERM_GRACE_MS;
         // Its number is free only once it was waited for, and by then all are gone.
@@ -107,13 +138,8 @@ impl Server for Process {
     }
 }
 
-/// What hears a process: what it says, what it complains about, and its end.
-fn ears(
-    output: ChildStdout,
-    mut errors: ChildStderr,
-    tail: Arc<Mutex<Vec<u8>>>,
-    pid: Pid,
-) -> Vec<Ear> {
+/// What hears of a process: what it complains about, and its end.
+fn ears(mut errors: ChildStderr, tail: Arc<Mutex<Vec<u8>>>, pid: Pid) -> Vec<Ear> {
     let complaints = move |shared: &Arc<Shared>| {
         let mut chunk = vec![0; 16 << 10];
         while let Ok(read @ 1..) = errors.read(&mut chunk) {
@@ -128,11 +154,7 @@ fn ears(
         while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
         shared.send(Job::Ended);
     };
-    vec![
-        Box::new(move |shared| to_client::run(shared, output)),
-        Box::new(complaints),
-        Box::new(end),
-    ]
+    vec![Box::new(complaints), Box::new(end)]
 }
 
 /// Adds to what was said last.
@@ -153,60 +175,4 @@ fn describe_end(status: Option<ExitStatus>) -> String {
         Some((_, Some(signal))) => format!("it was ended by signal {signal}"),
         _ => "nobody knows how it ended".to_owned(),
     }
-}
-
-/// The standard input of a server.
-struct Input(Mutex<Option<ChildStdin>>);
-
-impl Input {
-    /// Writes a line, as long as the server reads it. One that does not for so long
-    /// is not to be talked to: half a line can't be taken back.
-    fn write(&self, line: &[u8], allowed_ms: u64) -> io::Result<()> {
-        let mut input = lock(&self.0);
-        let Some(pipe) = input.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        let written = write_by(pipe, line, now_ms().saturating_add(allowed_ms));
-        if written.is_err() {
-            *input = None;
-        }
-        written
-    }
-
-    /// Writes a short line if that takes no time, and nobody else is writing.
-    fn write_now(&self, line: &[u8]) {
-        if let Ok(mut input) = self.0.try_lock()
-            && let Some(pipe) = input.as_mut()
-            && line.len() <= rustix::pipe::PIPE_BUF
-        {
-            // That much goes in at once or not at all.
-            let _ = pipe.write(line);
-        }
-    }
-
-    /// Says that nothing more will come.
-    fn close(&self) {
-        // Somebody who writes to a server that does not read keeps the lock.
-        if let Ok(mut input) = self.0.try_lock() {
-            *input = None;
-        }
-    }
-}
-
-fn write_by(pipe: &mut ChildStdin, mut rest: &[u8], until_ms: u64) -> io::Result<()> {
-    while !rest.is_empty() {
-        match pipe.write(rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let left = until_ms.saturating_sub(now_ms());
-                if left == 0 {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                let left = Timespec::try_from(Duration::from_millis(left)).unwrap_or_default();
-                let _ = poll(&mut [PollFd::new(pipe, PollFlags::OUT)], Some(&left));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

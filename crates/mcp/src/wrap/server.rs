@@ -5,13 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::ledger::Open;
+use super::outlet::Backlog;
 use super::shared::Shared;
 
-/// A server at work. Nothing here waits for it, but for `send` and `end`, which have
-/// an end of their own.
+/// A server at work. Nothing here waits for it, but for `end`, which has an end of its own.
 pub(super) trait Server: Send + Sync {
     /// Gives it a line of the client, without its newline.
     fn send(&self, shared: &Shared, line: Vec<u8>);
+
+    /// What it did not take of what it was given, if anything.
+    fn backlog(&self) -> Option<Backlog> {
+        None
+    }
+
+    /// Gives it that, as far as it takes it; one that takes nothing for too long is lost.
+    fn flush(&self, _: &Shared) {}
 
     /// Nobody waits for an answer any more. The notice is a message that says so, where
     /// the protocol has one.

@@ -1,15 +1,19 @@
 //! What the two directions have in common.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::clock::now_ms;
 use super::desk::Desk;
 use super::errors::Failure;
 use super::ledger::{Ledger, Open};
 use super::message::Id;
+use super::outlet::Outlet;
 use super::pages::Links;
 use super::server::{Server, lock};
 
@@ -18,6 +22,12 @@ const LINKS_SINCE: &str = "2025-06-18";
 
 /// After so many complaints nobody reads them.
 const COMPLAINTS_MAX: u32 = 100;
+
+/// So much may wait for the client; then who has more for it waits, too.
+pub(super) const BACKLOG_BYTES_MAX: usize = 1 << 20;
+
+/// How often is looked then whether it has taken some.
+const BACKLOG_TICK: Duration = Duration::from_millis(5);
 
 /// How much of what was sent is shown in one.
 const SHOWN_CHARS: usize = 200;
@@ -70,19 +80,46 @@ pub(super) struct Shared {
     pub(super) jobs: SyncSender<Job>,
     pub(super) server: Arc<dyn Server>,
     pub(super) timeout_ms: u64,
-    pub(super) output: Mutex<Box<dyn Write + Send>>,
-    pub(super) errors: Mutex<Box<dyn Write + Send>>,
+    pub(super) output: Mutex<Outlet>,
+    /// Can be read from once the client has not taken everything.
+    pub(super) wake: OwnedFd,
+    pub(super) errors: Mutex<File>,
     pub(super) complaints: AtomicU32,
+    /// How often something was decided since everything was tidied up.
+    pub(super) untidy: AtomicU32,
     /// The version of the protocol that the two have agreed on.
     pub(super) agreed: Mutex<Option<String>>,
 }
 
 impl Shared {
-    /// Gives a line to the client.
+    /// Gives a line to the client. What it does not take at once the reader gives it.
     pub(super) fn emit(&self, mut line: Vec<u8>) {
         line.push(b'\n');
         let mut output = lock(&self.output);
-        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+        while output.backlog().is_some_and(|backlog| backlog.bytes > BACKLOG_BYTES_MAX) {
+            drop(output);
+            std::thread::sleep(BACKLOG_TICK);
+            self.flush();
+            output = lock(&self.output);
+        }
+        let written = output.push(&line);
+        let left = output.backlog().is_some();
+        drop(output);
+        if left {
+            let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+        }
+        self.heard(&written);
+    }
+
+    /// Gives the client what it did not take before.
+    pub(super) fn flush(&self) {
+        let written = lock(&self.output).flush();
+        self.heard(&written);
+    }
+
+    /// Whether the client hears anything any more.
+    fn heard(&self, written: &io::Result<()>) {
+        if written.is_err() {
             // Nobody is left to hear anything. Whoever takes jobs may be who writes, and
             // must not wait for itself; what comes next says it again.
             let _ = self.jobs.try_send(Job::Leave);
@@ -102,15 +139,16 @@ impl Shared {
         }
     }
 
-    /// Does what may wait until an answer is out.
+    /// Does what may wait until nobody says anything.
     pub(super) fn tidy(&self) {
+        self.untidy.store(0, Ordering::Relaxed);
         let aside = lock(&self.desk).guard.tidy();
         aside.iter().for_each(|text| self.say(text));
     }
 
-    /// Tells people what can't wait until a call comes back. The rest can: a server that is
-    /// quick would find the desk taken.
+    /// Tells people what can't wait so long.
     pub(super) fn tell(&self) {
+        self.untidy.fetch_add(1, Ordering::Relaxed);
         let aside = lock(&self.desk).guard.aside();
         aside.iter().for_each(|text| self.say(text));
     }

@@ -1,14 +1,12 @@
 //! From the server to the client: everything as it is, but what nobody asked for, and
 //! what the guard has to see first.
 
-use std::io::{BufReader, Read};
-
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::errors::Failure;
 use super::ledger::{Open, What};
-use super::lines::{self, LINE_BYTES_MAX, id_in_ends, read_line};
+use super::lines::{Read, id_in_ends};
 use super::message::{Id, Line, Message, range_in};
 use super::server::lock;
 use super::shared::{Answered, Job, Shared, shown};
@@ -23,24 +21,21 @@ enum Way {
     Drop(&'static str),
 }
 
-/// Reads until the server says nothing more.
-pub(super) fn run(shared: &Shared, output: impl Read) {
-    let mut output = BufReader::with_capacity(64 << 10, output);
-    loop {
-        match read_line(&mut output, LINE_BYTES_MAX) {
-            Ok(lines::Read::Line(bytes)) => drop(line(shared, bytes)),
-            Ok(lines::Read::TooLong { head, tail, bytes }) => {
-                shared.complain(&format!("the server sent a line of {bytes} bytes; it is dropped"));
-                let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
-                let mut ledger = lock(&shared.ledger);
-                let named = id.and_then(|id| ledger.take(&id));
-                if let Some(open) = named.or_else(|| ledger.take_oldest()) {
-                    drop(ledger);
-                    shared.send(Job::Failed(open, Failure::TooLong { bytes }));
-                }
+/// The server has said something, or nothing more.
+pub(super) fn heard(shared: &Shared, read: Read) {
+    match read {
+        Read::Line(bytes) => drop(line(shared, bytes)),
+        Read::TooLong { head, tail, bytes } => {
+            shared.complain(&format!("the server sent a line of {bytes} bytes; it is dropped"));
+            let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
+            let mut ledger = lock(&shared.ledger);
+            let named = id.and_then(|id| ledger.take(&id));
+            if let Some(open) = named.or_else(|| ledger.take_oldest()) {
+                drop(ledger);
+                shared.send(Job::Failed(open, Failure::TooLong { bytes }));
             }
-            Ok(lines::Read::End) | Err(_) => return shared.send(Job::Silent),
         }
+        Read::End => shared.send(Job::Silent),
     }
 }
 
@@ -88,7 +83,7 @@ fn see(shared: &Shared, answered: Answered) {
         Err(_) => return shared.send(Job::Answered(answered)),
     };
     shared.emit(line);
-    shared.tidy();
+    shared.tell();
 }
 
 fn garbage(shared: &Shared, bytes: &[u8]) -> Vec<Id> {

@@ -1,7 +1,5 @@
 //! From the client to the server: everything as it is, but no call that was not let run.
 
-use std::io::{BufReader, Read};
-
 use jackline_engine::Status;
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::errors::Failure;
 use super::ledger::{Entered, Open, What};
-use super::lines::{self, LINE_BYTES_MAX, id_in_ends, read_line};
+use super::lines::{Read, id_in_ends};
 use super::message::{Cancelled, Id, LISTENS, Line, Message, STATELESS};
 use super::server::lock;
 use super::shared::{Job, Ruled, Shared, Want};
@@ -32,29 +30,29 @@ enum Step<'a> {
 }
 
 impl ToServer<'_> {
-    /// Reads until the client leaves.
-    pub(super) fn run(&self, input: impl Read) {
-        let mut input = BufReader::with_capacity(64 << 10, input);
-        loop {
-            match read_line(&mut input, LINE_BYTES_MAX) {
-                Ok(lines::Read::Line(line)) => self.line(line),
-                Ok(lines::Read::TooLong { head, tail, bytes }) => {
-                    let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
-                    let failure = Failure::LineTooLong { bytes };
-                    self.shared.emit(failure.answer(id.as_ref()).into_bytes());
-                }
-                Ok(lines::Read::End) | Err(_) => return self.shared.send(Job::Leave),
+    /// The client has said something, or nothing more. Says whether the server was sent a
+    /// call.
+    pub(super) fn heard(&self, read: Read) -> bool {
+        match read {
+            Read::Line(line) => return self.line(line),
+            Read::TooLong { head, tail, bytes } => {
+                let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
+                let failure = Failure::LineTooLong { bytes };
+                self.shared.emit(failure.answer(id.as_ref()).into_bytes());
             }
+            Read::End => self.shared.send(Job::Leave),
         }
+        false
     }
 
-    fn line(&self, line: Vec<u8>) {
+    fn line(&self, line: Vec<u8>) -> bool {
         if line.iter().all(u8::is_ascii_whitespace) {
-            return;
+            return false;
         }
         let parsed = std::str::from_utf8(&line).ok().and_then(Line::parse);
         let Some(Line { messages, batch }) = parsed else {
-            return self.shared.emit(Failure::NoMessage.answer(None).into_bytes());
+            self.shared.emit(Failure::NoMessage.answer(None).into_bytes());
+            return false;
         };
         let steps: Vec<Step<'_>> =
             messages.iter().map(|(raw, message)| self.step(raw, message)).collect();
@@ -71,11 +69,10 @@ impl ToServer<'_> {
             let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
             self.shared.emit(joined(&answers, batch));
         }
-        match calls {
-            true if waits => self.shared.tell(),
-            true => self.shared.tidy(),
-            false => {}
+        if calls {
+            self.shared.tell();
         }
+        calls && waits
     }
 
     fn step<'a>(&self, raw: &'a RawValue, message: &Message<'_>) -> Step<'a> {

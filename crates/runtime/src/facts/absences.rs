@@ -6,74 +6,39 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use jackline_engine::Timestamp;
 
 use super::links::is_missing;
 use crate::clock;
-
-/// How long a directory must have been left alone to be known by its time: file systems
-/// tell two changes apart that are a few milliseconds from each other.
-pub(crate) const SETTLED_MS: u64 = 1000;
+use crate::stamp::Stamp;
 
 /// How many names are remembered.
 const NAMES_MAX: usize = 1024;
 
-/// File systems that note the time when a name comes or goes: ext4, xfs, btrfs, tmpfs,
-/// overlayfs, f2fs, zfs. FAT does not, and of others nobody knows.
-#[cfg(target_os = "linux")]
-const PUNCTUAL: [u64; 7] =
-    [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630, 0xf2f5_2010, 0x2fc1_2fc1];
-
-/// When a directory was changed last, and which one it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    which: (u64, u64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(found: &Metadata) -> Self {
-        let which = (found.dev(), found.ino());
-        Self { which, changed: (found.ctime(), found.ctime_nsec()) }
-    }
-
-    fn changed_at(&self) -> Timestamp {
-        Timestamp::from_ms(self.changed.0.saturating_mul(1000) + self.changed.1 / 1_000_000)
-    }
-}
-
 /// What is remembered of names that were not there.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Absences {
-    settled_ms: u64,
     /// Whether somebody has looked before: who looks once has no use for what it learns.
     again: Cell<bool>,
     /// Each with the stamp of its directory.
     seen: RefCell<BTreeMap<PathBuf, Stamp>>,
 }
 
-impl Default for Absences {
-    fn default() -> Self {
-        Self { settled_ms: SETTLED_MS, again: Cell::new(false), seen: RefCell::default() }
-    }
-}
-
 impl Absences {
     /// Begins to look: what is found of a directory counts for all that is asked now.
     pub(crate) fn look(&self) -> Absent<'_> {
         let again = self.again.replace(true);
-        Absent { absences: self, again, directories: Vec::new() }
+        Absent { absences: self, again, began: clock::now().wall, directories: Vec::new() }
     }
 
-    /// Remembers that a name is not in a directory that looked like this before.
-    fn learn(&self, path: &Path, directory: &Path, stamp: Stamp) {
+    /// Remembers that a name is not in a directory that looked like this, some time after
+    /// another.
+    fn learn(&self, path: &Path, (directory, stamp): (&Path, Stamp), before: Timestamp) {
         let mut seen = self.seen.borrow_mut();
-        let settled = stamp.changed_at().plus_ms(self.settled_ms) <= clock::now().wall;
-        if settled && seen.len() < NAMES_MAX && is_punctual(directory) {
+        if seen.len() < NAMES_MAX && stamp.tells(directory, before) {
             seen.insert(path.to_owned(), stamp);
         } else {
             seen.remove(path);
@@ -94,6 +59,7 @@ enum Found {
 pub(crate) struct Absent<'a> {
     absences: &'a Absences,
     again: bool,
+    began: Timestamp,
     directories: Vec<(PathBuf, Found)>,
 }
 
@@ -111,7 +77,7 @@ impl Absent<'_> {
         }
         let absent = fs::symlink_metadata(path).is_err_and(|error| is_missing(error.kind()));
         if absent {
-            self.absences.learn(path, directory, stamp);
+            self.absences.learn(path, (directory, stamp), self.began);
         }
         absent
     }
@@ -139,40 +105,37 @@ impl Absent<'_> {
     }
 }
 
-#[cfg(target_os = "linux")]
-fn is_punctual(directory: &Path) -> bool {
-    let kind = rustix::fs::statfs(directory).map(|found| found.f_type.cast_unsigned());
-    kind.is_ok_and(|kind| PUNCTUAL.contains(&kind))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_punctual(_: &Path) -> bool {
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::stamp::SETTLED_MS;
 
-    /// Somebody has looked before, and nothing is waited for.
+    /// Somebody has looked before.
     fn absences() -> Absences {
-        Absences { settled_ms: 0, again: Cell::new(true), ..Absences::default() }
+        Absences { again: Cell::new(true), ..Absences::default() }
     }
 
     fn lacks(absences: &Absences, path: &Path) -> bool {
         absences.look().lacks(path)
     }
 
-    /// Long enough for a file system to note another time.
+    /// Long enough for a directory to be known by its time.
     fn wait() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(std::time::Duration::from_millis(SETTLED_MS + 20));
+    }
+
+    /// A directory that is known by its time.
+    fn root() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        wait();
+        root
     }
 
     #[test]
     fn what_comes_is_seen_wherever_it_comes() {
-        let root = tempfile::tempdir().unwrap();
+        let root = root();
         let absences = absences();
         let at = |name: &str| root.path().join(name);
         let names = ["file", "directory/file", "a/b/c/d", "link"];
@@ -208,7 +171,9 @@ mod tests {
         fs::write(root.path().join("two/file"), "").unwrap();
         let link = root.path().join("link");
         symlink("one", &link).unwrap();
+        wait();
         assert!(lacks(&absences, &link.join("file")));
+        assert_eq!(absences.seen.borrow().len(), 1);
         fs::remove_file(&link).unwrap();
         symlink("two", &link).unwrap();
         assert!(!lacks(&absences, &link.join("file")));
@@ -221,7 +186,7 @@ mod tests {
         assert!(!lacks(&absences, &root.path().join("file")), "the first look is no look");
         assert!(lacks(&absences, &root.path().join("file")));
         assert!(absences.seen.borrow().is_empty());
-        std::thread::sleep(std::time::Duration::from_millis(SETTLED_MS + 20));
+        wait();
         assert!(lacks(&absences, &root.path().join("file")));
         assert_eq!(absences.seen.borrow().len(), 1);
     }

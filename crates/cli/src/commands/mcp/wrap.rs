@@ -80,9 +80,9 @@ fn behind(args: &WrapArgs) -> Result<Behind, Exit> {
 fn ends() -> io::Result<Ends> {
     let file = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);
     Ok(Ends {
-        input: Box::new(file(io::stdin().as_fd())?),
-        output: Box::new(file(io::stdout().as_fd())?),
-        errors: Box::new(file(io::stderr().as_fd())?),
+        input: file(io::stdin().as_fd())?,
+        output: file(io::stdout().as_fd())?,
+        errors: file(io::stderr().as_fd())?,
         stop: Box::new(signals()?),
     })
 }

@@ -131,6 +131,8 @@ impl Flight<'_> {
     /// The server said something. Says whether it has answered what it was asked.
     pub(super) fn heard(&self, message: Vec<u8>) -> bool {
         let answered = to_client::line(self.shared, one_line(message));
+        // The reader may sleep for long.
+        self.shared.tidy();
         self.answered(&answered)
     }
 

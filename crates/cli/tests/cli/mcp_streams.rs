@@ -1,0 +1,72 @@
+//! `jackline mcp wrap` between two who do not read, or say only half of what they mean.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::mcp_support::{Proxy, call, text};
+use crate::support::{JACKLINE, World};
+
+const EMPTY: &str = "version: 1\nname: test/mcp\nmode: enforce\n";
+
+/// More than a pipe holds, and than four of them do.
+const MUCH: usize = 40;
+
+#[test]
+fn a_client_that_says_much_before_it_listens_hears_everything() {
+    let world = World::new(EMPTY);
+    let mut command = world.command(JACKLINE);
+    // Whatever is said to it, it says again.
+    command.args(["mcp", "wrap", "--", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let long = "x".repeat(20_000);
+    let message =
+        |number| format!(r#"{{"jsonrpc":"2.0","method":"n/{number}","params":{{"t":"{long}"}}}}"#);
+    let said: Vec<String> = (0..MUCH).map(message).collect();
+    let mut stdin = child.stdin.take().unwrap();
+    for line in &said {
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let heard: Vec<String> = lines.take(MUCH).map(Result::unwrap).collect();
+    assert!(heard == said, "all of it, in the same order");
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_server_that_talks_instead_of_listening_is_heard_meanwhile() {
+    let world = World::new(EMPTY);
+    let loud = r#"*loud*)
+        i=0
+        while [ $i -lt 200 ]; do
+            printf '{"jsonrpc":"2.0","method":"note","params":{"n":%d,"t":"%04000d"}}\n' $i 0
+            i=$((i + 1))
+        done
+        text "$id" loud ;;"#;
+    let mut proxy = Proxy::start(&world, loud);
+    proxy.send(&call(1, "loud", "{}"));
+    let long = "x".repeat(1 << 20);
+    proxy.send(&call(2, "echo", &format!(r#"{{"text":"{long}"}}"#)));
+    for number in 0..200 {
+        let note: Value = serde_json::from_str(&proxy.line()).unwrap();
+        assert_eq!(note["params"]["n"], number);
+    }
+    for said in ["loud", "said"] {
+        assert_eq!(text(&serde_json::from_str(&proxy.line()).unwrap(), 0), said);
+    }
+    assert_eq!(proxy.leave().code, Some(0));
+}
+
+#[test]
+fn half_a_line_keeps_nobody_waiting() {
+    let world = World::new(EMPTY);
+    let cases = r#"*half*) held=$id; printf '{"jsonrpc":"2.0",' ;;
+    *rest*) printf '"id":%s,"result":{"content":[{"type":"text","text":"whole"}]}}\n' "$held" ;;"#;
+    let mut proxy = Proxy::start(&world, cases);
+    proxy.send(&call(1, "half", "{}"));
+    proxy.send(r#"{"jsonrpc":"2.0","method":"rest"}"#);
+    assert_eq!(text(&serde_json::from_str(&proxy.line()).unwrap(), 0), "whole");
+    assert_eq!(proxy.leave().code, Some(0));
+}
