@@ -333,6 +333,9 @@ of your own.";
 
 #[derive(Args)]
 pub(crate) struct PendingArgs {
+    /// Also what sessions have asked that have ended; one may come back
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print JSON, one object a question
     #[arg(long)]
     pub(crate) json: bool,
