@@ -3,6 +3,7 @@
 mod attempt;
 mod evidence;
 mod identity;
+mod init;
 mod mcp;
 mod run;
 mod tools;
@@ -17,6 +18,7 @@ pub(crate) use evidence::{AttestArgs, ExportArgs, VerifyArgs};
 pub(crate) use identity::{
     IdentityApproveArgs, IdentityCommand, IdentityRevokeArgs, IdentityShowArgs,
 };
+pub(crate) use init::InitArgs;
 pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tools::{ToolsArgs, ToolsCommand};
@@ -201,49 +203,6 @@ impl HookArgs {
 
 #[derive(Args)]
 #[command(
-    after_help = "Shows what would change and asks before it writes. Your own hooks, comments and \
-formatting stay; what a file was before is kept in backups/ of the state home. At the end the client \
-itself tries a call that must not run, as `jackline doctor` does.\n\n\
-Exit codes: 0 done, or nothing to do; 1 not done, or the hooks will not run, or the guard was not seen \
-to hold; 2 usage or bad input; 3 the guard itself is broken."
-)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
-pub(crate) struct InitArgs {
-    /// The clients: claude [default: those that are found]
-    #[arg(value_name = "CLIENT")]
-    pub(crate) clients: Vec<String>,
-    /// Put the guard before the MCP servers of the client: those in .mcp.json, or with --local and
-    /// --user those that you have added for yourself
-    #[arg(long)]
-    pub(crate) mcp: bool,
-    /// For you in this project: .claude/settings.local.json
-    #[arg(long, conflicts_with = "user")]
-    pub(crate) local: bool,
-    /// For you everywhere: settings.json in ~/.claude, or where Claude Code is told to keep it
-    #[arg(long)]
-    pub(crate) user: bool,
-    /// Take the guard out again
-    #[arg(long)]
-    pub(crate) uninstall: bool,
-    /// Only show what would change
-    #[arg(long, conflicts_with = "yes")]
-    pub(crate) dry_run: bool,
-    /// Write without being asked
-    #[arg(long)]
-    pub(crate) yes: bool,
-    /// Do not let the client try afterwards whether a denied call runs; it takes a few seconds
-    #[arg(long)]
-    pub(crate) no_canary: bool,
-    /// The client's program, where it is not found by its name
-    #[arg(long, value_name = "PATH")]
-    pub(crate) client_program: Option<PathBuf>,
-    /// Print JSON, one object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args)]
-#[command(
     after_help = "Drives the installed client in scratch directories with a scripted model: no key, no \
 network, nothing of yours is touched.\n\nExit codes: 0 every line of defence is closed; 1 one is open; \
 2 usage, or the client is not found; 3 something could not be tried."
@@ -333,6 +292,9 @@ of your own.";
 
 #[derive(Args)]
 pub(crate) struct PendingArgs {
+    /// Also what sessions have asked that have ended; one may come back
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print JSON, one object a question
     #[arg(long)]
     pub(crate) json: bool,

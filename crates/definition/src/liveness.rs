@@ -107,7 +107,7 @@ fn check_commands(lowered: &Lowered, reader: &mut Reader<'_>) {
     }
 }
 
-/// The tools that policies and rules are about.
+/// The tools that something else in the definition is about.
 struct Named<'a> {
     tools: BTreeSet<&'a str>,
     sections: BTreeSet<u16>,
@@ -115,7 +115,11 @@ struct Named<'a> {
 
 impl Named<'_> {
     fn is_used(&self, tool: &Tool) -> bool {
-        self.tools.contains(tool.name.as_str())
+        let by_itself =
+            tool.roles.is_some() || tool.transparent || tool.read_only || tool.poll.is_some();
+        by_itself
+            || self.tools.contains(tool.name.as_str())
+            || tool.aliases.iter().any(|alias| self.tools.contains(alias.as_str()))
             || tool.sections.iter().any(|section| self.sections.contains(section))
     }
 }
@@ -140,6 +144,10 @@ fn named_tools(lowered: &Lowered) -> Named<'_> {
             named.tools.insert(tool);
         }
     }
+    let definition = &lowered.definition;
+    named.tools.extend(definition.limits.tool_calls.iter().map(|(tool, _)| tool.as_str()));
+    let checks = definition.dirty_bits.tests.iter().chain(&definition.dirty_bits.builds);
+    named.tools.extend(checks.map(String::as_str));
     named
 }
 

@@ -189,8 +189,8 @@ impl Verdicts {
     }
 }
 
-/// A session in one file.
-pub fn export(found: &Found) -> Result<Export, AccountError> {
+/// A session in one file, and how many steps it took.
+pub fn export(found: &Found) -> Result<(Export, u64), AccountError> {
     let journal = JournalFile::open(&found.journal)?;
     let account = Account::of(&journal)?;
     let mut lines = Vec::new();
@@ -198,10 +198,11 @@ pub fn export(found: &Found) -> Result<Export, AccountError> {
         lines.push(String::from_utf8_lossy(line).into_owned());
         Ok::<(), StoreError>(())
     })?;
+    let steps = account.session.summary().steps;
     let mut export = Export::new(account.opened.session, account.trajectory, lines);
     export.model_version = account.model;
     export.prompt_hash = account.prompt_hash;
-    Ok(export)
+    Ok((export, steps))
 }
 
 /// What an export says beside its journal and the journal does not: none where all of it
@@ -223,8 +224,10 @@ pub fn misfits(journal: &JournalFile) -> Result<Vec<(u64, String)>, AccountError
     if same < export.trajectory.len().max(account.trajectory.len()) {
         let record = account.trajectory.get(same).map_or(account.chain.records, |it| it.record);
         let by = format!("engine {}, semantics {}", export.engine, export.semantics);
-        let reason =
-            format!("step {} of the trajectory does not fit the journal (made by {by})", same + 1);
+        let reason = format!(
+            "action {} of the trajectory does not fit the journal (made by {by})",
+            same + 1
+        );
         misfits.push((record, reason));
     }
     Ok(misfits)

@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use jackline_engine::{Digest, SessionId, Waiting};
+use jackline_engine::{Digest, SessionId, Summary, Waiting};
 use jackline_journal::{FileStore, StoreError};
 
 use crate::clock;
@@ -76,6 +76,8 @@ pub struct Asked {
 pub struct Asking {
     /// The questions, those of the session that was at work last first.
     pub asked: Vec<Asked>,
+    /// Those of sessions that have ended. An answer is of use only if one comes back.
+    pub left: Vec<Asked>,
     /// Sessions that can't be looked at, and why.
     pub unreadable: Vec<(String, StoreError)>,
 }
@@ -97,6 +99,12 @@ pub enum AskError {
     Store(#[from] StoreError),
 }
 
+/// Whether a session is there to hear an answer. One that has ended may come back, and what it
+/// has asked stays with it until then; one that is over asks nobody any more.
+pub fn still_asks(summary: &Summary) -> bool {
+    !matches!(summary.phase, "stopped" | "ended")
+}
+
 /// What waits for a person in the sessions of a store.
 pub fn pending(store: &FileStore) -> Result<Asking, StoreError> {
     let since = clock::now().wall.as_ms().saturating_sub(RECENT_MS);
@@ -115,8 +123,9 @@ pub fn pending(store: &FileStore) -> Result<Asking, StoreError> {
         if summary.phase == "stopped" {
             continue;
         }
+        let asked = if still_asks(&summary) { &mut asking.asked } else { &mut asking.left };
         // The latest question of a session first, as a person was asked it last.
-        asking.asked.extend(summary.waiting.into_iter().rev().map(|waiting| Asked {
+        asked.extend(summary.waiting.into_iter().rev().map(|waiting| Asked {
             code: ask_code(&opened.session, waiting.seq),
             session: opened.session.clone(),
             workspace: opened.place.workspace.as_ref().map(PathBuf::from),
@@ -133,7 +142,8 @@ pub fn find_ask(store: &FileStore, text: &str) -> Result<Asked, AskError> {
         let seqs = asked.waiting.earlier.iter().chain([&asked.waiting.seq]);
         seqs.into_iter().any(|seq| ask_code(&asked.session, *seq) == code)
     };
-    pending(store)?.asked.into_iter().find(is_it).ok_or(AskError::Unknown(code))
+    let Asking { asked, left, .. } = pending(store)?;
+    asked.into_iter().chain(left).find(is_it).ok_or(AskError::Unknown(code))
 }
 
 /// What somebody wrote, short enough for a message.

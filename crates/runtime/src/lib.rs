@@ -43,7 +43,7 @@ mod verification;
 
 pub use account::{Account, AccountError, Verdicts, export, misfits};
 pub use ancestry::{Agent, agent_above, forged_by_agent};
-pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending};
+pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending, still_asks};
 pub use backtest::{
     Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Call, FoundLoop,
     LINE_BYTES_MAX, Lack, LineEnd, Memo, Source, Trajectory, Undecidable, name_of, open_lines,

@@ -34,7 +34,7 @@ pub(crate) struct ServeArgs {
 
 #[derive(Args)]
 #[command(
-    group = ArgGroup::new("behind").required(true).args(["url", "server"]),
+    group = ArgGroup::new("behind").required(true).args(["url", "url_env", "server"]),
     after_help = "Everything passes as it is, but calls of tools: each is decided on, and a \
 refusal is the tool's result. See docs/guide/mcp.md."
 )]
@@ -54,6 +54,10 @@ pub(crate) struct WrapArgs {
     /// The address of a server that runs elsewhere, and speaks streamable HTTP
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
+    /// The environment variable with that address: for one that holds a key, which others could
+    /// read on the command line
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) url_env: Option<String>,
     /// A header for every request, as `Name: value`; may be given several times
     #[arg(long, value_name = "HEADER", conflicts_with = "server")]
     pub(crate) header: Vec<String>,

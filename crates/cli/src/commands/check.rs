@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
 use jackline_definition::{Diagnostic, Diagnostics, EffectiveLine, Layer, Loaded, Standing, words};
+use jackline_engine::definition::Tool;
 use jackline_engine::{Definition, Digest, Mode};
 use jackline_runtime::{DefinitionError, Definitions, Effective, find_file, load_file};
 use serde_json::{Value, json};
@@ -220,12 +221,24 @@ fn mode(definition: &Definition) -> &'static str {
     }
 }
 
+/// Everything that a definition demands, and where it differs from what everybody has.
 fn describe(definition: &Definition) -> Vec<String> {
     let mut lines = vec![format!("{} in mode {}", definition.name, mode(definition))];
+    let usual = Definition::default();
+    if definition.unknown_tools != usual.unknown_tools {
+        lines.push(format!("unknown_tools: {}", words::unknown_tools(definition.unknown_tools)));
+    }
+    if definition.shell.opaque != usual.shell.opaque {
+        lines.push(format!("shell.opaque: {}", words::opaque(definition.shell.opaque)));
+    }
+    lines.extend(definition.identity.as_ref().map(words::identity));
     if !definition.tools.is_empty() {
         let tools: Vec<&str> = definition.tools.iter().map(|tool| tool.name.as_str()).collect();
         lines.push(format!("tools: {}", tools.join(", ")));
     }
+    let speaks = definition.tools.iter().filter(|tool| says_something(tool));
+    lines.extend(speaks.map(|tool| format!("tool {}", words::tool(tool))));
+    lines.extend(definition.protected.iter().map(|path| format!("protected: `{path}`")));
     lines.extend(definition.policies.iter().flat_map(|policy| words::policy(&policy.rule)));
     lines.extend(definition.rules.iter().map(|rule| format!("rule {}", words::rule(rule))));
     if let Some(checker) = &definition.completion {
@@ -235,9 +248,31 @@ fn describe(definition: &Definition) -> Vec<String> {
     for (key, limit) in words::limits(&definition.limits) {
         lines.extend(limit.map(|limit| words::limit(key, limit)));
     }
+    let calls = definition.limits.tool_calls.iter();
+    lines.extend(calls.map(|(tool, limit)| words::tool_limit(tool, *limit)));
+    if definition.loops != usual.loops {
+        lines.push(words::loops(&definition.loops));
+    }
+    lines.extend(definition.progress.as_ref().map(words::progress));
+    lines.extend(definition.context.map(|it| format!("context: {}", words::context(it))));
+    lines.extend(words::io(&definition.io));
+    lines.extend(words::attempts(&definition.attempts));
+    if definition.health != usual.health {
+        lines.push(words::health(definition.health));
+    }
+    if !definition.choices.is_empty() {
+        lines.push(words::models(&definition.choices));
+    }
+    lines.extend(definition.advisor.as_ref().map(words::advisor));
     lines.extend(definition.feedback.iter().map(words::feedback));
     lines.extend(definition.notify.iter().map(words::notifier));
     lines
+}
+
+/// Whether something holds of a tool that no policy and no rule says.
+fn says_something(tool: &Tool) -> bool {
+    let is_excused = tool.transparent || tool.read_only || tool.poll.is_some();
+    !tool.idempotent || tool.roles.is_some() || is_excused
 }
 
 /// Everything that is wrong, for a command that needs a file that loads.

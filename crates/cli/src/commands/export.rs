@@ -12,8 +12,8 @@ pub(crate) fn run(args: &ExportArgs) -> Exit {
         Ok(found) => found,
         Err(exit) => return exit,
     };
-    let export = match jackline_runtime::export(&found) {
-        Ok(export) => export,
+    let (export, steps) = match jackline_runtime::export(&found) {
+        Ok(exported) => exported,
         Err(error) => {
             return fail(Exit::No, format!("{}: {error}; {}", found.name, error.remedy()));
         }
@@ -25,9 +25,10 @@ pub(crate) fn run(args: &ExportArgs) -> Exit {
         Err(exit) => return exit,
     }
     note(format!(
-        "{}: {} records, {} steps; {} places stand for secrets; written to `{}`",
+        "{}: {} records, {} steps, {} actions in the trajectory; {} places stand for secrets; written to `{}`",
         export.session_id,
         export.journal.len(),
+        steps,
         export.trajectory.len(),
         export.redacted.places,
         out.unwrap_or(Path::new("-")).display()

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use anstyle::AnsiColor;
 use jackline_clients::install::{
-    Change, Client, DiffLine, InstallError, Plan, Purpose, Scope, Wish, Written, carry_out, diff,
-    plan, plan_removal, plan_unwrapping, plan_wrapping,
+    Change, Client, DiffLine, InstallError, Plan, Purpose, Remote, Scope, Wish, Written, carry_out,
+    diff, plan, plan_removal, plan_unwrapping, plan_wrapping,
 };
+use jackline_mcp::{Address, AddressError, Encryption};
 use jackline_runtime::state_home;
 use serde_json::{Value, json};
 
@@ -103,7 +104,25 @@ fn wish(args: &InitArgs) -> Result<Wish, Exit> {
             .map_err(|error| fail(Exit::Broken, format!("which program is this: {error}")))?,
         client_program: args.client_program.clone(),
         state_home: state_home().map_err(|error| fail(Exit::Usage, error))?,
+        remote: match args.remote.as_slice() {
+            [] => Remote::None,
+            names if names.iter().any(String::is_empty) => Remote::All,
+            names => Remote::Named(names.to_vec()),
+        },
+        reaches,
     })
+}
+
+/// Whether `jackline mcp wrap` takes such a server.
+fn reaches(url: Option<&str>, headers: &[&str]) -> Result<(), String> {
+    // Who is asked there does not matter to the headers.
+    let url = url.unwrap_or("https://localhost");
+    let text = |error: AddressError| error.to_string();
+    let mut address = Address::parse(url, Encryption::Demanded).map_err(text)?;
+    for name in headers {
+        address = address.with_header(name, "x").map_err(text)?;
+    }
+    Ok(())
 }
 
 fn refuse(error: InstallError) -> Exit {
@@ -223,7 +242,7 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
     }
     match end {
         End::NothingToDo if args.mcp && args.uninstall => {
-            say("nothing to do: the guard stands before none of these MCP servers");
+            say("nothing to do: it was put before none of these MCP servers");
         }
         End::NothingToDo if args.mcp => {
             say("nothing to do: there is no other MCP server that the guard can stand before");

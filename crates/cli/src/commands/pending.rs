@@ -22,15 +22,21 @@ pub(crate) fn run(args: &PendingArgs) -> Exit {
     }
     // An agent may know what waits, and can't be the one who answers.
     let for_person = agent_above().is_none();
+    let left: &[Asked] = if args.all { &asking.left } else { &[] };
     if args.json {
-        asking.asked.iter().for_each(|asked| say_json(as_json(asked, for_person)));
+        asking.asked.iter().for_each(|asked| say_json(as_json(asked, false, for_person)));
+        left.iter().for_each(|asked| say_json(as_json(asked, true, for_person)));
         return Exit::Fine;
     }
-    if asking.asked.is_empty() {
+    let more = if args.all { None } else { left_behind(asking.left.len()) };
+    if asking.asked.is_empty() && left.is_empty() {
         say("nothing waits for a person");
+        more.into_iter().for_each(|more| say(dim(more)));
         return Exit::Fine;
     }
-    asking.asked.iter().for_each(|asked| show(asked, for_person));
+    asking.asked.iter().for_each(|asked| show(asked, "", for_person));
+    left.iter().for_each(|asked| show(asked, ", which has ended", for_person));
+    more.into_iter().for_each(|more| say(dim(more)));
     if !for_person {
         say(dim(FOR_PERSON));
         return Exit::Fine;
@@ -41,16 +47,27 @@ pub(crate) fn run(args: &PendingArgs) -> Exit {
     Exit::Fine
 }
 
-fn as_json(asked: &Asked, for_person: bool) -> serde_json::Value {
+/// That there are questions of sessions that have ended.
+pub(super) fn left_behind(count: usize) -> Option<String> {
+    let what = match count {
+        0 => return None,
+        1 => "1 question of a session that has ended is".to_owned(),
+        count => format!("{count} questions of sessions that have ended are"),
+    };
+    Some(format!("{what} left: `jackline pending --all`"))
+}
+
+fn as_json(asked: &Asked, ended: bool, for_person: bool) -> serde_json::Value {
     json!({
         "code": for_person.then_some(&asked.code),
         "session": asked.session,
         "workspace": asked.workspace,
         "waiting": asked.waiting,
+        "ended": ended,
     })
 }
 
-fn show(asked: &Asked, for_person: bool) {
+fn show(asked: &Asked, standing: &str, for_person: bool) {
     let code = if for_person { asked.code.as_str() } else { "jl-…" };
     say(format!("{}  {}", bold(format!("{code:<9}")), in_words(&asked.waiting)));
     let place = asked.workspace.as_ref().map_or_else(
@@ -58,5 +75,5 @@ fn show(asked: &Asked, for_person: bool) {
         |workspace| plain(&workspace.display().to_string(), 80),
     );
     let session = plain(asked.session.as_str(), 40);
-    say(dim(format!("           {place}, session {session}")));
+    say(dim(format!("           {place}, session {session}{standing}")));
 }

@@ -16,6 +16,7 @@ use jackline_engine::{
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{
     Found, Off, SAFETY_LOG, Sessions, agent_above, arranged, ask_code, inspect, now, off_now,
+    still_asks,
 };
 use jackline_supervisor::PREFIX;
 use serde_json::json;
@@ -24,6 +25,7 @@ pub(super) use self::loops::{Circle, circle_before, circles};
 use self::manifest::manifest;
 use super::driven::is_driven;
 use super::log::describe;
+use super::pending::left_behind;
 use super::person::{FOR_PERSON, in_words, off_in_words};
 use super::select;
 use super::trial::Trial;
@@ -186,6 +188,26 @@ fn phase(summary: &Summary) -> String {
     styled(colour.on_default(), text)
 }
 
+/// What waits for a person, and how they answer it.
+fn asked(opened: &Opened, summary: &Summary) -> Vec<(&'static str, String)> {
+    if summary.phase == "ended" {
+        return left_behind(summary.waiting.len())
+            .map(|left| ("asked", left))
+            .into_iter()
+            .collect();
+    }
+    let waiting = summary.waiting.iter().rev().filter(|_| still_asks(summary));
+    let rows = waiting.map(|waiting| {
+        let code = ask_code(&opened.session, waiting.seq);
+        let how = match agent_above() {
+            None => format!("jackline allow {code}, or jackline refuse {code}"),
+            Some(_) => FOR_PERSON.to_owned(),
+        };
+        [("waits for you", in_words(waiting)), ("", dim(how))]
+    });
+    rows.flatten().collect()
+}
+
 fn show(
     opened: &Opened,
     session: &Session,
@@ -227,14 +249,8 @@ fn show(
     if has_safety_log(opened) {
         row("safety log", SAFETY_LOG.to_owned());
     }
-    for waiting in summary.waiting.iter().rev() {
-        let code = ask_code(&opened.session, waiting.seq);
-        let how = match agent_above() {
-            None => format!("jackline allow {code}, or jackline refuse {code}"),
-            Some(_) => FOR_PERSON.to_owned(),
-        };
-        row("waits for you", in_words(waiting));
-        row("", dim(how));
+    for (name, value) in asked(opened, summary) {
+        row(name, value);
     }
     for constraint in in_force(summary) {
         row("in force", constraint);

@@ -106,6 +106,35 @@ jackline.yaml: ok
 }
 
 #[test]
+fn check_leaves_nothing_out_that_a_definition_demands() {
+    let world = World::new(
+        "name: acme/coder\nunknown_tools: deny\nshell: { opaque: ask }\n\
+         identity: { roles: [release] }\nprotected: [keys/]\n\
+         tools: { ship: { commands: [make ship], roles: [release] } }\n\
+         limits: { tool_calls: { ship: 2 } }\nloops: {}\nprogress: {}\ncontext: {}\n\
+         io: { shell: { seconds: 9 } }\n",
+    );
+    let run = world.jackline(&["check"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    for line in [
+        "unknown_tools: deny",
+        "shell.opaque: ask",
+        "identity: roles release",
+        "tools: ship",
+        "tool `ship` of kind other, only for roles release",
+        "protected: `keys/`",
+        "at most 2 calls of `ship` a session",
+        "loops: enforce, told at 3, paused at 5, stopped at 10",
+        "pauses after 3 failed iterations in a row, of 50 steps where nobody says",
+        "context: warn at 75 %, compact at 80 %, block at 85 %",
+        "io: shell.seconds 9",
+    ] {
+        assert!(run.stdout.contains(&format!("\n  {line}\n")), "{line}: {}", run.stdout);
+    }
+    assert!(!run.stdout.contains("warning"), "{}", run.stdout);
+}
+
+#[test]
 fn check_says_everything_that_is_wrong() {
     let world = World::new("toolz: {}\nmode: obsrve\n");
     let run = world.jackline(&["check"]);

@@ -30,6 +30,11 @@ fn exported() -> (World, PathBuf) {
     let out = world.root().join("s1.json");
     let run = world.jackline(&["export", "s1", "--out", out.to_str().unwrap()]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
+    // Steps are what `status` and `run` count: calls here, and not the stop and the end.
+    assert!(run.stderr.contains("9 records, 3 steps, 5 actions in the trajectory;"), "{run:?}");
+    let status = world.jackline(&["status", "s1"]).stdout;
+    let mut rows = status.lines().map(|row| row.split_whitespace().collect::<Vec<&str>>());
+    assert!(rows.any(|row| row.starts_with(&["steps", "3"])), "{status}");
     (world, out)
 }
 
@@ -112,8 +117,12 @@ fn whoever_reads_a_journal_reads_an_export() {
 #[test]
 fn an_export_that_was_edited_is_found_out() {
     for (from, to, says) in [
-        (r#""state":"testing""#, r#""state":"planning""#, "step 3 of the trajectory does not fit"),
-        (r#","decision":"deny""#, "", "step 2 of the trajectory does not fit"),
+        (
+            r#""state":"testing""#,
+            r#""state":"planning""#,
+            "action 3 of the trajectory does not fit",
+        ),
+        (r#","decision":"deny""#, "", "action 2 of the trajectory does not fit"),
         (r#""model_version": "m1""#, r#""model_version": "m2""#, "`model_version` of the export"),
         (r#""prompt_hash": "sha256:aa""#, r#""prompt_hash": null"#, "`prompt_hash` of the export"),
         (r#""session_id": "s1""#, r#""session_id": "s2""#, "`session_id` of the export"),

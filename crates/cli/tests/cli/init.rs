@@ -373,6 +373,13 @@ fn hooks_that_will_not_run_are_said_so_loudly() {
     let run = project.init(&["claude", "--yes"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("takes no comments"), "{}", run.stderr);
+    assert!(run.stderr.contains("as in line 2; take them out"), "{}", run.stderr);
+    assert!(run.stderr.contains("install with `--local`"), "{}", run.stderr);
+    let project = Project::new();
+    project.write(".claude/settings.local.json", "{} // mine\n");
+    let run = project.init(&["claude", "--local", "--yes"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("install with `--user`"), "{}", run.stderr);
     let odd = r#"{"hooks":{"Stop":[{"matcher":{"all":true},"hooks":[]}]}}"#;
     let project = Project::with_settings(odd);
     let old = project.client("echo 2.1.233");

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::init::Project;
+use crate::mcp_http::Http;
+use crate::mcp_support::{Proxy, text};
 use crate::support::{JACKLINE, feed};
 
 /// Servers as people write them down.
@@ -86,8 +88,154 @@ fn servers_that_stay_as_they_are_are_named() {
     assert_eq!(summary["outcome"], "nothing_to_do");
     let notes = summary["notes"].to_string();
     assert!(notes.contains("`far` is no program") && notes.contains("`own` has"), "{notes}");
+    assert!(notes.contains("`--remote=far` puts the guard before it"), "{notes}");
     assert!(notes.contains("`odd` has no `command`"), "{notes}");
     assert_eq!(project.read(".mcp.json"), text);
+}
+
+/// Starts a server as a client does that reads this file.
+fn start(project: &Project, name: &str) -> Proxy {
+    let servers: Value = serde_json::from_str(&project.read(".mcp.json")).unwrap();
+    let server = &servers["mcpServers"][name];
+    let words = server["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let env = server["env"].as_object().into_iter().flatten();
+    let mut command = project.world.command(server["command"].as_str().unwrap());
+    command.args(words).envs(env.map(|(key, value)| (key, value.as_str().unwrap())));
+    Proxy::spawn(&mut command)
+}
+
+#[test]
+fn a_server_elsewhere_answers_behind_the_guard_and_its_secrets_are_on_no_command_line() {
+    let server = Http::start(|_| None);
+    let text_of = |url: &str| {
+        format!(
+            "{{ \"mcpServers\": {{\n  \"far\": {{\n    \"type\": \"http\",\n    \"url\": \"{url}\",\n    \
+             \"headers\": {{ \"Authorization\": \"Bearer t0ken\" }}\n  }}\n}} }}\n"
+        )
+    };
+    for url in [server.url.clone(), format!("{}?key=s3cret", server.url)] {
+        let before = text_of(&url);
+        let project = with_servers(&before);
+        assert!(wrap(&project, &[]).contains("`--remote=far` puts the guard before it"));
+        assert_eq!(project.read(".mcp.json"), before, "only where somebody says so");
+        wrap(&project, &["--remote"]);
+        let now: Value = serde_json::from_str(&project.read(".mcp.json")).unwrap();
+        let words = now["mcpServers"]["far"]["args"].to_string();
+        assert!(!words.contains("t0ken") && !words.contains("s3cret"), "{words}");
+        assert!(wrap(&project, &["--remote"]).contains("nothing to do"));
+
+        project.write("jackline.yaml", "version: 1\nname: a/b\nmode: enforce\nrules:\n  - { name: no, tool: drop, deny: Never., examples: { deny: [{}] } }\n");
+        let mut proxy = start(&project, "far");
+        assert_eq!(text(&proxy.call(1, "echo", "{}"), 0), "said");
+        assert!(text(&proxy.call(2, "drop", "{}"), 0).contains("Never."));
+        assert_eq!(proxy.leave().code, Some(0));
+        assert!(!server.seen().iter().any(|asked| asked.calls("drop")));
+        let asked = server.wait(|asked| asked.calls("echo"));
+        assert_eq!(asked.header("authorization"), Some("Bearer t0ken"));
+
+        wrap(&project, &["--uninstall"]);
+        assert_eq!(project.read(".mcp.json"), before);
+    }
+}
+
+#[test]
+fn a_server_elsewhere_comes_back_whatever_else_was_changed_and_without_a_record() {
+    let text = "{\n  \"mcpServers\": {\n    \"a\": { \"type\": \"streamable-http\", \"url\": \"https://a.example/mcp\" },\n    \"b\": { \"type\": \"http\", \"headers\": { \"K\": \"v\" }, \"url\": \"https://b.example\" }\n  }\n}\n";
+    let change = |text: &str| {
+        text.replace("\"v\"", "\"new\"").replacen("{\n", "{\n  \"other\": [1,  2],\n", 1)
+    };
+    for keeps in [true, false] {
+        let project = with_servers(text);
+        let said = wrap(&project, &["--remote"]);
+        assert!(said.contains("`a` is sent no header"), "{said}");
+        project.write(".mcp.json", &change(&project.read(".mcp.json")));
+        if !keeps {
+            fs::remove_dir_all(project.world.home()).unwrap();
+        }
+        let said = wrap(&project, &["--uninstall"]);
+        assert_eq!(said.contains("nothing on this machine says who"), !keeps, "{said}");
+        let word = if keeps { "streamable-http" } else { "http" };
+        assert_eq!(project.read(".mcp.json"), change(text).replace("streamable-http", word));
+    }
+}
+
+#[test]
+fn a_server_elsewhere_that_cannot_be_wrapped_is_named_with_the_reason() {
+    let text = r#"{"mcpServers": {
+        "old": {"type": "sse", "url": "https://a.example"},
+        "login": {"type": "http", "url": "https://a.example", "oauth": {"clientId": "x"}},
+        "helper": {"type": "http", "url": "https://a.example", "headersHelper": "x"},
+        "open": {"type": "http", "url": "http://a.example"},
+        "own": {"type": "http", "url": "https://a.example", "headers": {"Accept": "x"}}}}"#;
+    let project = with_servers(text);
+    for options in [&["--mcp", "--yes", "--remote"][..], &["--mcp", "--yes"]] {
+        let summary = project.json(options);
+        assert_eq!(summary["outcome"], "nothing_to_do");
+        let notes = summary["notes"].to_string();
+        for says in [
+            "`old` is of type `sse`",
+            "`login` has the client log in",
+            "`helper` has the client ask a program",
+            "`http://a.example/` is neither encrypted",
+            "the header `Accept` is sent by the proxy itself",
+        ] {
+            assert!(notes.contains(says), "{says}: {notes}");
+        }
+        assert!(!notes.contains("--remote"), "{notes}");
+    }
+    assert_eq!(project.read(".mcp.json"), text);
+    let run = project.init(&["--mcp", "--yes", "--remote=nobody"]);
+    assert!(run.stderr.contains("there is no server `nobody`"), "{run:?}");
+    assert_eq!(project.init(&["--yes", "--remote"]).code, Some(2), "it is about servers");
+}
+
+#[test]
+fn a_guard_that_somebody_put_there_by_hand_stays() {
+    let hand = r#""hand": {"command": "jackline", "args": ["mcp", "wrap", "--", "x"]}"#;
+    let text = format!("{{\"mcpServers\": {{{hand}, \"files\": {{\"command\": \"npx\"}}}}}}\n");
+    let project = with_servers(&text);
+    wrap(&project, &[]);
+    let once = project.read(".mcp.json");
+    assert!(once.contains(hand) && once != text, "{once}");
+    for _ in 0..2 {
+        let said = wrap(&project, &["--uninstall"]);
+        assert!(said.contains("`hand` has the guard before it, which was not put"), "{said}");
+        assert_eq!(project.read(".mcp.json"), text, "also when it is asked for again");
+    }
+    wrap(&project, &[]);
+    assert_eq!(project.read(".mcp.json"), once);
+
+    // One that came later, before the next server gets its guard.
+    let later = once.replacen("{\"hand\"", "{\"later\": {\"command\": \"y\"}, \"hand\"", 1);
+    project.write(".mcp.json", &later);
+    wrap(&project, &[]);
+    wrap(&project, &["--uninstall"]);
+    assert!(project.read(".mcp.json").contains(hand));
+    assert_eq!(project.read(".mcp.json").matches("wrap").count(), 1);
+
+    // Nobody remembers: then all that looks like ours goes, and the plan says so.
+    wrap(&project, &[]);
+    fs::remove_dir_all(project.world.home()).unwrap();
+    let dry = project.json(&["--mcp", "--uninstall", "--dry-run"]);
+    assert!(dry["notes"].to_string().contains("before `later`, `hand`, `files`, so what"), "{dry}");
+    wrap(&project, &["--uninstall"]);
+    assert!(!project.read(".mcp.json").contains("wrap"));
+}
+
+#[test]
+fn what_an_older_jackline_has_wrapped_is_taken_out_too() {
+    let project = with_servers(STYLES[0]);
+    wrap(&project, &[]);
+    let installs = project.world.home().join("installs");
+    let record = fs::read_dir(installs).unwrap().next().unwrap().unwrap().path();
+    let mut old: Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    assert!(old.as_object_mut().unwrap().remove("servers").is_some());
+    fs::write(&record, old.to_string()).unwrap();
+    let more = |text: &str| text.replacen("{\"files\"", "{\"b\":{\"command\":\"b\"},\"files\"", 1);
+    project.write(".mcp.json", &more(&project.read(".mcp.json")));
+    wrap(&project, &[]);
+    wrap(&project, &["--uninstall"]);
+    assert_eq!(project.read(".mcp.json"), more(STYLES[0]));
 }
 
 #[test]

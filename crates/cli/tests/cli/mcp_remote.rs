@@ -433,7 +433,7 @@ fn what_is_not_said_clearly_is_not_begun() {
     let world = World::new(EMPTY);
     let wrap = |args: &[&str]| world.jackline(&[&["mcp", "wrap"], args].concat());
     for (args, words) in [
-        (&[] as &[&str], "--url <URL>|CMD"),
+        (&[] as &[&str], "--url <URL>|--url-env <VARIABLE>|CMD"),
         (&["--url", "https://example.org", "--", "x"], "cannot be used with"),
         (&["--header", "A: b", "--", "x"], "cannot be used with"),
         (&["--url", "http://example.org/mcp?k=t0ken"], "add `--insecure-http`"),
@@ -442,6 +442,7 @@ fn what_is_not_said_clearly_is_not_begun() {
         (&["--url", "https://example.org", "--header", "t0ken"], "Name: value"),
         (&["--url", "https://example.org", "--header", "Host: t0ken"], "the proxy itself"),
         (&["--url", "https://example.org", "--header-env", "A=T0KEN"], "`A` is not set"),
+        (&["--url-env", "T0KEN"], "`--url-env` names is not set"),
     ] {
         let run = wrap(args);
         assert_eq!(run.code, Some(2), "{args:?}");

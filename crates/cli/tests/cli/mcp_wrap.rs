@@ -255,6 +255,42 @@ fn a_call_that_needs_a_person_is_refused_until_one_has_said_yes() {
 }
 
 #[test]
+fn what_a_proxy_has_asked_waits_only_while_it_is_there_and_again_when_it_comes_back() {
+    let world = World::new(RULES);
+    let start = || Proxy::start_with(&world, &["--session", "teller"], "");
+    let said = |args: &[&str]| world.jackline(args).stdout;
+    let mut proxy = start();
+    proxy.call(1, "pay", r#"{"amount":5000}"#);
+    assert!(said(&["pending"]).contains("jl-") && said(&["status"]).contains("waits for you"));
+    assert!(said(&["watch", "--once"]).contains("1 waits for you"));
+    proxy.leave();
+
+    let pending = said(&["pending"]);
+    assert!(pending.starts_with("nothing waits for a person\n"), "{pending}");
+    assert!(pending.contains("1 question of a session that has ended is left"), "{pending}");
+    assert_eq!(said(&["pending", "--json"]), "");
+    let status = said(&["status"]);
+    assert!(!status.contains("waits for you"), "{status}");
+    assert!(status.contains("`jackline pending --all`"), "{status}");
+    assert!(!said(&["watch", "--once"]).contains("for you"));
+    let all = said(&["pending", "--all"]);
+    assert!(all.contains("session teller, which has ended"), "{all}");
+    let asked: Value = serde_json::from_str(&said(&["pending", "--all", "--json"])).unwrap();
+    assert_eq!(asked["ended"], true);
+
+    // It comes back with what it had asked, and with the answer that it was given meanwhile.
+    let mut proxy = start();
+    assert_eq!(text(&proxy.call(1, "say", "{}"), 0), "said");
+    assert!(said(&["pending"]).contains("jl-"));
+    proxy.leave();
+    assert_eq!(world.jackline(&["allow", asked["code"].as_str().unwrap()]).code, Some(0));
+    let mut proxy = start();
+    assert_eq!(text(&proxy.call(1, "pay", r#"{"amount":5000}"#), 0), "said");
+    proxy.leave();
+    world.prove("teller");
+}
+
+#[test]
 fn a_session_that_is_paused_or_stopped_runs_no_call() {
     let world = World::new(RULES);
     let mut proxy = Proxy::start(&world, "");

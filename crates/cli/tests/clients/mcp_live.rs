@@ -1,6 +1,9 @@
 //! The real client with MCP servers: some behind the guard, and the guard's own.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
 
 use jackline_model::scripted::{Script, Step, ToolResult};
 use serde_json::{Value, json};
@@ -171,4 +174,89 @@ fn a_long_page_of_the_guards_own_server_is_shown_whole() {
     let [whole] = results.as_slice() else { panic!("{}", story(&seen)) };
     assert!(whole.text.contains("line 480"), "{} bytes: {}", whole.text.len(), ends(whole));
     world.prove();
+}
+
+/// A server that runs elsewhere, for as long as the test does. Its tool says what it was sent as
+/// `Authorization`.
+fn elsewhere() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            thread::spawn(move || serve(connection.unwrap()));
+        }
+    });
+    url
+}
+
+fn serve(mut connection: TcpStream) {
+    let mut input = BufReader::new(connection.try_clone().unwrap());
+    loop {
+        let (mut length, mut authorization) = (0, String::new());
+        loop {
+            let mut line = String::new();
+            if input.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            match line.trim_end().split_once(": ") {
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    length = value.parse().unwrap();
+                }
+                Some((name, value)) if name.eq_ignore_ascii_case("authorization") => {
+                    value.clone_into(&mut authorization);
+                }
+                _ if line.trim_end().is_empty() => break,
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        input.read_exact(&mut body).unwrap();
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let result = match message.get("method").and_then(Value::as_str) {
+            Some("initialize") => json!({
+                "protocolVersion": message.pointer("/params/protocolVersion"),
+                "capabilities": { "tools": {} }, "serverInfo": { "name": "far", "version": "1" },
+            }),
+            Some("tools/list") => {
+                json!({ "tools": [{ "name": "whoami", "inputSchema": { "type": "object" } }] })
+            }
+            Some("tools/call") => json!({ "content": [{ "type": "text", "text": authorization }] }),
+            _ => json!({}),
+        };
+        let answer = match (message.get("method"), message.get("id")) {
+            (None, _) => "HTTP/1.1 405 X\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            (_, None) => "HTTP/1.1 202 X\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            (_, Some(id)) => {
+                let body = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+                let kind = "content-type: application/json";
+                format!("HTTP/1.1 200 X\r\n{kind}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+            }
+        };
+        if connection.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Headers become variables of a program, and the client fills them in there, too.
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn a_server_elsewhere_is_reached_through_the_guard_with_the_headers_that_it_had() {
+    let world = World::new("");
+    let headers = json!({ "Authorization": "Bearer ${JACKLINE_TEST_NOBODY:-of the default}" });
+    let server = json!({ "type": "http", "url": elsewhere(), "headers": headers });
+    let before = json!({ "mcpServers": { "far": server } }).to_string();
+    world.scratch.write(".mcp.json", &before).unwrap();
+    world.person(&["init", "--mcp", "--remote", "--yes"]);
+    let script = Script::new([Step::call("mcp__far__whoami", json!({}))]);
+    let seen = world.play_with_servers("mcp__far", script);
+    let results = seen.results(None);
+    let [said] = results.as_slice() else { panic!("{}", story(&seen)) };
+    assert!(!said.is_error && said.text.contains("Bearer of the default"), "{said:?}");
+    let status = world.status();
+    let parts = status.get("parts").and_then(Value::as_array).map(Vec::len);
+    assert_eq!(parts, Some(1), "{status}");
+    world.prove();
+    world.person(&["init", "--mcp", "--uninstall", "--yes"]);
+    assert_eq!(fs::read_to_string(world.scratch.work().join(".mcp.json")).unwrap(), before);
 }

@@ -1,11 +1,15 @@
-//! The guard before the MCP servers that Claude Code starts.
+//! The guard before the MCP servers of Claude Code.
 //!
 //! `"command": "npx", "args": ["x"]` becomes `"command": "jackline", "args": ["mcp", "wrap",
 //! "--", "npx", "x"]`. The text is cut at exactly these places, and a word is moved as it is
-//! written. So the way back needs no memory: it gives the same bytes, whatever somebody has
-//! changed elsewhere in the file.
+//! written. So the way back gives the same bytes, whatever somebody has changed elsewhere in the
+//! file. What is remembered tells our own work from what somebody wrote by hand; where nobody
+//! remembers, the way back is open all the same. Servers elsewhere: `remote.rs`.
+
+mod remote;
 
 use core::ops::Range;
+use std::collections::BTreeMap;
 
 use jackline_engine::json::kind_of;
 use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value};
@@ -17,49 +21,142 @@ use super::settings::{self, BYTE_ORDER_MARK, SettingsError};
 /// The words between our program and those of a server.
 const WRAP: [&str; 3] = ["mcp", "wrap", "--"];
 
+/// The keys of a server that we read.
+const KEYS: [&str; 6] = ["command", "args", "type", "url", "headers", "env"];
+
 /// Servers with the guard before them, or without.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edited {
     /// The whole file.
     pub text: String,
     /// The servers that are different now.
     pub changed: Vec<String>,
+    /// What has to be remembered of them.
+    pub memory: Memory,
+    /// Those of them that are elsewhere, and are sent no header.
+    pub bare: Vec<String>,
     /// The others, and why they are as they were.
     pub left: Vec<(String, Left)>,
 }
 
 /// Why a server is left as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
     /// The guard stands before it, or it is our own.
     Guarded,
-    /// It is no program that the client starts.
+    /// It is elsewhere, and nobody has said that the guard goes before such servers.
     Remote,
-    /// The client can't start it either.
-    Odd(&'static str),
+    /// It can't have the guard before it, or the client can't start it either.
+    Kept(String),
     /// The guard does not stand before it, or was put there with options.
     NotOurs,
+    /// The guard stands before it, and it was not us who put it there.
+    ByHand,
+    /// We put the guard before it, and somebody has changed that since.
+    Changed,
+}
+
+/// How the guard comes before servers.
+#[derive(Clone, Copy)]
+pub struct Wrapping<'w> {
+    /// How this program is started.
+    pub program: &'w str,
+    /// The servers elsewhere that a person means.
+    pub remote: &'w Remote,
+    /// Whether the proxy can speak to a server: its address, if that is known, and its headers.
+    pub reaches: Reaches,
+    /// What is remembered of servers at the place.
+    pub known: &'w Known,
+}
+
+/// Says why a server can't be spoken to. An address is not known where the client fills it in.
+pub type Reaches = fn(url: Option<&str>, headers: &[&str]) -> Result<(), String>;
+
+/// Which servers elsewhere get the guard before them, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remote {
+    /// None.
+    None,
+    /// All of them.
+    All,
+    /// Those with these names.
+    Named(Vec<String>),
+}
+
+impl Remote {
+    fn means(&self, name: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|named| named == name),
+        }
+    }
+}
+
+/// The servers that we have put the guard before, by name. With those elsewhere the word for
+/// their kind, as it was written, where it was not the usual one.
+pub type Memory = BTreeMap<String, Option<String>>;
+
+/// What is known of who has put the guard before servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    /// We before these, and somebody else before all others.
+    These(Memory),
+    /// Nobody remembers. All that looks like ours is.
+    Nothing,
+}
+
+impl Known {
+    fn is_ours(&self, name: &str) -> bool {
+        match self {
+            Self::These(memory) => memory.contains_key(name),
+            Self::Nothing => true,
+        }
+    }
+
+    fn kind(&self, name: &str) -> Option<&str> {
+        match self {
+            Self::These(memory) => memory.get(name)?.as_deref(),
+            Self::Nothing => None,
+        }
+    }
 }
 
 /// Puts the guard before the servers at a place: the keys that lead to them.
-pub fn wrap(text: &str, place: &[&str], program: &str) -> Result<Edited, SettingsError> {
-    let edited = edit(text, place, |text, server| put(text, server, program))?;
+pub fn wrap(text: &str, place: &[&str], how: Wrapping<'_>) -> Result<Edited, SettingsError> {
+    let edited = edit(text, place, |text, name, server| put(text, name, server, how))?;
     // The way back has to lead to the same text, or somebody could not go it.
-    let back = |text: &str| unwrap(text, place).map(|edited| edited.text);
+    let mut memory = match how.known {
+        Known::These(memory) => memory.clone(),
+        Known::Nothing => Memory::new(),
+    };
+    memory.extend(edited.memory.clone());
+    let known = Known::These(memory);
+    let back = |text: &str| unwrap(text, place, &known).map(|edited| edited.text);
     if back(&edited.text)? == back(text)? { Ok(edited) } else { Err(SettingsError::Entangled) }
 }
 
-/// Takes the guard out again.
-pub fn unwrap(text: &str, place: &[&str]) -> Result<Edited, SettingsError> {
-    let edited = edit(text, place, take)?;
+/// Takes the guard out again where we have put it.
+pub fn unwrap(text: &str, place: &[&str], known: &Known) -> Result<Edited, SettingsError> {
+    let edited = edit(text, place, |text, name, server| take(text, name, server, known))?;
     settings::value_of(&edited.text).map_err(|_| SettingsError::Entangled)?;
     Ok(edited)
 }
 
 /// What becomes of one server.
 enum Step {
-    Change(Vec<Cut>),
+    Change(Altered),
     Leave(Left),
+}
+
+/// How a server is cut, and what is to be known of it.
+#[derive(Default)]
+struct Altered {
+    cuts: Vec<Cut>,
+    /// The word for its kind, where it has to be remembered.
+    kind: Option<String>,
+    /// Whether it is elsewhere, and is sent no header.
+    is_bare: bool,
 }
 
 /// A piece of a text, and what comes in its place.
@@ -79,7 +176,7 @@ struct Started<'v, 'a> {
 fn edit(
     text: &str,
     place: &[&str],
-    step: impl Fn(&str, &Value<'_>) -> Result<Step, SettingsError>,
+    step: impl Fn(&str, &str, &Value<'_>) -> Result<Step, SettingsError>,
 ) -> Result<Edited, SettingsError> {
     let bare = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     check(bare, place)?;
@@ -91,22 +188,25 @@ fn edit(
         once(object, |name| name == *key)?;
         found = object.get_object(key);
     }
-    let (mut cuts, mut changed, mut left) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cuts, mut edited) = (Vec::new(), Edited::default());
     if let Some(servers) = found {
         once(servers, |_| true)?;
         for property in &servers.properties {
             let name = property.name.as_str().to_owned();
-            match step(bare, &property.value)? {
-                Step::Change(pieces) => {
-                    cuts.extend(pieces);
-                    changed.push(name);
+            match step(bare, &name, &property.value)? {
+                Step::Change(altered) => {
+                    cuts.extend(altered.cuts);
+                    edited.bare.extend(altered.is_bare.then(|| name.clone()));
+                    edited.memory.insert(name.clone(), altered.kind);
+                    edited.changed.push(name);
                 }
-                Step::Leave(why) => left.push((name, why)),
+                Step::Leave(why) => edited.left.push((name, why)),
             }
         }
     }
     let mark = if bare.len() < text.len() { BYTE_ORDER_MARK } else { "" };
-    Ok(Edited { text: format!("{mark}{}", carry_out(bare, cuts)?), changed, left })
+    edited.text = format!("{mark}{}", carry_out(bare, cuts)?);
+    Ok(edited)
 }
 
 /// Whether what is there on the way to the servers is what it has to be.
@@ -149,32 +249,20 @@ fn carry_out(text: &str, mut cuts: Vec<Cut>) -> Result<String, SettingsError> {
 }
 
 impl<'v, 'a> Started<'v, 'a> {
-    /// The server, where it is one that the client starts; else why it is not.
-    fn of(value: &'v Value<'a>) -> Result<Result<Self, Left>, SettingsError> {
-        let Some(server) = value.as_object() else { return Ok(Err(Left::Odd("is no object"))) };
-        once(server, |name| ["command", "args", "type", "url"].contains(&name))?;
-        let kind = server.get("type").map(|property| &property.value);
-        let is_stdio =
-            |kind: &Value<'_>| kind.as_string_lit().is_some_and(|it| it.value == "stdio");
-        if server.get("url").is_some() || !kind.is_none_or(is_stdio) {
-            return Ok(Err(Left::Remote));
-        }
-        let Some(command) = server.get_string("command") else {
-            return Ok(Err(Left::Odd("has no `command`")));
-        };
+    /// The server, where it is one that the client starts; else what is odd about it.
+    fn of(server: &'v Object<'a>) -> Result<Self, &'static str> {
+        let command = server.get_string("command").ok_or("has no `command`")?;
         let args = match server.get("args") {
             None => None,
-            Some(property) => match property.value.as_array() {
-                Some(array) => Some((property, array)),
-                None => return Ok(Err(Left::Odd("has `args` that are no list"))),
-            },
+            Some(property) => {
+                let array = property.value.as_array().ok_or("has `args` that are no list")?;
+                Some((property, array))
+            }
         };
         let elements = args.iter().flat_map(|(_, array)| &array.elements);
         let words: Option<Vec<&StringLit<'_>>> = elements.map(Value::as_string_lit).collect();
-        let Some(words) = words else {
-            return Ok(Err(Left::Odd("has `args` that are no texts")));
-        };
-        Ok(Ok(Self { server, command, args, words }))
+        let words = words.ok_or("has `args` that are no texts")?;
+        Ok(Self { server, command, args, words })
     }
 
     /// Whether it is this program that is started.
@@ -190,29 +278,50 @@ impl<'v, 'a> Started<'v, 'a> {
     }
 }
 
-fn put(text: &str, server: &Value<'_>, program: &str) -> Result<Step, SettingsError> {
-    let started = match Started::of(server)? {
+/// A server, once it is clear that no key that counts is there twice.
+fn server_of<'v, 'a>(value: &'v Value<'a>) -> Result<Option<&'v Object<'a>>, SettingsError> {
+    let Some(server) = value.as_object() else { return Ok(None) };
+    once(server, |name| KEYS.contains(&name))?;
+    Ok(Some(server))
+}
+
+/// Whether it is no program that the client starts.
+fn is_elsewhere(server: &Object<'_>) -> bool {
+    let kind = server.get("type").map(|property| &property.value);
+    let is_stdio = |kind: &Value<'_>| kind.as_string_lit().is_some_and(|it| it.value == "stdio");
+    server.get("url").is_some() || !kind.is_none_or(is_stdio)
+}
+
+fn put(
+    text: &str,
+    name: &str,
+    server: &Value<'_>,
+    how: Wrapping<'_>,
+) -> Result<Step, SettingsError> {
+    let kept = |why: &str| Ok(Step::Leave(Left::Kept(why.to_owned())));
+    let Some(server) = server_of(server)? else { return kept("is no object") };
+    if is_elsewhere(server) {
+        return remote::put(text, name, server, how);
+    }
+    let started = match Started::of(server) {
         Ok(started) => started,
-        Err(why) => return Ok(Step::Leave(why)),
+        Err(why) => return kept(why),
     };
     let command = span(started.command.range());
-    let own = serde_json::Value::from(program).to_string();
+    let own = quoted(how.program);
     if started.is_jackline() {
-        // One that an older installation of ours stands before, under another name.
-        return Ok(if started.is_ours() && started.command.value != program {
-            Step::Change(vec![Cut { at: command, with: own }])
-        } else {
-            Step::Leave(Left::Guarded)
+        return Ok(match renamed(text, name, &started, how) {
+            Some(altered) => Step::Change(altered),
+            None => Step::Leave(Left::Guarded),
         });
     }
-    let words: Vec<String> = WRAP.iter().map(|word| format!("\"{word}\"")).collect();
+    let words: Vec<String> = WRAP.iter().map(|word| quoted(word)).collect();
     let words = format!("{}, {}", words.join(", "), piece(text, &command)?);
+    let cuts = |cuts| Ok(Step::Change(Altered { cuts, ..Altered::default() }));
     let Some((_, array)) = started.args else {
-        let first = started.server.properties.first().map(|property| property.range().start);
-        let lead = piece(text, &(started.server.range.start + 1..first.unwrap_or(command.start)))?;
-        let gap = if is_space(lead) && lead.contains('\n') { lead } else { " " };
+        let gap = gap(text, server)?;
         let with = format!("{own},{gap}\"args\": [{words}]");
-        return Ok(Step::Change(vec![Cut { at: command, with }]));
+        return cuts(vec![Cut { at: command, with }]);
     };
     let inner = array.range.start + 1..array.range.end - 1;
     let added = match started.words.first() {
@@ -226,19 +335,58 @@ fn put(text: &str, server: &Value<'_>, program: &str) -> Result<Step, SettingsEr
             Cut { at: first..first, with: format!("{words},{gap}") }
         }
     };
-    Ok(Step::Change(vec![Cut { at: command, with: own }, added]))
+    cuts(vec![Cut { at: command, with: own }, added])
 }
 
-fn take(text: &str, server: &Value<'_>) -> Result<Step, SettingsError> {
-    let started = match Started::of(server)? {
-        Ok(started) if started.is_ours() => started,
-        Ok(_) | Err(_) => return Ok(Step::Leave(Left::NotOurs)),
+/// Our own work under the name that this program has now, where it was done under another one.
+fn renamed(
+    text: &str,
+    name: &str,
+    started: &Started<'_, '_>,
+    how: Wrapping<'_>,
+) -> Option<Altered> {
+    let is_ours = started.is_ours() || remote::Wrapped::of(text, started).is_some();
+    // A bare name is found wherever the program is: nobody can tell that it was us who wrote it.
+    let is_known = match how.known {
+        Known::These(_) => how.known.is_ours(name),
+        Known::Nothing => started.command.value.contains('/'),
     };
+    if !is_ours || !is_known || started.command.value == how.program {
+        return None;
+    }
+    let cuts = vec![Cut { at: span(started.command.range()), with: quoted(how.program) }];
+    let kind = how.known.kind(name).map(ToOwned::to_owned);
+    Some(Altered { cuts, kind, is_bare: false })
+}
+
+fn take(text: &str, name: &str, server: &Value<'_>, known: &Known) -> Result<Step, SettingsError> {
+    let leave = |why| Ok(Step::Leave(why));
+    let Some(server) = server_of(server)? else { return leave(Left::NotOurs) };
+    let started = match Started::of(server) {
+        Ok(started) if !is_elsewhere(server) && started.is_jackline() => started,
+        _ => return leave(Left::NotOurs),
+    };
+    let cuts = if started.is_ours() {
+        taken(text, &started)?
+    } else {
+        let wrapped = remote::Wrapped::of(text, &started);
+        wrapped.map(|wrapped| wrapped.taken(text, known.kind(name))).transpose()?.flatten()
+    };
+    match (cuts, known) {
+        (Some(_), known) if !known.is_ours(name) => leave(Left::ByHand),
+        (Some(cuts), _) => Ok(Step::Change(Altered { cuts, ..Altered::default() })),
+        (None, Known::These(memory)) if memory.contains_key(name) => leave(Left::Changed),
+        (None, _) => leave(Left::NotOurs),
+    }
+}
+
+/// The cuts that leave the server alone that our words stand before.
+fn taken(text: &str, started: &Started<'_, '_>) -> Result<Option<Vec<Cut>>, SettingsError> {
     let command = span(started.command.range());
     let (Some((property, array)), [first, _, _, program, rest @ ..]) =
         (started.args, started.words.as_slice())
     else {
-        return Ok(Step::Leave(Left::NotOurs));
+        return Ok(None);
     };
     let (begin, end) = (first.range.start, program.range.end);
     let inner = array.range.start + 1..array.range.end - 1;
@@ -256,7 +404,19 @@ fn take(text: &str, server: &Value<'_>) -> Result<Step, SettingsError> {
         None => begin..past_comma(text, &(end..inner.end)).unwrap_or(end),
     };
     let with = piece(text, &span(program.range()))?.to_owned();
-    Ok(Step::Change(vec![Cut { at: command, with }, Cut { at: gone, with: String::new() }]))
+    Ok(Some(vec![Cut { at: command, with }, Cut { at: gone, with: String::new() }]))
+}
+
+/// What stands before a new key of a server: a line of its own where the others have theirs.
+fn gap<'t>(text: &'t str, server: &Object<'_>) -> Result<&'t str, SettingsError> {
+    let first = server.properties.first().map(|property| property.range().start);
+    let begin = server.range.start + 1;
+    let lead = piece(text, &(begin..first.unwrap_or(begin)))?;
+    Ok(if is_space(lead) && lead.contains('\n') { lead } else { " " })
+}
+
+fn quoted(word: &str) -> String {
+    serde_json::Value::from(word).to_string()
 }
 
 /// Where what a comma separates begins: behind white space, but not behind a comment.

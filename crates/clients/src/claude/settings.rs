@@ -166,8 +166,14 @@ fn is_trusted(variable: &str) -> bool {
 /// Whether the client reads such a text. Ours is more tolerant: the client
 /// ignores a whole file, silently, for a comment or a comma too many.
 pub fn is_strict(text: &str) -> bool {
+    loose_line(text).is_none()
+}
+
+/// The first line at which the client gives a text up, from one.
+pub fn loose_line(text: &str) -> Option<usize> {
     let bare = text.trim_start_matches(BYTE_ORDER_MARK);
-    bare.trim().is_empty() || serde_json::from_str::<Value>(bare).is_ok()
+    let read = serde_json::from_str::<Value>(bare);
+    read.err().filter(|_| !bare.trim().is_empty()).map(|error| error.line())
 }
 
 /// An entry of somebody else's that the client does not take, and for whose

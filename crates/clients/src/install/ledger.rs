@@ -12,6 +12,7 @@ use jackline_journal::write_private;
 use serde::{Deserialize, Serialize};
 
 use super::InstallError;
+use crate::claude::servers::Memory;
 
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,19 @@ pub(crate) struct Entry {
     pub(crate) after: Digest,
     /// The directories that were made for it, the outermost first.
     pub(crate) made: Vec<PathBuf>,
+    /// The MCP servers in it that the guard was put before. None where the file is about
+    /// something else, or the entry is of a time before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) servers: Option<Vec<ServersAt>>,
+}
+
+/// The servers at one place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServersAt {
+    /// The keys that lead to them.
+    pub(crate) place: Vec<String>,
+    /// Those that the guard was put before.
+    pub(crate) servers: Memory,
 }
 
 /// What a file was before us.

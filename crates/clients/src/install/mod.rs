@@ -24,6 +24,8 @@ use jackline_journal::StoreError;
 
 use crate::claude::settings::{SettingsError, Version};
 
+pub use crate::claude::servers::{Reaches, Remote};
+
 pub use diff::{DiffLine, diff};
 pub use plan::{plan, program_word, settings_files, settings_of_project};
 pub use removal::plan_removal;
@@ -91,6 +93,10 @@ pub struct Wish {
     pub client_program: Option<PathBuf>,
     /// The state home.
     pub state_home: PathBuf,
+    /// Which MCP servers elsewhere are meant, too.
+    pub remote: Remote,
+    /// Whether the proxy can speak to an MCP server elsewhere.
+    pub reaches: Reaches,
 }
 
 /// A client as it was found.
@@ -134,6 +140,9 @@ pub struct Change {
     pub(crate) without: Option<Vec<u8>>,
     /// Whether the guard comes or goes with it.
     pub(crate) direction: Direction,
+    /// The MCP servers in it that the guard stands before then, as far as it was us who put it
+    /// there; none where nothing has to be remembered.
+    pub(crate) servers: Option<Vec<ledger::ServersAt>>,
 }
 
 /// Whether a change installs the guard or takes it out.

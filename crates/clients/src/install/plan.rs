@@ -232,7 +232,7 @@ pub(crate) fn text_of<'h>(held: &'h Held, path: &Path) -> Result<&'h str, Instal
     })
 }
 
-pub(crate) fn push(
+fn push(
     plan: &mut Plan,
     purpose: Purpose,
     path: PathBuf,
@@ -246,7 +246,8 @@ pub(crate) fn push(
     }
     let Held { target, bytes: before } = held;
     let direction = Direction::In;
-    plan.changes.push(Change { purpose, path, target, before, after, without, direction });
+    let servers = None;
+    plan.changes.push(Change { purpose, path, target, before, after, without, direction, servers });
 }
 
 fn say_about_version(found: &FoundClient, plan: &mut Plan) {

@@ -115,8 +115,15 @@ impl Removal {
             return;
         }
         let Held { target, bytes: before } = held;
-        let direction = Direction::Out;
-        let change = Change { purpose, path, target, before, after, without: None, direction };
-        self.plan.changes.push(change);
+        self.plan.changes.push(Change {
+            purpose,
+            path,
+            target,
+            before,
+            after,
+            without: None,
+            direction: Direction::Out,
+            servers: None,
+        });
     }
 }

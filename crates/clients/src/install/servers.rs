@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use jackline_runtime::claude_file;
 
 use super::file::{Held, look};
-use super::plan::{Site, program_name, push, say_only_here, text_of};
-use super::{Change, Client, Direction, InstallError, Plan, Purpose, Scope, Wish};
-use crate::claude::servers::{Edited, Left, unwrap, wrap};
+use super::ledger::{Ledger, ServersAt};
+use super::plan::{Site, program_name, say_only_here, text_of};
+use super::{Change, Client, Direction, InstallError, Plan, Purpose, Remote, Scope, Wish};
+use crate::claude::servers::{Edited, Known, Left, Memory, Wrapping, unwrap, wrap};
 use crate::claude::settings::{self, SettingsError};
 
 /// The key under which Claude Code keeps servers.
@@ -22,34 +23,68 @@ pub fn plan_wrapping(wish: &Wish) -> Result<Plan, InstallError> {
         let file = ServerFile::of(&site.project, client, wish.scope)?;
         let held = look(&file.path)?;
         let text = text_of(&held, &file.path)?;
-        let edited = file.edited(wrap(text, &file.keys(), &program))?;
-        let without = file.edited(unwrap(text, &file.keys()))?.text;
+        let recorded = Recorded::of(wish, &held, &file);
+        let known = recorded.known();
+        let how =
+            Wrapping { program: &program, remote: &wish.remote, reaches: wish.reaches, known };
+        let edited = file.edited(wrap(text, &file.keys(), how))?;
+        let without = if recorded.is_first() {
+            Edited { text: text.to_owned(), ..Edited::default() }
+        } else {
+            file.edited(unwrap(text, &file.keys(), known))?
+        };
         if edited.changed.is_empty() && edited.left.is_empty() {
             return Err(InstallError::NoServers { path: file.path });
         }
         file.say(&edited, &mut planned);
+        file.say_nowhere(&wish.remote, &edited, &mut planned);
         if wish.scope == Scope::Project && site.exclude.is_some() {
             let happens = "with others the servers would not start";
             say_only_here(&file.path, &program, happens, "--user", &mut planned);
         }
-        let without = held.bytes.is_some().then(|| without.into_bytes());
-        push(&mut planned, Purpose::Servers(client), file.path, held, edited.text, without);
+        let memory = recorded.with(&edited.memory, &without.changed);
+        if edited.changed.is_empty() {
+            continue;
+        }
+        let Held { target, bytes: before } = held;
+        planned.changes.push(Change {
+            purpose: Purpose::Servers(client),
+            path: file.path,
+            target,
+            without: before.is_some().then(|| without.text.into_bytes()),
+            before,
+            after: Some(edited.text.into_bytes()),
+            direction: Direction::In,
+            servers: Some(memory),
+        });
     }
     Ok(planned)
 }
 
-/// Works out which servers lose it again.
+/// Works out which servers lose it again: those that were given it, as far as that is remembered.
 pub fn plan_unwrapping(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
     let mut planned = Plan::empty(&site);
     for client in clients(wish) {
         let file = ServerFile::of(&site.project, client, wish.scope)?;
         let held = look(&file.path)?;
-        let edited = file.edited(unwrap(text_of(&held, &file.path)?, &file.keys()))?;
+        let recorded = Recorded::of(wish, &held, &file);
+        let text = text_of(&held, &file.path)?;
+        let edited = file.edited(unwrap(text, &file.keys(), recorded.known()))?;
+        file.say(&edited, &mut planned);
         if edited.changed.is_empty() {
             continue;
         }
-        file.say(&Edited { left: Vec::new(), ..edited.clone() }, &mut planned);
+        if *recorded.known() == Known::Nothing {
+            let names: Vec<String> =
+                edited.changed.iter().map(|name| format!("`{name}`")).collect();
+            planned.notes.push(format!(
+                "nothing on this machine says who put the guard before {}, so what was written by \
+                 hand is taken out as well",
+                names.join(", ")
+            ));
+        }
+        let servers = recorded.without(&edited.left);
         let Held { target, bytes: before } = held;
         planned.changes.push(Change {
             purpose: Purpose::Servers(client),
@@ -59,9 +94,75 @@ pub fn plan_unwrapping(wish: &Wish) -> Result<Plan, InstallError> {
             after: Some(edited.text.into_bytes()),
             without: None,
             direction: Direction::Out,
+            servers,
         });
     }
     Ok(planned)
+}
+
+/// What is remembered of a file with servers.
+struct Recorded {
+    place: Vec<String>,
+    known: Known,
+    /// The servers at other places of the file.
+    others: Vec<ServersAt>,
+    /// Whether there is a record that does not say which servers it is about.
+    is_old: bool,
+}
+
+impl Recorded {
+    fn of(wish: &Wish, held: &Held, file: &ServerFile) -> Self {
+        let place = file.place.clone();
+        let entry = Ledger::of(&wish.state_home).read(&held.target);
+        let is_old = entry.as_ref().is_some_and(|entry| entry.servers.is_none());
+        let Some(all) = entry.and_then(|entry| entry.servers) else {
+            return Self { place, known: Known::Nothing, others: Vec::new(), is_old };
+        };
+        let (own, others): (Vec<ServersAt>, Vec<ServersAt>) =
+            all.into_iter().partition(|at| at.place == place);
+        let own = own.into_iter().next();
+        let known = own.map_or(Known::Nothing, |at| Known::These(at.servers));
+        Self { place, known, others, is_old }
+    }
+
+    fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Whether nothing here can be our work yet, as far as anybody remembers.
+    fn is_first(&self) -> bool {
+        self.known == Known::Nothing && !self.is_old
+    }
+
+    /// What is to be remembered once these have the guard before them, too. What an older record
+    /// is about is all that looks like ours.
+    fn with(&self, memory: &Memory, looks_ours: &[String]) -> Vec<ServersAt> {
+        let mut servers = match &self.known {
+            Known::These(servers) => servers.clone(),
+            Known::Nothing if self.is_old => {
+                looks_ours.iter().map(|name| (name.clone(), None)).collect()
+            }
+            Known::Nothing => Memory::new(),
+        };
+        servers.extend(memory.clone());
+        let own = ServersAt { place: self.place.clone(), servers };
+        self.others.iter().cloned().chain([own]).collect()
+    }
+
+    /// What is to be remembered once ours have lost it; nothing where no other server has it.
+    fn without(&self, left: &[(String, Left)]) -> Option<Vec<ServersAt>> {
+        let mut servers = match &self.known {
+            Known::These(servers) => servers.clone(),
+            Known::Nothing => Memory::new(),
+        };
+        let is = |name: &str, why: Left| left.iter().any(|it| it.0 == name && it.1 == why);
+        servers.retain(|name, _| is(name, Left::Changed));
+        let some_stay = left.iter().any(|(_, why)| matches!(why, Left::ByHand | Left::Changed));
+        let own = ServersAt { place: self.place.clone(), servers };
+        let mut all = self.others.clone();
+        all.extend(some_stay.then_some(own));
+        (!all.is_empty()).then_some(all)
+    }
 }
 
 fn clients(wish: &Wish) -> Vec<Client> {
@@ -103,18 +204,35 @@ impl ServerFile {
         edited.map_err(|source| InstallError::Settings { path: self.path.clone(), source })
     }
 
-    /// Says what happens to which server, and why nothing to the others.
+    /// Says why nothing happens to which server, and what else one should know.
     fn say(&self, edited: &Edited, plan: &mut Plan) {
         for (name, left) in &edited.left {
             let why = match left {
                 Left::Guarded => "has the guard before it, or is its own".to_owned(),
-                Left::Remote => {
-                    "is no program that the client starts, so it stays as it is".to_owned()
-                }
-                Left::Odd(how) => format!("{how}, so it stays as it is"),
+                Left::Remote => format!(
+                    "is no program that the client starts, so it stays as it is; `--remote={name}` \
+                     puts the guard before it, if the client does not log in there"
+                ),
+                Left::Kept(why) => format!("{why}, so it stays as it is"),
                 Left::NotOurs => continue,
+                Left::ByHand => {
+                    "has the guard before it, which was not put there by `jackline init` on this \
+                     machine, and stays as it is"
+                        .to_owned()
+                }
+                Left::Changed => {
+                    "was changed since the guard was put before it, and stays as it is; take it \
+                     out by hand"
+                        .to_owned()
+                }
             };
             plan.notes.push(format!("`{name}` {why}"));
+        }
+        for name in &edited.bare {
+            plan.notes.push(format!(
+                "`{name}` is sent no header: if the client logs in there, it will not answer \
+                 behind the guard"
+            ));
         }
         if edited.changed.is_empty() {
             return;
@@ -126,13 +244,24 @@ impl ServerFile {
                 self.path.display()
             ));
         }
-        if !settings::is_strict(&edited.text) {
+        if let Some(line) = settings::loose_line(&edited.text) {
             plan.warnings.push(format!(
-                "{} takes no comments and no commas at the end of a list, and starts no server of \
-                 `{}` for them; take them out",
+                "{} takes no comments and no commas at the end of a list, as in line {line}, and \
+                 starts no server of `{}` for them; take them out",
                 Client::Claude.title(),
                 self.path.display()
             ));
+        }
+    }
+
+    /// Says which servers were named, and are not there.
+    fn say_nowhere(&self, remote: &Remote, edited: &Edited, plan: &mut Plan) {
+        let Remote::Named(names) = remote else { return };
+        let left = edited.left.iter().map(|(name, _)| name);
+        let there: Vec<&String> = edited.changed.iter().chain(left).collect();
+        for name in names.iter().filter(|name| !there.contains(name)) {
+            let path = self.path.display();
+            plan.warnings.push(format!("there is no server `{name}` in `{path}`"));
         }
     }
 }

@@ -27,10 +27,13 @@ pub(crate) fn ignored(
 ) -> Vec<String> {
     let (title, place) = (client.title(), path.display());
     let mut reasons = Vec::new();
-    if !settings::is_strict(text) {
+    if let Some(line) = settings::loose_line(text) {
+        // The file of the other scope is read for itself.
+        let other = if path.ends_with("settings.local.json") { "--user" } else { "--local" };
         reasons.push(format!(
             "{title} takes no comments and no commas at the end of a list, and ignores all of \
-             `{place}` for them; take them out, or install with `--local`"
+             `{place}` for them, as in line {line}; take them out, or keep them, take the guard \
+             out of that file with `--uninstall` and install with `{other}`"
         ));
     }
     let misfit = settings::misfit(text).filter(|_| version.is_some_and(|own| own < PINNED));

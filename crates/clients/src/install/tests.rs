@@ -33,6 +33,8 @@ impl Place {
             jackline: PathBuf::from("/opt/jackline"),
             client_program: Some(PathBuf::from("/nowhere/claude")),
             state_home: self.root.path().join("state"),
+            remote: Remote::None,
+            reaches: |_, _| Ok(()),
         }
     }
 

@@ -60,7 +60,13 @@ fn write(change: &Change, ledger: &Ledger) -> Result<Written, InstallError> {
         }
         (Some(bytes), Direction::Out) => {
             replace(&change.target, bytes).map_err(failed)?;
-            ledger.forget(&change.target);
+            match (ledger.read(&change.target), &change.servers) {
+                (Some(entry), Some(_)) => {
+                    let servers = change.servers.clone();
+                    ledger.keep(&Entry { after: Digest::of(bytes), servers, ..entry })?;
+                }
+                _ => ledger.forget(&change.target),
+            }
         }
         (None, _) => {
             remove(&change.target, &made).map_err(failed)?;
@@ -92,7 +98,8 @@ fn entry(
             without.map(|bytes| ledger.back_up(&change.target, bytes)).transpose()?
         }
     };
-    Ok(Entry { path: change.target.clone(), original, after: Digest::of(after), made })
+    let (path, servers) = (change.target.clone(), change.servers.clone());
+    Ok(Entry { path, original, after: Digest::of(after), made, servers })
 }
 
 /// Whether a file is what we made of it.

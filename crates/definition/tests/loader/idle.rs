@@ -145,5 +145,23 @@ fn a_tool_that_is_recognised_for_nothing() {
     ] {
         assert_eq!(warnings(&format!("{tool}{rest}")), "", "{rest}");
     }
-    assert_eq!(warnings("tools: { d: { commands: [make d], idempotent: false } }"), "");
+    for key in [
+        "idempotent: false",
+        "roles: [release]",
+        "poll: {}",
+        "transparent: true",
+        "read_only: true",
+    ] {
+        let tool = format!(
+            "tools: {{ d: {{ commands: [make d], {key} }} }}\nidentity: {{ roles: [release] }}"
+        );
+        assert_eq!(warnings(&tool), "", "{key}");
+    }
+    for rest in [
+        "limits: { tool_calls: { d: 3 } }",
+        "dirty_bits: { tests: [d] }",
+        "dirty_bits: { builds: [d] }",
+    ] {
+        assert_eq!(warnings(&format!("{tool}{rest}")), "", "{rest}");
+    }
 }

@@ -52,10 +52,15 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
 
 /// What the proxy stands before.
 fn behind(args: &WrapArgs) -> Result<Behind, Exit> {
-    let Some(url) = &args.url else { return Ok(Behind::Command(args.server.clone())) };
+    let url = match (&args.url, &args.url_env) {
+        (Some(url), _) => url.clone(),
+        (None, Some(variable)) => named_variable(variable)
+            .ok_or_else(|| fail(Exit::Usage, "the variable that `--url-env` names is not set"))?,
+        (None, None) => return Ok(Behind::Command(args.server.clone())),
+    };
     let bad = |error| fail(Exit::Usage, error);
     let encryption = if args.insecure_http { Encryption::Waived } else { Encryption::Demanded };
-    let mut address = Address::parse(url, encryption).map_err(bad)?;
+    let mut address = Address::parse(&url, encryption).map_err(bad)?;
     for header in &args.header {
         let Some((name, value)) = header.split_once(':') else {
             return Err(fail(Exit::Usage, "`--header` is written as `Name: value`"));

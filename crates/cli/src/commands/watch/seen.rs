@@ -5,7 +5,7 @@ use jackline_definition::words;
 use jackline_engine::definition::Limits;
 use jackline_engine::{Decision, Definition, SessionId, StopCode, Summary, Timestamp};
 use jackline_journal::{EventRecord, Opened};
-use jackline_runtime::ask_code;
+use jackline_runtime::{ask_code, still_asks};
 
 use super::super::log::{decided, remarks, what};
 use super::super::status::{effect, of, turn_in_words};
@@ -83,8 +83,7 @@ impl Standing {
     pub(super) fn new(opened: &Opened, definition: &Definition, summary: &Summary) -> Self {
         let mode = words::mode(definition.mode);
         let stop = summary.stop.as_ref();
-        // A session that is over asks nobody any more.
-        let waiting = summary.waiting.iter().rev().filter(|_| summary.phase != "stopped");
+        let waiting = summary.waiting.iter().rev().filter(|_| still_asks(summary));
         let asks = waiting.map(|waiting| {
             let does = clean(&waiting.does);
             let does = if does.is_empty() { String::new() } else { format!(" `{does}`") };

@@ -8,6 +8,24 @@ use crate::claude::settings::value_of;
 
 const PLACE: [&str; 1] = ["mcpServers"];
 
+fn wrap(text: &str, place: &[&str], program: &str) -> Result<Edited, SettingsError> {
+    wrap_with(text, place, program, &Remote::None, &Known::Nothing)
+}
+
+fn wrap_with(
+    text: &str,
+    place: &[&str],
+    program: &str,
+    remote: &Remote,
+    known: &Known,
+) -> Result<Edited, SettingsError> {
+    super::wrap(text, place, Wrapping { program, remote, reaches: |_, _| Ok(()), known })
+}
+
+fn unwrap(text: &str, place: &[&str]) -> Result<Edited, SettingsError> {
+    super::unwrap(text, place, &Known::Nothing)
+}
+
 fn wrapped(text: &str) -> Edited {
     let once = wrap(text, &PLACE, "/opt/jackline").unwrap();
     let twice = wrap(&once.text, &PLACE, "/opt/jackline").unwrap();
@@ -17,6 +35,11 @@ fn wrapped(text: &str) -> Edited {
 
 fn there_and_back(text: &str) -> String {
     unwrap(&wrapped(text).text, &PLACE).unwrap().text
+}
+
+/// With the servers elsewhere, too.
+fn wrapped_all(text: &str) -> Edited {
+    wrap_with(text, &PLACE, "/opt/jackline", &Remote::All, &Known::Nothing).unwrap()
 }
 
 /// The servers, in every style that a person may write them in.
@@ -88,22 +111,25 @@ fn what_is_guarded_remote_or_odd_is_left_and_named() {
         "by hand": {"command": "/x/jackline", "args": ["mcp", "wrap", "--timeout", "5", "--", "npx"]},
         "far": {"type": "http", "url": "https://example.com"},
         "far too": {"url": "https://example.com", "command": "x"},
+        "old": {"type": "sse", "url": "https://example.com"},
         "list": [], "bare": {}, "number": {"command": "x", "args": [1]},
         "text": {"command": "x", "args": "y"}
     }}"#;
     let edited = wrapped(text);
     assert_eq!(edited.text, text);
     let left: Vec<(&str, Left)> =
-        edited.left.iter().map(|(name, why)| (name.as_str(), *why)).collect();
+        edited.left.iter().map(|(name, why)| (name.as_str(), why.clone())).collect();
+    let kept = |why: &str| Left::Kept(why.to_owned());
     let expected = [
         ("own", Left::Guarded),
         ("by hand", Left::Guarded),
         ("far", Left::Remote),
-        ("far too", Left::Remote),
-        ("list", Left::Odd("is no object")),
-        ("bare", Left::Odd("has no `command`")),
-        ("number", Left::Odd("has `args` that are no texts")),
-        ("text", Left::Odd("has `args` that are no list")),
+        ("far too", kept("has a `url` and no `type`, so the client does not know it either")),
+        ("old", kept("is of type `sse`, and `jackline mcp wrap` speaks only `http`")),
+        ("list", kept("is no object")),
+        ("bare", kept("has no `command`")),
+        ("number", kept("has `args` that are no texts")),
+        ("text", kept("has `args` that are no list")),
     ];
     assert_eq!(left, expected);
     assert_eq!(unwrap(text, &PLACE).unwrap().text, text);
@@ -116,6 +142,120 @@ fn an_older_installation_is_brought_up_to_date() {
     let new = wrap(&old, &PLACE, "jackline").unwrap();
     assert_eq!(new.changed, ["files"]);
     assert_eq!(new.text, wrap(text, &PLACE, "jackline").unwrap().text);
+}
+
+#[test]
+fn a_server_elsewhere_is_named_by_words_and_its_secrets_by_variables() {
+    let text = r#"{"mcpServers": {
+        "plain": {"type": "http", "url": "https://a.example/mcp", "timeout": 5},
+        "token": {"headers": {"Authorization": "Bearer ${T}", "X-Team": "b\u006cue"}, "type": "http", "url": "https://a.example/"},
+        "key": {"type": "http", "url": "https://a.example/?key=s3cret", "headers": {"X-Team": "blue"}},
+        "variable": {"type": "http", "url": "${BASE}/mcp"}}}"#;
+    let edited = wrapped_all(text);
+    assert_eq!(edited.changed, ["plain", "token", "key", "variable"]);
+    assert_eq!(edited.bare, ["plain", "variable"]);
+    let servers = value_of(&edited.text).unwrap()["mcpServers"].clone();
+    let expected = json!({
+        "plain": { "type": "stdio", "command": "/opt/jackline", "timeout": 5,
+            "args": ["mcp", "wrap", "--url", "https://a.example/mcp"] },
+        "token": { "type": "stdio", "command": "/opt/jackline",
+            "args": ["mcp", "wrap", "--url", "https://a.example/", "--header-env", "Authorization=JACKLINE_HEADER_1", "--header-env", "X-Team=JACKLINE_HEADER_2"],
+            "env": { "JACKLINE_HEADER_1": "Bearer ${T}", "JACKLINE_HEADER_2": "blue" } },
+        "key": { "type": "stdio", "command": "/opt/jackline",
+            "args": ["mcp", "wrap", "--url-env", "JACKLINE_URL", "--header-env", "X-Team=JACKLINE_HEADER_1"],
+            "env": { "JACKLINE_URL": "https://a.example/?key=s3cret", "JACKLINE_HEADER_1": "blue" } },
+        "variable": { "type": "stdio", "command": "/opt/jackline",
+            "args": ["mcp", "wrap", "--url-env", "JACKLINE_URL"], "env": { "JACKLINE_URL": "${BASE}/mcp" } },
+    });
+    assert_eq!(servers, expected);
+    assert_eq!(unwrap(&edited.text, &PLACE).unwrap().text, text);
+    let known = Known::These(edited.memory);
+    let moved = wrap_with(&edited.text, &PLACE, "jackline", &Remote::None, &known).unwrap();
+    assert_eq!(moved.changed, ["plain", "token", "key", "variable"]);
+    assert_eq!(super::unwrap(&moved.text, &PLACE, &known).unwrap().text, text);
+}
+
+#[test]
+fn only_those_elsewhere_that_are_meant_are_touched() {
+    let text = r#"{"mcpServers": {"a": {"type": "http", "url": "https://a"}, "b": {"type": "http", "url": "https://b"}}}"#;
+    let named = Remote::Named(vec!["b".to_owned()]);
+    let edited = wrap_with(text, &PLACE, "jackline", &named, &Known::Nothing).unwrap();
+    assert_eq!(edited.changed, ["b"]);
+    assert_eq!(edited.left, [("a".to_owned(), Left::Remote)]);
+}
+
+#[test]
+fn a_server_elsewhere_that_was_changed_since_is_rebuilt_or_left() {
+    let text = r#"{"mcpServers": {"a": {"type": "streamable-http", "url": "https://a/mcp", "headers": {"K": "v"}}}}"#;
+    let edited = wrapped_all(text);
+    assert_eq!(edited.memory["a"].as_deref(), Some("\"streamable-http\""));
+    let known = Known::These(edited.memory.clone());
+    let back = |text: &str| super::unwrap(text, &PLACE, &known).unwrap();
+    assert_eq!(back(&edited.text).text, text);
+    let forgotten = unwrap(&edited.text, &PLACE).unwrap().text;
+    assert_eq!(forgotten, text.replace("streamable-http", "http"), "which is the same to a client");
+
+    let change =
+        |text: &str| text.replace("\"v\"", "\"w\", \n").replace("https://a/", "https://b/");
+    let change = |text: &str| {
+        change(text).replace("\"w\", \n", "\"w\"").replace("}}}}", "}, \"timeout\": 9}}}")
+    };
+    assert_eq!(back(&change(&edited.text)).text, change(text));
+    let untyped = edited.text.replace("\"type\": \"stdio\", ", "");
+    assert_eq!(value_of(&back(&untyped).text), value_of(text));
+
+    for (old, new) in [
+        ("\"mcp\", \"wrap\",", "\"mcp\", \"wrap\", \"--timeout\", \"9\","),
+        ("\"K=JACKLINE_HEADER_1\"", "\"K=OTHER\""),
+        ("\"v\"}", "\"v\", \"MORE\": \"1\"}"),
+        ("\"v\"}", "1}"),
+    ] {
+        let changed = edited.text.replace(old, new);
+        assert_ne!(changed, edited.text);
+        let back = back(&changed);
+        assert_eq!((back.text, back.left), (changed, vec![("a".to_owned(), Left::Changed)]));
+    }
+}
+
+#[test]
+fn a_server_elsewhere_that_the_guard_cannot_stand_before_is_left_with_the_reason() {
+    for (server, says) in [
+        (r#"{"type": "sse", "url": "https://a"}"#, "is of type `sse`"),
+        (r#"{"type": "ws", "url": "wss://a"}"#, "is of type `ws`"),
+        (r#"{"type": "http", "url": 1}"#, "that is no text"),
+        (r#"{"type": "http"}"#, "has no `url`"),
+        (
+            r#"{"type": "http", "url": "https://a", "headersHelper": "x"}"#,
+            "ask a program for headers",
+        ),
+        (r#"{"type": "http", "url": "https://a", "oauth": {}}"#, "has the client log in"),
+        (r#"{"type": "http", "url": "https://a", "tools": []}"#, "has rules for its tools"),
+        (r#"{"type": "http", "url": "https://a", "env": {}}"#, "starts a program"),
+        (r#"{"type": "http", "url": "https://a", "headers": []}"#, "no object"),
+        (r#"{"type": "http", "url": "https://a", "headers": {"A": ""}}"#, "without a text"),
+        (r#"{"type": "http", "url": "https://a", "headers": {"A": "1", "a": "2"}}"#, "twice"),
+        (r#"{"type": "http", "\u0075rl": "https://a"}"#, "escapes"),
+        (r#"{"type": "http", "url": "https://a?b", "headers": {}}"#, "empty `headers`"),
+    ] {
+        let text = format!("{{\"mcpServers\": {{\"a\": {server}}}}}");
+        let edited = wrapped_all(&text);
+        assert_eq!(edited.text, text);
+        assert!(matches!(&edited.left[0].1, Left::Kept(why) if why.contains(says)), "{edited:?}");
+    }
+}
+
+#[test]
+fn what_was_written_by_hand_stays_where_that_is_known() {
+    let hand = r#""hand": {"command": "jackline", "args": ["mcp", "wrap", "--", "x"]}"#;
+    let text = format!("{{\"mcpServers\": {{{hand}, \"files\": {{\"command\": \"npx\"}}}}}}");
+    let edited = wrapped(&text);
+    assert_eq!(edited.changed, ["files"]);
+    assert!(edited.text.contains(hand), "{}", edited.text);
+    let known = Known::These(edited.memory);
+    let back = super::unwrap(&edited.text, &PLACE, &known).unwrap();
+    assert_eq!((back.text, back.changed), (text, vec!["files".to_owned()]));
+    assert_eq!(back.left, [("hand".to_owned(), Left::ByHand)]);
+    assert_eq!(unwrap(&edited.text, &PLACE).unwrap().changed, ["hand", "files"]);
 }
 
 #[test]
@@ -188,6 +328,42 @@ fn server() -> impl Strategy<Value = String> {
     )
 }
 
+/// One elsewhere with anything between its parts.
+fn elsewhere() -> impl Strategy<Value = String> {
+    let kinds = prop::sample::select(vec!["http", "streamable-http", "h\\u0074tp"]);
+    let urls =
+        prop::sample::select(vec!["https://a/mcp", "https:\\/\\/a/", "https://a?k=é", "${A:-b}/"]);
+    let headers = prop::option::of(prop::collection::vec("[a-z]{1,3}", 0..4));
+    let gaps = prop::collection::vec(gap(), 8);
+    (kinds, urls, headers, gaps, 0_usize..6, any::<[bool; 2]>()).prop_map(
+        |(kind, url, headers, gaps, turn, [comma, more])| {
+            let gap = |at: usize| gaps.get(at).copied().unwrap_or_default();
+            let mut parts = vec![
+                format!("\"type\"{}:{}\"{kind}\"", gap(0), gap(1)),
+                format!("\"url\"{}:{}\"{url}\"", gap(2), gap(0)),
+            ];
+            if let Some(headers) = headers {
+                let headers = headers.iter().enumerate();
+                let headers: Vec<String> = headers
+                    .map(|(at, name)| {
+                        format!("\"{name}{at}\"{}:{}\"v{at}\\u0061\"", gap(3), gap(4))
+                    })
+                    .collect();
+                let headers = headers.join(&format!("{},{}", gap(5), gap(6)));
+                parts.push(format!("\"headers\": {{{}{headers}{}}}", gap(7), gap(1)));
+            }
+            if more {
+                parts.push("\"timeout\": 9".to_owned());
+            }
+            let turn = turn % parts.len();
+            parts.rotate_left(turn);
+            let end = if comma { "," } else { "" };
+            let parts = parts.join(&format!("{},{}", gap(7), gap(6)));
+            format!("{{{}{parts}{end}{}}}", gap(2), gap(3))
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -205,5 +381,26 @@ proptest! {
             let expected: Vec<Value> = words.iter().chain(old).cloned().collect();
             prop_assert_eq!(&after["mcpServers"][name]["args"], &Value::Array(expected));
         }
+    }
+
+    #[test]
+    fn whatever_a_server_elsewhere_looks_like_it_comes_back(servers in prop::collection::vec(elsewhere(), 1..4)) {
+        let named = servers.iter().enumerate().map(|(at, server)| format!("\"s{at}\": {server}"));
+        let text = format!("{{\"mcpServers\": {{{}}}}}", named.collect::<Vec<String>>().join(","));
+        let edited = wrapped_all(&text);
+        let before = value_of(&text).unwrap();
+        let after = value_of(&edited.text).unwrap();
+        for name in &edited.changed {
+            let (old, new) = (&before["mcpServers"][name], &after["mcpServers"][name]);
+            prop_assert_eq!(&new["command"], &json!("/opt/jackline"));
+            let mut values: Vec<&Value> = old["headers"].as_object().into_iter().flat_map(|it| it.values()).collect();
+            values.insert(0, &old["url"]);
+            let words = new["args"].as_array().unwrap().iter();
+            let kept = new["env"].as_object().into_iter().flat_map(|it| it.values()).chain(words);
+            let kept: Vec<&Value> = kept.collect();
+            prop_assert!(values.iter().all(|value| kept.contains(value)), "{}", edited.text);
+        }
+        let back = super::unwrap(&edited.text, &PLACE, &Known::These(edited.memory.clone())).unwrap();
+        prop_assert_eq!(back.text, text);
     }
 }
