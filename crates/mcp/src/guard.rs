@@ -2,12 +2,14 @@
 //! and every result is told to them.
 
 use jackline_engine::{
-    Arguments, CallId, Decision, EventKind, OutputFact, Payload, Repair, Seen, SessionId, Status,
-    ToolName, Verdict, Violation,
+    Arguments, CallId, Decision, EventKind, OutputFact, PAGE_TURN, Payload, Repair, Seen,
+    SessionId, Status, ToolName, Verdict, Violation,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, Runtime, ask_code, now};
 use serde_json::{Value, json};
+
+use crate::page::PAGE;
 
 /// The name under which sessions are started.
 const CLIENT: &str = "mcp";
@@ -154,7 +156,12 @@ impl Guard {
                  call pass once, `jackline refuse {code}` refuses it"
             ));
         }
-        Ruling::Refuse(refusal(verdict))
+        let mut refused = refusal(verdict);
+        if name == PAGE_TURN {
+            // The agent calls it otherwise.
+            refused.text = refused.text.replace(PAGE_TURN, PAGE);
+        }
+        Ruling::Refuse(refused)
     }
 
     /// What a call that runs shows of files, if all of its result is shown.

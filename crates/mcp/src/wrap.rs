@@ -16,7 +16,6 @@ mod desk;
 mod errors;
 mod fields;
 mod ledger;
-mod lines;
 mod lossy;
 mod message;
 mod pages;
@@ -56,6 +55,7 @@ use self::shared::{Job, Shared};
 use self::to_server::ToServer;
 use self::tools::Tools;
 use crate::guard::{Guard, Opening};
+use crate::lines;
 
 /// How many things may wait for the guard before whoever reads has to wait, too.
 const JOBS_MAX: usize = 64;

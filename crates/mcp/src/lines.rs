@@ -3,14 +3,14 @@
 use std::io::{self, BufRead};
 
 /// The longest line that is read.
-pub(super) const LINE_BYTES_MAX: usize = 64 << 20;
+pub(crate) const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// How much is kept of both ends of a longer one.
-pub(super) const END_BYTES: usize = 4 << 10;
+pub(crate) const END_BYTES: usize = 4 << 10;
 
 /// What was read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(crate) enum Read {
     /// A line, without its newline.
     Line(Vec<u8>),
     /// How a line begins and ends that is too long, and how long it is.
@@ -20,7 +20,7 @@ pub(super) enum Read {
 }
 
 /// Reads a line of at most `most` bytes; the middle of a longer one is passed over.
-pub(super) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Read> {
+pub(crate) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Read> {
     let mut line = Vec::new();
     let mut long: Option<(Vec<u8>, usize)> = None;
     loop {
@@ -56,9 +56,8 @@ pub(super) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Rea
     }
 }
 
-/// The id in the ends of a message that is too long, as JSON: servers write it
-/// first or last.
-pub(super) fn id_in_ends(head: &[u8], tail: &[u8]) -> Option<serde_json::Value> {
+/// The id in the ends of a message that is too long, as JSON: it is written first or last.
+pub(crate) fn id_in_ends(head: &[u8], tail: &[u8]) -> Option<serde_json::Value> {
     id_in_head(&String::from_utf8_lossy(head)).or_else(|| id_in_tail(tail))
 }
 
