@@ -6,8 +6,32 @@ use jackline_engine::Kind;
 
 /// Well-known names by kind; a kind is itself the name of such a tool.
 pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
-    (Kind::Read, &["read_file", "read_many_files", "Read", "view", "open_file", "NotebookRead"]),
-    (Kind::Write, &["write_file", "Write", "create", "create_file", "save_file"]),
+    (
+        Kind::Read,
+        &[
+            "read_file",
+            "read_many_files",
+            "Read",
+            "view",
+            "open_file",
+            "NotebookRead",
+            "read_text_file",
+            "read_media_file",
+            "read_multiple_files",
+        ],
+    ),
+    (
+        Kind::Write,
+        &[
+            "write_file",
+            "Write",
+            "create",
+            "create_file",
+            "save_file",
+            "create_directory",
+            "move_file",
+        ],
+    ),
     (
         Kind::Edit,
         &[
@@ -57,6 +81,11 @@ pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
             "ls",
             "LS",
             "rg",
+            "list_directory_with_sizes",
+            "directory_tree",
+            "search_files",
+            "get_file_info",
+            "list_allowed_directories",
         ],
     ),
     (

@@ -71,14 +71,13 @@ pub use observe::{
 };
 pub use path::{PathError, canonical};
 pub use place::Place;
-pub use proposal::PATH_KEYS;
 pub use session::{Ground, Record, Session, StateError, Understood};
 pub use state::{
     BudgetSummary, ContextSummary, Invocations, LastAction, Order, ReportFile, STATE_BYTES_MAX,
     STATE_FORMAT, Summary, TurnSummary, UsageTotals, Waiting,
 };
 pub use time::{Timestamp, TimestampError};
-pub use tool::{Kind, PAGE_TURN};
+pub use tool::{Kind, PAGE_TURN, path_keys};
 pub use trajectory::{Doing, Step, Trajectory};
 pub use understanding::{
     Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
@@ -94,4 +93,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Bumped by any change that can alter a verdict, and then marked ★ in the
 /// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 8;
+pub const SEMANTICS: u32 = 9;

@@ -15,20 +15,7 @@ use crate::event::{Arguments, Event, EventKind, Payload};
 use crate::guards::{shortened, shortened_json};
 use crate::json::{at, parse_strict};
 use crate::place::{Place, Target};
-use crate::tool::Kind;
-
-/// Where tools commonly name the file they work on, as JSON pointers.
-pub const PATH_KEYS: [&str; 9] = [
-    "/file_path",
-    "/path",
-    "/notebook_path",
-    "/absolute_path",
-    "/filePath",
-    "/filename",
-    "/target_file",
-    "/paths",
-    "/file_paths",
-];
+use crate::tool::{Kind, Named, PATH_KEYS};
 
 /// Where tools commonly take a patch that names its files itself.
 const PATCH_KEYS: [&str; 4] = ["/input", "/patch", "/patchText", "/diff"];
@@ -276,6 +263,17 @@ fn argument_touches(tool: Resolved<'_>, args: &Value, place: &Place, cwd: &str) 
     if !read.is_empty() || !write.is_empty() {
         return touches;
     }
+    if let Some(named) = tool.kind.named_by(tool.name) {
+        for Named { pointer, access, recursive } in named {
+            touches.extend(texts(args, pointer).map(|path| Touch {
+                access: *access,
+                target: Target::At(place.locate(path, cwd)),
+                recursive: *recursive,
+                command: None,
+            }));
+        }
+        return touches;
+    }
     if tool.kind == Kind::Search {
         let path = texts(args, "/path").next().unwrap_or(".");
         let target = Target::At(place.locate(path, cwd));
@@ -335,13 +333,17 @@ fn lines(tool: Resolved<'_>, args: &Value) -> Lines {
         let given = at(args, pointer).filter(|value| !value.is_null());
         given.map(|value| value.as_u64().and_then(|number| u32::try_from(number).ok()))
     };
-    match (number(offset), number(limit)) {
-        (None, None) => Lines::All,
-        (None | Some(Some(_)), Some(Some(limit))) => {
-            let from = number(offset).flatten().unwrap_or(1).max(1);
+    // What is declared to be something else is no end of the file.
+    let end = |pointer| number(pointer).filter(|_| pointer != offset && pointer != limit);
+    match (number(offset), number(limit), end("/head"), end("/tail")) {
+        (None, None, None, None) => Lines::All,
+        (from @ (None | Some(Some(_))), Some(Some(limit)), None, None) => {
+            let from = from.flatten().unwrap_or(1).max(1);
             Lines::Range(from, from.saturating_add(limit).saturating_sub(1))
         }
-        (Some(Some(offset)), None) => Lines::From(offset.max(1)),
+        (Some(Some(offset)), None, None, None) => Lines::From(offset.max(1)),
+        (None, None, Some(Some(count @ 1..)), None) => Lines::Range(1, count),
+        (None, None, None, Some(Some(count @ 1..))) => Lines::Last(count),
         _ => Lines::Some,
     }
 }

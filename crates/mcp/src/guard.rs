@@ -2,12 +2,14 @@
 //! and every result is told to them.
 
 use jackline_engine::{
-    Arguments, CallId, Decision, EventKind, OutputFact, Payload, Repair, Seen, SessionId, Status,
-    ToolName, Verdict, Violation,
+    Arguments, CallId, Decision, EventKind, OutputFact, PAGE_TURN, Payload, Repair, Seen,
+    SessionId, Status, ToolName, Verdict, Violation,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, Runtime, ask_code, now};
 use serde_json::{Value, json};
+
+use crate::page::PAGE;
 
 /// The name under which sessions are started.
 const CLIENT: &str = "mcp";
@@ -154,7 +156,12 @@ impl Guard {
                  call pass once, `jackline refuse {code}` refuses it"
             ));
         }
-        Ruling::Refuse(refusal(verdict))
+        let mut refused = refusal(verdict);
+        if name == PAGE_TURN {
+            // The agent calls it otherwise.
+            refused.text = refused.text.replace(PAGE_TURN, PAGE);
+        }
+        Ruling::Refuse(refused)
     }
 
     /// What a call that runs shows of files, if all of its result is shown.
@@ -269,13 +276,12 @@ fn refusal(verdict: Verdict) -> Refusal {
         Decision::Stop => "stopped",
         _ if says(&verdict.violations, "unknown_tool") => "unknown_tool",
         _ if says(&verdict.violations, SCHEMA) => "invalid_arguments",
-        _ if of_unreadable(&verdict.violations).is_some() => "invalid_arguments",
+        _ if is_of_arguments(&verdict.violations) => "invalid_arguments",
         Decision::Allow | Decision::Rewrite | Decision::Deny => "denied",
     };
     let waits = verdict.is_enforced(Decision::Ask);
-    let unreadable = of_unreadable(&verdict.violations);
     let fault = verdict.error.map(|error| error.reason);
-    let why = unreadable.or(verdict.context).or(fault).unwrap_or_else(|| REFUSED.to_owned());
+    let why = verdict.context.or(fault).unwrap_or_else(|| REFUSED.to_owned());
     let waits = if waits { format!("\n-> {WAITS}") } else { String::new() };
     let text = format!("jackline: {why}{waits}");
     let over = says(&verdict.violations, "session_over");
@@ -284,18 +290,11 @@ fn refusal(verdict: Verdict) -> Refusal {
     Refusal { code, text, violations: verdict.violations, repair: verdict.repair, ended }
 }
 
-/// What is wrong with arguments, where rules could make nothing of them either. Those are
-/// not broken: they are asked again when the arguments are in order.
-fn of_unreadable(violations: &[Violation]) -> Option<String> {
+/// Whether it is the arguments, of which rules could make nothing either.
+fn is_of_arguments(violations: &[Violation]) -> bool {
     let mut holding = violations.iter().filter(|violation| violation.enforced);
-    let wrong = holding.next().filter(|first| first.kind == SCHEMA)?;
-    let mut rules = holding.peekable();
-    rules.peek()?;
-    if !rules.all(|violation| violation.kind == "rule_broken") {
-        return None;
-    }
-    let correction = wrong.correction.as_ref().map(|it| format!("\n-> {it}"));
-    Some(format!("{}{}", wrong.message, correction.unwrap_or_default()))
+    holding.next().is_some_and(|first| first.kind == SCHEMA)
+        && holding.all(|violation| violation.kind == "rule_broken")
 }
 
 /// Whether a call is refused for nothing else.

@@ -1,6 +1,9 @@
 //! MCP: a proxy that stands before any server, and a server of bounded tools.
 
 mod guard;
+mod lines;
+mod page;
+mod params;
 pub mod serve;
 mod shown;
 mod wrap;

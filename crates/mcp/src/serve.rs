@@ -9,6 +9,7 @@ mod protocol;
 mod result;
 mod shelf;
 mod taken;
+mod written;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -17,18 +18,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use jackline_engine::{Arguments, PAGE_TURN, Payload};
-use jackline_runtime::{LINE_BYTES_MAX, LineEnd, Runtime, read_line};
+use jackline_engine::PAGE_TURN;
+use jackline_runtime::Runtime;
 use jackline_workspace::shell::Cancel;
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec, Workspace};
 use serde_json::{Value, json};
 
-use self::message::{Message, RpcError, parse};
+use self::message::{Message, RpcError, id_of_long, parse};
 use self::protocol::Era;
 use self::result::Answer;
 pub use self::shelf::Shelf;
 use self::taken::taken;
+use self::written::Written;
 use crate::guard::{Guard, Opening, Ruling, Wanted};
+use crate::lines::{self, LINE_BYTES_MAX, read_line};
+use crate::page::PAGE;
 
 /// How many calls may run at once; an agent that wants more has not waited.
 const CALLS_MAX: usize = 32;
@@ -76,7 +80,11 @@ pub fn serve(
 /// What the server waits for.
 enum Heard {
     Line(Vec<u8>),
-    TooLong,
+    /// A line that nobody reads, and whose request it is as far as it says.
+    TooLong {
+        id: Value,
+        bytes: usize,
+    },
     /// The client has closed its side, or it can't be read any more.
     End,
     Done(Box<Done>),
@@ -111,12 +119,12 @@ struct Server<W> {
 /// Reads lines until there are none, or nobody wants them.
 fn read(mut input: impl BufRead, tell: &SyncSender<Heard>) {
     loop {
-        let mut line = Vec::new();
-        let heard = match read_line(&mut input, &mut line) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Ok(None) | Err(_) => Heard::End,
-            Ok(Some(LineEnd::TooLong)) => Heard::TooLong,
-            Ok(Some(LineEnd::Whole | LineEnd::Torn)) => Heard::Line(line),
+        let heard = match read_line(&mut input, LINE_BYTES_MAX) {
+            Ok(lines::Read::Line(line)) => Heard::Line(line),
+            Ok(lines::Read::TooLong { head, tail, bytes }) => {
+                Heard::TooLong { id: id_of_long(&head, &tail), bytes }
+            }
+            Ok(lines::Read::End) | Err(_) => Heard::End,
         };
         let end = matches!(heard, Heard::End);
         if tell.send(heard).is_err() || end {
@@ -134,7 +142,7 @@ impl<W: Write> Server<W> {
         {
             let said = match heard {
                 Heard::Line(line) => self.hear(&line),
-                Heard::TooLong => self.say(&too_long()),
+                Heard::TooLong { id, bytes } => self.say(&too_long(&id, bytes)),
                 Heard::End => {
                     open = false;
                     Ok(())
@@ -156,6 +164,12 @@ impl<W: Write> Server<W> {
         }
         match parse(line) {
             Ok(Message::Request { id, method, params }) => self.answer(&id, &method, &params),
+            Ok(Message::Garbled { id, params, arguments, why }) => {
+                let written = Written::Garbled { arguments: &arguments, why: &why };
+                let called =
+                    Era::of(&params).and_then(|era| self.call(&id, &params, &written, era));
+                self.reply(&id, called)
+            }
             Ok(Message::Notification { method, params }) => {
                 if method == "notifications/cancelled" {
                     self.cancel(params.get("requestId"));
@@ -177,9 +191,14 @@ impl<W: Write> Server<W> {
             "server/discover" => Ok(Some(protocol::discover())),
             "ping" => Ok(Some(era.seal(json!({})))),
             "tools/list" => protocol::list(params, era, &self.tools).map(Some),
-            "tools/call" => self.call(id, params, era),
+            "tools/call" => self.call(id, params, &Written::of(params), era),
             _ => Err(RpcError::no_method(method)),
         });
+        self.reply(id, answered)
+    }
+
+    /// Says what came of a request, if something did already.
+    fn reply(&mut self, id: &Value, answered: Result<Option<Value>, RpcError>) -> io::Result<()> {
         match answered {
             Ok(Some(result)) => self.say(&render(id, &result)),
             Ok(None) => Ok(()),
@@ -188,7 +207,13 @@ impl<W: Write> Server<W> {
     }
 
     /// Has a call run, if the guards let it; else this is its result.
-    fn call(&mut self, id: &Value, params: &Value, era: Era) -> Result<Option<Value>, RpcError> {
+    fn call(
+        &mut self,
+        id: &Value,
+        params: &Value,
+        written: &Written<'_>,
+        era: Era,
+    ) -> Result<Option<Value>, RpcError> {
         let Some(tool) = params.get("name").and_then(Value::as_str) else {
             let data = json!({ "path": "/name", "expected": "a string" });
             return Err(RpcError::params("a call needs the `name` of a tool", data));
@@ -196,15 +221,9 @@ impl<W: Write> Server<W> {
         if self.running.len() >= CALLS_MAX {
             return Ok(Some(era.seal(Answer::busy(CALLS_MAX).render(None))));
         }
-        let empty = json!({});
-        let args = params.get("arguments").filter(|args| !args.is_null()).unwrap_or(&empty);
-        let arguments = match args {
-            Value::Object(_) => Arguments::Parsed(args.clone()),
-            other => Arguments::Text(Payload::Inline(other.to_string())),
-        };
-        let is_page = tool == shelf::PAGE;
+        let is_page = tool == PAGE;
         let name = if is_page { PAGE_TURN } else { tool };
-        let wanted = Wanted { request: id.clone(), tool: name, args: arguments };
+        let wanted = Wanted { request: id.clone(), tool: name, args: written.for_guards() };
         let (number, cleaned) = match self.guard.propose(wanted) {
             Ruling::Run(number, cleaned) => (number, cleaned),
             Ruling::Refuse(refusal) => {
@@ -219,18 +238,19 @@ impl<W: Write> Server<W> {
                 return Ok(Some(era.seal(refused.render(None))));
             }
         };
-        let args = cleaned.as_ref().unwrap_or(args);
         // Guards that only observe let everything run.
-        let answer = if !self.has(tool) {
-            Answer::unknown(tool, &self.tools)
-        } else if is_page {
-            self.shelf.turn(args)
-        } else if let Some(taken_back) = self.start(number, tool, args) {
-            let shows = Shows::of(tool, args);
-            self.running.insert(number, Running { id: id.clone(), shows, era, taken_back });
-            return Ok(None);
-        } else {
-            Answer::broken()
+        let answer = match cleaned.map_or_else(|| written.for_tools(), Ok) {
+            _ if !self.has(tool) => Answer::unknown(tool, &self.tools),
+            Err(why) => Answer::invalid(&format!("the arguments can't be read: {why}")),
+            Ok(args) if is_page => self.shelf.turn(&args),
+            Ok(args) => {
+                if let Some(taken_back) = self.start(number, tool, &args) {
+                    let shows = Shows::of(tool, &args);
+                    self.running.insert(number, Running { id: id.clone(), shows, era, taken_back });
+                    return Ok(None);
+                }
+                Answer::broken()
+            }
         };
         let feedback = self.guard.finish(answer.came_back(number));
         Ok(Some(era.seal(answer.render(feedback.as_deref()))))
@@ -291,7 +311,9 @@ fn render(id: &Value, result: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
 }
 
-fn too_long() -> String {
-    let text = format!("the line is longer than {LINE_BYTES_MAX} bytes, and was not read");
-    RpcError::invalid(&text).render(&Value::Null)
+fn too_long(id: &Value, bytes: usize) -> String {
+    let text = format!(
+        "this message has {bytes} bytes; at most {LINE_BYTES_MAX} are read; nothing was done; send less"
+    );
+    RpcError::invalid(&text).render(id)
 }

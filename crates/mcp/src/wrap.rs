@@ -17,7 +17,6 @@ mod desk;
 mod errors;
 mod fields;
 mod ledger;
-mod lines;
 mod lossy;
 mod message;
 mod outlet;
@@ -63,6 +62,7 @@ use self::server::{Ear, Server, lock};
 use self::shared::{Job, Shared};
 use self::tools::Tools;
 use crate::guard::{Guard, Opening};
+use crate::lines;
 
 /// How many things may wait for the guard before whoever reads has to wait, too.
 const JOBS_MAX: usize = 64;

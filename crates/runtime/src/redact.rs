@@ -11,7 +11,7 @@ mod traces;
 
 use std::ops::Range;
 
-use jackline_engine::{Arguments, Definition, Event, EventKind, PATH_KEYS, Payload, Payloads};
+use jackline_engine::{Arguments, Definition, Event, EventKind, Payload, Payloads, path_keys};
 use serde_json::{Map, Value};
 
 use patterns::{find_secret, is_path, is_secret_name};
@@ -40,7 +40,7 @@ fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> 
     };
     let declared = definition.declared(tool.as_str());
     let paths = declared.map(|tool| tool.paths.read.iter().chain(&tool.paths.write));
-    let pointers = paths.into_iter().flatten().map(String::as_str).chain(PATH_KEYS);
+    let pointers = paths.into_iter().flatten().map(String::as_str).chain(path_keys(tool.as_str()));
     let mut named = Vec::new();
     for pointer in pointers {
         match at(args, pointer) {

@@ -87,7 +87,9 @@ impl std::fmt::Display for Cursor {
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// No result has such a page.
-    #[error("no result has a page at `{0}`; take the cursor as the cut result names it")]
+    #[error(
+        "there is no page `{0}`; a cursor is two numbers, such as `1-31744`, and the cut result names it"
+    )]
     Unknown(String),
     /// The result was let go for newer ones.
     #[error("the result of the page `{0}` is not kept any more; call the tool again, for less")]

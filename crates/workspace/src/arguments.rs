@@ -50,8 +50,7 @@ impl<'v> Arguments<'v> {
         least: u64,
     ) -> Result<Option<u64>, ToolError> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-        match number {
+        match whole(value) {
             Some(number) if number >= least => Ok(Some(number)),
             _ if is_huge(value) => {
                 Err(invalid(format!("`{name}` must be at most {}, and is more", u64::MAX)))
@@ -72,6 +71,18 @@ impl<'v> Arguments<'v> {
             None => format!("It takes {}.", known.join(", ")),
         };
         Err(invalid(format!("there is no argument `{key}`")).advice(advice))
+    }
+}
+
+/// A whole number, however it is written: `2`, `2.0` and `"2"` are the same.
+fn whole(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64().or_else(|| {
+            let text = number.to_string();
+            text.strip_suffix(".0")?.parse().ok()
+        }),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
     }
 }
 

@@ -380,7 +380,7 @@ facts
   }
 }
 
-decided by engine 0.1.0 (semantics 8)";
+decided by engine 0.1.0 (semantics 9)";
     check(&world, &["show", "s1", "3"], 0, third);
     check(&world, &["show", "3"], 0, third);
     // Without a number: the last objection.

@@ -170,6 +170,27 @@ fn a_server_that_does_not_read_is_given_up() {
 }
 
 #[test]
+fn a_request_with_an_id_that_nobody_can_repeat_is_refused_and_not_sent() {
+    let world = World::new(EMPTY);
+    let mut proxy = Proxy::start(&world, "");
+    for (method, id) in [
+        ("ping", "1e400"),
+        ("tools/list", r#""\ud83d""#),
+        ("tools/call", "1e400"),
+        ("resources/list", "[1]"),
+        ("ping", "true"),
+    ] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+        let answer = proxy.ask(&line);
+        assert_eq!((kind(&answer), &answer["id"]), ("invalid_id", &Value::Null), "{answer}");
+        assert_eq!(answer["error"]["code"], -32600);
+    }
+    assert_eq!(proxy.ask(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#)["id"], 1.5);
+    assert_eq!(proxy.leave().code, Some(0));
+    assert_eq!(received(&world).lines().count(), 1);
+}
+
+#[test]
 fn an_id_that_is_in_use_is_not_used_again() {
     let world = World::new(EMPTY);
     let cases = r#"*slow*) held=$id ;;

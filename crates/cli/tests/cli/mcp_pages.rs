@@ -409,3 +409,33 @@ fn a_file_that_is_shown_at_once_was_read() {
     assert_eq!(text(&proxy.call(2, "write_file", WRITE), 0), "said");
     proxy.leave();
 }
+
+#[test]
+fn a_page_that_is_asked_for_wrongly_is_answered_with_what_was_meant() {
+    let world = World::new("version: 1\nname: test/mcp\nmode: enforce\n");
+    let mut proxy = Proxy::start(&world, "");
+    let such = r#"give it as the cut result names it, such as {"cursor":"1-31744"}"#;
+    for (id, arguments, said) in [
+        (1, "{}", format!("jackline: `cursor` is missing; {such}")),
+        (2, r#"{"cursor":7}"#, format!("jackline: `cursor` must be a text, and is a number; {such}")),
+        (
+            3,
+            r#"{"cursor":"two"}"#,
+            "jackline: there is no page `two`; a cursor is two numbers, such as `1-31744`, and the \
+             cut result names it"
+                .to_owned(),
+        ),
+        (
+            4,
+            r#"{"cursor":"1-0","cursor":"2-0"}"#,
+            "jackline: the arguments of `jackline_page` can't be used: expected each key once, got \
+             `\"cursor\":\"2-0\"}`\n-> write it again as one JSON object"
+                .to_owned(),
+        ),
+    ] {
+        let answer = proxy.call(id, "jackline_page", arguments);
+        assert_eq!((&answer["result"]["isError"], text(&answer, 0)), (&json!(true), said.as_str()));
+    }
+    assert_eq!(proxy.leave().code, Some(0));
+    world.prove(&session(&world));
+}

@@ -418,13 +418,14 @@ fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
 fn a_request_that_can_be_read_only_in_part_is_answered_under_its_own_id() {
     let world = World::new(DEFINITION);
     let mut served = Served::start(&world);
-    let deep = format!(r#"{{"path":{}{}}}"#, "[".repeat(150), "]".repeat(150));
-    let cases = [r#"{"path":"a","path":"b"}"#, r#"{"path":"\ud800"}"#, &deep];
-    for (id, arguments) in (10..).zip(cases) {
-        let params = format!(r#"{{"name":"read_file","arguments":{arguments}}}"#);
-        served.write(&format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
-        ));
+    let cases = [
+        r#""method":"tools/list","params":{"a":1,"a":2}"#,
+        r#""method":"tools/call","params":{"name":"list_dir","name":"shell","arguments":{}}"#,
+        r#""method":"tools/call","params":{"name":"list_dir","_meta":{"a":1,"a":2}}"#,
+        r#""method":"tools/call","params":["list_dir",{"a":1,"a":2}]"#,
+    ];
+    for (id, case) in (10..).zip(cases) {
+        served.write(&format!(r#"{{"jsonrpc":"2.0","id":{id},{case}}}"#));
         let answer = served.read();
         let error = &answer["error"];
         assert_eq!((&answer["id"], &error["code"]), (&json!(id), &json!(-32602)), "{answer}");
@@ -439,6 +440,102 @@ fn a_request_that_can_be_read_only_in_part_is_answered_under_its_own_id() {
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32700)));
     assert_eq!(served.ask("ping", &json!({}))["result"], json!({}));
     assert_eq!(served.end(), Some(0));
+    assert!(!world.journal("s1").exists(), "nobody called anything");
+}
+
+#[test]
+fn arguments_that_cannot_be_read_are_an_invalid_call_that_spends_an_attempt() {
+    let deep = format!(r#"{{"path":{}{}}}"#, "[".repeat(150), "]".repeat(150));
+    for (arguments, expected) in [
+        (r#"{"path":"a","path":"b"}"#, "each key once"),
+        (r#"{"path":"\ud83d"}"#, "both halves of the character"),
+        (deep.as_str(), ""),
+        (r#"{"path":"a","offset":1e400}"#, "a number that can be kept exactly"),
+        (r#"{"path":"a","offset":1e30}"#, "at most 9007199254740991"),
+        (r#"{"path":"a","offset":18446744073709551615}"#, "at most 9007199254740991"),
+        (r#"{"path":"a","limit":"99999999999999999999"}"#, "a text that matches"),
+    ] {
+        let world = World::new(DEFINITION);
+        let mut served = Served::start(&world);
+        for (id, left) in [(7, Some(1)), (8, Some(0)), (9, None)] {
+            let params = format!(r#"{{"name":"read_file","arguments":{arguments}}}"#);
+            served.write(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
+            ));
+            let answer = served.read();
+            assert_eq!(answer["id"], json!(id));
+            let result = &answer["result"];
+            let ends = if left.is_some() { "invalid_arguments" } else { "stopped" };
+            assert_eq!(code(result), ends, "{answer}");
+            let error = &result["structuredContent"]["error"];
+            let told = error["errors"][0]["expected"].as_str().unwrap();
+            assert!(told.starts_with(expected), "{told}");
+            assert!(!text(result).contains("\\\""), "{}", text(result));
+            if let Some(left) = left {
+                assert_eq!(error["attempts_remaining"], json!(left), "{answer}");
+            }
+        }
+        assert_eq!(served.end(), Some(0));
+        world.prove("s1");
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_read_run_no_tool_where_guards_only_observe() {
+    let world = World::new("version: 1\nname: test/watch\nmode: observe\n");
+    let mut served = Served::start(&world);
+    for _ in 0..4 {
+        let params = r#"{"name":"write_file","arguments":{"path":"a","path":"b","content":""}}"#;
+        served.write(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#
+        ));
+        let result = served.read()["result"].clone();
+        assert_eq!(code(&result), "invalid_arguments");
+        assert!(text(&result).contains("the arguments can't be read: duplicate key"), "{result}");
+    }
+    assert_eq!(served.end(), Some(0));
+    assert!(!world.work().join("a").exists() && !world.work().join("b").exists());
+    world.prove("s1");
+}
+
+#[test]
+fn a_whole_number_is_one_however_it_is_written() {
+    let world = World::new(DEFINITION);
+    fs::write(world.work().join("a"), "one\ntwo\n").unwrap();
+    let mut served = Served::start(&world);
+    for offset in [json!(2), json!(2.0), json!("2")] {
+        let page = served.call("read_file", &json!({ "path": "a", "offset": offset }));
+        assert_eq!(page["structuredContent"]["content"], json!("two\n"), "{page}");
+    }
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_message_that_is_too_long_is_answered_under_its_id_where_it_says_it() {
+    let world = World::new(DEFINITION);
+    let long = "x".repeat(65 << 20);
+    let params = format!(r#""params":{{"name":"write_file","arguments":{{"content":"{long}"}}}}"#);
+    let mut input = String::new();
+    for line in [
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call",{params}}}"#),
+        format!(r#"{{"method":"tools/call",{params},"jsonrpc":"2.0","id":"last"}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":{{"odd":1}},"method":"tools/call",{params}}}"#),
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned(),
+    ] {
+        input.push_str(&line);
+        input.push('\n');
+    }
+    let run = feed(&mut command(&world), input.as_bytes());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let answers: Vec<Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
+    assert_eq!(ids, [&json!(7), &json!("last"), &Value::Null, &json!(1)]);
+    for answer in &answers[..3] {
+        assert_eq!(answer["error"]["code"], json!(-32600));
+        let said = answer["error"]["message"].as_str().unwrap();
+        assert!(said.contains("at most 67108864 are read"), "{said}");
+    }
 }
 
 #[test]
@@ -541,6 +638,23 @@ fn the_middle_of_a_long_output_is_in_its_pages() {
     assert_eq!(code(&none), "no_such_page");
     assert_eq!(served.end(), Some(0));
     world.prove("s1");
+}
+
+#[test]
+fn a_page_that_is_asked_for_wrongly_is_answered_with_what_was_meant() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let missing = served.call("jackline_page", &json!({}));
+    assert_eq!(code(&missing), "invalid_arguments");
+    assert_eq!(
+        text(&missing),
+        "jackline: the arguments of `jackline_page` can't be used: expected the member \"cursor\", \
+         got no members\n-> write it again, such as {\"cursor\":\"1-31744\"}"
+    );
+    let unknown = served.call("jackline_page", &json!({ "cursor": "two" }));
+    assert_eq!(code(&unknown), "no_such_page");
+    assert!(text(&unknown).contains("a cursor is two numbers, such as `1-31744`"), "{unknown}");
+    assert_eq!(served.end(), Some(0));
 }
 
 #[test]

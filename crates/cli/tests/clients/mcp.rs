@@ -204,6 +204,44 @@ fn server_filesystem_is_guarded_and_a_file_of_5_mb_comes_in_pages() {
 
 #[test]
 #[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
+fn what_server_filesystem_reads_and_writes_is_known_without_a_declaration() {
+    let world = World::new();
+    let definition = "version: 1\nname: test/reads\npolicies: [ read_before_write: {} ]\n";
+    fs::write(world.root.path().join("jackline.yaml"), definition).unwrap();
+    let at = |name: &str| world.files().join(name).display().to_string();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        fs::write(at(name), "one\ntwo\nthree\n").unwrap();
+    }
+    let write = |name: &str| json!({"name": "write_file", "arguments": {"path": at(name), "content": "new"}});
+    let calls = json!([
+        {"name": "list_directory_with_sizes", "arguments": {"path": at("")}},
+        {"name": "get_file_info", "arguments": {"path": at("a.txt")}},
+        write("a.txt"),
+        {"name": "read_text_file", "arguments": {"path": at("a.txt"), "head": 1}},
+        write("a.txt"),
+        {"name": "read_text_file", "arguments": {"path": at("a.txt")}},
+        write("a.txt"),
+        {"name": "read_multiple_files", "arguments": {"paths": [at("b.txt")]}},
+        write("b.txt"),
+        {"name": "move_file", "arguments": {"source": at("b.txt"), "destination": at("c.txt")}},
+    ]);
+    let files = world.files().display().to_string();
+    let answers = world.wrapped("server-filesystem", &files, &calls);
+    let result = |at: usize| answers.get(at).and_then(|answer| answer.get("result")).unwrap();
+    let refused = |at: usize| result(at).get("isError") == Some(&json!(true));
+    let refusals: Vec<usize> = (1..=10).filter(|at| refused(*at)).collect();
+    assert_eq!(refusals, [3, 5, 10], "{answers:?}");
+    assert!(result(3).to_string().contains("was not read"), "{}", result(3));
+    assert!(result(5).to_string().contains("1 of its 3 lines"), "{}", result(5));
+    assert!(result(10).to_string().contains("was not read"), "{}", result(10));
+    assert_eq!(fs::read_to_string(at("a.txt")).unwrap(), "new");
+    assert_eq!(fs::read_to_string(at("b.txt")).unwrap(), "new");
+    assert_eq!(fs::read_to_string(at("c.txt")).unwrap(), "one\ntwo\nthree\n");
+    world.prove();
+}
+
+#[test]
+#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
 fn the_rust_client_gets_the_same_of_server_everything() {
     let (world, calls) = (World::new(), everything());
     let direct = world.ask_in_rust(&[], "server-everything", "stdio", &calls);

@@ -20,8 +20,12 @@ impl<'t> Reader<'t> {
         if rest.is_empty() {
             return "the end of the text".to_owned();
         }
-        let shown: String = rest.chars().take(24).collect();
-        format!("`{}`", shown.escape_debug())
+        // Quotes stay as they are: this is shown within JSON, which escapes them once more.
+        let shown = rest.chars().take(24).map(|c| match c {
+            '"' | '\'' | '\\' => c.to_string(),
+            c => c.escape_debug().to_string(),
+        });
+        format!("`{}`", shown.collect::<String>())
     }
 
     pub(super) fn is_quote(&self, quote: char) -> bool {

@@ -26,7 +26,7 @@ pub(crate) static SCHEMA: Keys = Keys {
             "correction_max_attempts",
             Count(0, U32),
             "2",
-            "How often in a row a tool may be called that does not exist, where unknown tools are denied.",
+            "How often a tool may be called that does not exist, without a call in between that runs, where unknown tools are denied.",
         ),
     ],
     needs: &[],

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answers, Guard, Look, Objection, excerpt};
 use crate::definition::Mode;
-use crate::expr::{Expr, Trouble};
+use crate::expr::{Expr, Trouble, Variable};
 use crate::facts::Queries;
 use crate::proposal::{Proposal, Run};
 use crate::tool::Kind;
@@ -97,6 +97,7 @@ impl Guard for RuleGuard {
             Found::Missing(_) => {
                 broken(rule, "what it asks about could not be looked at", answers);
             }
+            Found::Broken(_) if rests_on_wrong(look, rule) => unanswered(look, rule, answers),
             Found::Broken(reason) => broken(rule, &reason, answers),
         });
     }
@@ -253,6 +254,33 @@ fn object(look: Look<'_>, rule: &Rule, part: Option<String>, answers: &mut Answe
 
 /// A gate that can't answer stays shut; a rule that only watches is passed over.
 fn broken(rule: &Rule, reason: &str, answers: &mut Answers) {
+    let message = format!(
+        "the guard is broken, not the call: the condition of rule `{}` can't be answered: {reason}",
+        rule.name
+    );
+    let correction = "tell a person; `jackline check` shows the rule, and `jackline off --for 30m --why …` passes for a while";
+    shut(rule, message, correction, answers);
+}
+
+/// Whether a condition is about arguments, and those are wrong themselves.
+fn rests_on_wrong(look: Look<'_>, rule: &Rule) -> bool {
+    let is_about = |when: &Expr| when.variables().any(|it| it == Variable::Args);
+    let unreadable = look.proposal.is_some_and(|proposal| proposal.args.is_none());
+    let wrong = look.facts.decoded.as_ref().is_some_and(|decoded| !decoded.errors.is_empty());
+    (unreadable || wrong) && rule.when.as_ref().is_some_and(is_about)
+}
+
+/// The rule is in order, and the call is not.
+fn unanswered(look: Look<'_>, rule: &Rule, answers: &mut Answers) {
+    let tool = look.proposal.map_or("", |proposal| proposal.tool.name);
+    let message = format!(
+        "the arguments of `{tool}` can't be used, so the condition of rule `{}` can't be answered",
+        rule.name
+    );
+    shut(rule, message, "write the arguments again; the rule is asked then", answers);
+}
+
+fn shut(rule: &Rule, message: String, correction: &str, answers: &mut Answers) {
     let mode = if rule.effect >= Effect::Ask { rule.mode } else { Mode::Observe };
     let objection = Objection {
         guard: "rules",
@@ -260,14 +288,9 @@ fn broken(rule: &Rule, reason: &str, answers: &mut Answers) {
         subtype: &rule.name,
         class: Class::Terminal,
         decision: Decision::Deny,
-        message: format!(
-            "the guard is broken, not the call: the condition of rule `{}` can't be answered: {reason}",
-            rule.name
-        ),
+        message,
         location: Some(rule.origin.clone()),
-        correction: Some("tell a person; `jackline check` shows the rule, and `jackline off --for 30m --why …` passes for a while"
-                .to_string(),
-        ),
+        correction: Some(correction.to_string()),
     };
     answers.object_as(objection, mode);
 }

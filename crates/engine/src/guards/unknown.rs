@@ -73,7 +73,12 @@ impl Guard for Unknown {
         if fold.proposal.is_none() {
             return;
         }
-        state.repairs.note(fold.record.verdict.is_refused_by(GUARD), || key(fold.record.event));
+        let verdict = fold.record.verdict;
+        let unknown = verdict.is_refused_by(GUARD);
+        // A call that another guard refused shows no knowledge of tools.
+        if unknown || verdict.lets_run() {
+            state.repairs.note(unknown, || key(fold.record.event));
+        }
     }
 }
 

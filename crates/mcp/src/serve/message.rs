@@ -5,11 +5,29 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::lines::id_in_ends;
+use crate::params::{self, Params};
+
 /// What a client says.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message {
-    Request { id: Value, method: String, params: Value },
-    Notification { method: String, params: Value },
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
+    /// A call whose arguments can't be read: as they are written, and why not. They are not
+    /// among its parameters.
+    Garbled {
+        id: Value,
+        params: Value,
+        arguments: String,
+        why: String,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
     Response,
 }
 
@@ -57,9 +75,10 @@ impl RpcError {
 
 /// Reads a line; an error comes with the id to answer it to, as far as there is one.
 pub(super) fn parse(line: &[u8]) -> Result<Message, Box<(Value, RpcError)>> {
-    let message = match parse_strict(line).map_err(|error| Box::new(unreadable(line, error)))? {
-        Value::Object(message) => message,
-        Value::Array(_) => {
+    let message = match parse_strict(line) {
+        Ok(Value::Object(message)) => message,
+        Err(error) => return unreadable(line, error),
+        Ok(Value::Array(_)) => {
             return Err(Box::new(wrong("one message a line, please: there are no batches")));
         }
         _ => return Err(Box::new(wrong("a message is a JSON object"))),
@@ -102,20 +121,45 @@ fn is_id(id: &Value) -> bool {
 /// A request whose parameters can't be read, as far as that is no hindrance.
 #[derive(Deserialize)]
 struct Envelope<'a> {
+    #[serde(default)]
+    jsonrpc: Option<String>,
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
+    #[serde(default)]
+    method: Option<String>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
 }
 
-/// Says what can't be read of a line, to whoever waits for an answer.
-fn unreadable(line: &[u8], why: serde_json::Error) -> (Value, RpcError) {
+impl Envelope<'_> {
+    /// The call that this is, where nothing but its arguments is in the way.
+    fn garbled(&self, id: &Value) -> Option<Message> {
+        let is_call = self.method.as_deref() == Some("tools/call");
+        let params: Params<'_> = params::read(
+            self.params.filter(|_| is_call && self.jsonrpc.as_deref() == Some("2.0"))?,
+        )?;
+        let arguments = params.arguments?.get();
+        let why = parse_strict(arguments.as_bytes()).err()?.to_string();
+        let mut rest = Map::new();
+        rest.extend(params.name.map(|name| ("name".to_owned(), name.into())));
+        rest.extend(params.meta.map(|meta| ("_meta".to_owned(), meta)));
+        let (id, arguments) = (id.clone(), arguments.to_owned());
+        Some(Message::Garbled { id, params: Value::Object(rest), arguments, why })
+    }
+}
+
+/// What can be made of a line that can't be read; else what is wrong with it, for whoever
+/// waits for an answer.
+fn unreadable(line: &[u8], why: serde_json::Error) -> Result<Message, Box<(Value, RpcError)>> {
     let envelope = serde_json::from_slice::<Envelope<'_>>(line);
     // An array would be read field by field.
     let Some(envelope) = envelope.ok().filter(|_| line.trim_ascii_start().starts_with(b"{")) else {
-        return (Value::Null, RpcError::unreadable(why));
+        return Err(Box::new((Value::Null, RpcError::unreadable(why))));
     };
     let id = envelope.id.and_then(|raw| serde_json::from_str(raw.get()).ok()).filter(is_id);
+    if let Some(call) = id.as_ref().and_then(|id| envelope.garbled(id)) {
+        return Ok(call);
+    }
     let params = envelope.params.and_then(|raw| parse_strict(raw.get().as_bytes()).err());
     let error = match (&id, params) {
         (Some(_), Some(why)) => {
@@ -125,7 +169,12 @@ fn unreadable(line: &[u8], why: serde_json::Error) -> (Value, RpcError) {
         }
         _ => RpcError::unreadable(why),
     };
-    (id.unwrap_or_default(), error)
+    Err(Box::new((id.unwrap_or_default(), error)))
+}
+
+/// The id that a line names which is too long to be read.
+pub(super) fn id_of_long(head: &[u8], tail: &[u8]) -> Value {
+    id_in_ends(head, tail).filter(is_id).unwrap_or_default()
 }
 
 fn wrong(why: &str) -> (Value, RpcError) {

@@ -118,6 +118,14 @@ impl Answer {
         )
     }
 
+    /// Arguments that are wrong, where no guard has said so.
+    pub(super) fn invalid(message: &str) -> Self {
+        Self::error(
+            format!("invalid_arguments: {message}"),
+            json!({ "code": "invalid_arguments", "message": message }),
+        )
+    }
+
     /// More calls at once than are run.
     pub(super) fn busy(most: usize) -> Self {
         let message = format!("{most} calls are running already; wait for an answer first");

@@ -9,9 +9,7 @@ use jackline_workspace::{Shows, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
 use super::result::Answer;
-
-/// The tool that turns pages.
-pub(super) const PAGE: &str = "jackline_page";
+use crate::page::{PAGE, cursor, input_schema};
 
 /// The long outputs of one session. They lie there until the session is removed: what failed
 /// can be looked at later.
@@ -41,7 +39,10 @@ impl Shelf {
 
     /// Shows a page.
     pub(super) fn turn(&self, args: &Value) -> Answer {
-        let cursor = args.get("cursor").and_then(Value::as_str).unwrap_or_default();
+        let cursor = match cursor(Some(args)) {
+            Ok(cursor) => cursor,
+            Err(why) => return Answer::invalid(&why),
+        };
         let spill = self.spill.lock().unwrap_or_else(PoisonError::into_inner);
         let page = match spill.page(cursor, self.page_bytes) {
             Ok(page) => page,
@@ -73,14 +74,7 @@ pub(super) fn spec() -> ToolSpec {
         name: PAGE,
         description: "Shows the next page of an output that was too long to be shown at once. \
                       The output names the cursor.",
-        input_schema: json!({
-            "type": "object",
-            "properties": {
-                "cursor": { "type": "string", "description": "As a cut output names it." },
-            },
-            "required": ["cursor"],
-            "additionalProperties": false,
-        }),
+        input_schema: input_schema("a cut output"),
         read_only: true,
     }
 }

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use super::shelf;
 
+/// Up to here every reader of JSON has the same whole number.
+const NUMBER_MAX: u64 = 9_007_199_254_740_991;
+
 /// The schemas of tools, by name.
 pub(super) fn taken(tools: &[ToolSpec]) -> BTreeMap<String, SchemaText> {
     let schema = |spec: &ToolSpec| SchemaText(gentle(&spec.input_schema).to_string());
@@ -33,7 +36,9 @@ fn gentle(schema: &Value) -> Value {
         if let Some(fields) = property.as_object_mut() {
             fields.insert("type".to_owned(), Value::Array(kinds));
             if kind == "integer" {
-                fields.insert("pattern".to_owned(), json!("^[0-9]+$"));
+                fields.insert("maximum".to_owned(), json!(NUMBER_MAX));
+                // As a text it may have as many digits as the largest surely has.
+                fields.insert("pattern".to_owned(), json!("^[0-9]{1,15}$"));
             }
             // Many count from 0; the tools take it for 1.
             if name == "offset" {
@@ -64,6 +69,12 @@ mod tests {
             (json!({ "path": "a", "offset": "one" }), false),
             (json!({ "path": "a", "offset": 0 }), true),
             (json!({ "path": "a", "offset": -1 }), false),
+            (json!({ "path": "a", "offset": 2.0 }), true),
+            (json!({ "path": "a", "offset": 2.5 }), false),
+            (json!({ "path": "a", "offset": NUMBER_MAX }), true),
+            (json!({ "path": "a", "offset": NUMBER_MAX + 1 }), false),
+            (json!({ "path": "a", "offset": 1e30 }), false),
+            (json!({ "path": "a", "limit": "9".repeat(16) }), false),
             (json!({ "path": "a", "limit": 0 }), false),
             (json!({ "path": null }), false),
             (json!({ "path": "a", "file": "a" }), false),

@@ -38,6 +38,8 @@ pub(super) enum Failure {
     Busy,
     /// The client uses an id twice.
     Twice,
+    /// The client uses an id that nobody can repeat.
+    BadId,
     /// The client wants a call without an answer.
     Unanswerable,
     /// What the client has sent can't be read.
@@ -51,7 +53,9 @@ pub(super) enum Failure {
 impl Failure {
     fn code(&self) -> i64 {
         match self {
-            Self::Twice | Self::Unanswerable | Self::LineTooLong { .. } => INVALID_REQUEST,
+            Self::Twice | Self::BadId | Self::Unanswerable | Self::LineTooLong { .. } => {
+                INVALID_REQUEST
+            }
             Self::BadParams => INVALID_PARAMS,
             Self::NoMessage => PARSE,
             _ => CONNECTION,
@@ -72,6 +76,7 @@ impl Failure {
             Self::Cut { .. } => "answer_cut",
             Self::Busy => "too_many_requests",
             Self::Twice => "id_in_use",
+            Self::BadId => "invalid_id",
             Self::Unanswerable => "call_without_id",
             Self::NoMessage => "no_message",
             Self::LineTooLong { .. } => "message_too_long",
@@ -140,6 +145,9 @@ impl Failure {
                            sent; wait for the answers to others"
                 .to_owned(),
             Self::Twice => "another request that is still open has this id".to_owned(),
+            Self::BadId => "the `id` of this request can't be repeated in an answer; the server was \
+                            not given it; use a string or a whole number"
+                .to_owned(),
             Self::Unanswerable => {
                 "a tool is called by a request with an id, so that its answer finds its way"
                     .to_owned()

@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::params;
+
 /// Requests that are answered when the client has heard enough.
 pub(super) const LISTENS: [&str; 2] = ["subscriptions/listen", "messages/listen"];
 
@@ -82,9 +84,7 @@ impl<'a> Message<'a> {
 
     /// The parameters as far as a proxy looks at them.
     pub(super) fn params<T: Deserialize<'a>>(&self) -> Option<T> {
-        let text = self.params?.get();
-        // An array would be read field by field.
-        serde_json::from_str(text).ok().filter(|_| text.starts_with('{'))
+        params::read(self.params?)
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::ledger::Open;
 use super::lossy::lossy;
 use super::result::{Item, ToolResult, own_answer, said, text_item};
-use super::tools::PAGE;
+use crate::page::{PAGE, cursor};
 
 /// What is left of a page for our own words.
 const OWN_BYTES: usize = 2 << 10;
@@ -336,8 +336,11 @@ impl Pages {
 
     /// The next page.
     pub(super) fn turn(&mut self, open: &Open, arguments: Option<&Value>) -> Turned {
-        let cursor = arguments.and_then(|arguments| arguments.get("cursor")?.as_str());
-        match self.spill.page(cursor.unwrap_or_default(), self.page_bytes()) {
+        let page = cursor(arguments).and_then(|cursor| {
+            let page = self.spill.page(cursor, self.page_bytes());
+            page.map_err(|error| error.to_string())
+        });
+        match page {
             Ok(page) => {
                 let rest = Rest::of(&page, None);
                 let content = [vec![text_item(&page.text)], rest.items].concat();
@@ -348,8 +351,8 @@ impl Pages {
                 let (result, seen) = (Value::Object(result).to_string(), self.turned(&page));
                 Turned { result, said, status: Status::Ok, seen }
             }
-            Err(error) => {
-                let said = format!("jackline: {error}");
+            Err(why) => {
+                let said = format!("jackline: {why}");
                 let result = own_answer(open, vec![text_item(&said)], true);
                 let (result, seen) = (Value::Object(result).to_string(), Vec::new());
                 Turned { result, said, status: Status::Error, seen }

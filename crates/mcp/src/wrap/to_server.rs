@@ -1,8 +1,6 @@
 //! From the client to the server: everything as it is, but no call that was not let run.
 
 use jackline_engine::Status;
-use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::errors::Failure;
@@ -11,6 +9,7 @@ use super::lines::{Read, id_in_ends};
 use super::message::{Cancelled, Id, LISTENS, Line, Message, STATELESS};
 use super::server::lock;
 use super::shared::{Job, Ruled, Shared, Want};
+use crate::params::Params;
 
 /// The client's part of the work.
 pub(super) struct ToServer<'a> {
@@ -79,6 +78,9 @@ impl ToServer<'_> {
         let Some(method) = message.method.as_deref() else { return Step::Send(raw) };
         let calls = method == "tools/call";
         let Some(id) = message.asks() else {
+            if message.id.is_some() {
+                return Step::Answer(Failure::BadId.answer(None));
+            }
             if calls {
                 return Step::Answer(Failure::Unanswerable.answer(None));
             }
@@ -180,17 +182,6 @@ impl ToServer<'_> {
             self.shared.send(Job::Cancelled(open));
         }
     }
-}
-
-/// The parameters of a request, as far as they are looked at.
-#[derive(Default, Deserialize)]
-struct Params<'a> {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
-    #[serde(default, rename = "_meta")]
-    meta: Option<Value>,
 }
 
 /// Messages as one line.

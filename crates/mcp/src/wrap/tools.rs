@@ -9,10 +9,8 @@ use serde_json::{Value, json};
 use super::message::{push_to_array, range_in};
 use super::pins::Pins;
 use super::result::FEEDBACK;
+use crate::page::{PAGE, input_schema};
 use crate::shown::shown_whole;
-
-/// The tool that turns pages.
-pub(super) const PAGE: &str = "jackline_page";
 
 /// What is known of the tools of a server.
 #[derive(Debug, Default)]
@@ -106,13 +104,7 @@ fn ours() -> Value {
         "name": PAGE,
         "description": "Shows the next page of a tool's result that was too long to be shown at \
                         once. The result names the cursor; the pages together are the whole result.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "cursor": { "type": "string", "description": "As a cut result names it." },
-            },
-            "required": ["cursor"],
-        },
+        "inputSchema": input_schema("a cut result"),
         "annotations": { "readOnlyHint": true, "openWorldHint": false },
         "_meta": shown_whole(),
     })

@@ -14,8 +14,9 @@ use crate::digest::Digest128;
 use crate::event::Status;
 use crate::json;
 use crate::observe::ObservedResult;
-use crate::proposal::{PATH_KEYS, Proposal, Run};
+use crate::proposal::{Proposal, Run};
 use crate::state::short;
+use crate::tool::path_keys;
 
 /// How long that is which makes a call, in most of them.
 const PARTS_BYTES_MOSTLY: usize = 128;
@@ -124,7 +125,7 @@ fn masked<'v>(proposal: &Proposal<'_>, args: &'v Value, loops: &Loops) -> Cow<'v
     let named = matches!(proposal.run, Run::Nothing) && !proposal.touches.is_empty();
     let declared = proposal.tool.declared.map(|tool| &tool.paths);
     let told = declared.into_iter().flat_map(|paths| paths.read.iter().chain(&paths.write));
-    let names = told.map(String::as_str).chain(PATH_KEYS).filter(|_| named);
+    let names = told.map(String::as_str).chain(path_keys(proposal.tool.name)).filter(|_| named);
     let mut args = Cow::Borrowed(args);
     for pointer in loops.volatile.iter().map(String::as_str).chain(names) {
         if json::at(&args, pointer).is_some_and(|value| !value.is_null())

@@ -3,14 +3,14 @@
 use std::io::{self, BufRead};
 
 /// The longest line that is read.
-pub(super) const LINE_BYTES_MAX: usize = 64 << 20;
+pub(crate) const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// How much is kept of both ends of a longer one.
-pub(super) const END_BYTES: usize = 4 << 10;
+pub(crate) const END_BYTES: usize = 4 << 10;
 
 /// What was read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(crate) enum Read {
     /// A line, without its newline.
     Line(Vec<u8>),
     /// How a line begins and ends that is too long, and how long it is.
@@ -21,7 +21,7 @@ pub(super) enum Read {
 
 /// A line while it comes; the middle of one that is too long is passed over.
 #[derive(Debug)]
-pub(super) struct Coming {
+pub(crate) struct Coming {
     most: usize,
     line: Vec<u8>,
     /// How a line begins that is too long, and how long it is so far.
@@ -30,12 +30,12 @@ pub(super) struct Coming {
 
 impl Coming {
     /// Lines of at most so many bytes.
-    pub(super) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self { most, line: Vec::new(), long: None }
     }
 
     /// Takes bytes up to the end of a line; gives the line where there is one.
-    pub(super) fn take(&mut self, bytes: &mut &[u8]) -> Option<Read> {
+    pub(crate) fn take(&mut self, bytes: &mut &[u8]) -> Option<Read> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
         self.line.extend_from_slice(part);
@@ -58,7 +58,7 @@ impl Coming {
     }
 
     /// What is left where nothing more comes.
-    pub(super) fn end(&mut self) -> Read {
+    pub(crate) fn end(&mut self) -> Read {
         if self.line.is_empty() && self.long.is_none() { Read::End } else { self.whole() }
     }
 
@@ -72,7 +72,7 @@ impl Coming {
 }
 
 /// Reads a line of at most `most` bytes, however long that takes.
-pub(super) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Read> {
+pub(crate) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Read> {
     let mut coming = Coming::new(most);
     loop {
         let mut available = match input.fill_buf() {
@@ -92,9 +92,8 @@ pub(super) fn read_line(input: &mut impl BufRead, most: usize) -> io::Result<Rea
     }
 }
 
-/// The id in the ends of a message that is too long, as JSON: servers write it
-/// first or last.
-pub(super) fn id_in_ends(head: &[u8], tail: &[u8]) -> Option<serde_json::Value> {
+/// The id in the ends of a message that is too long, as JSON: it is written first or last.
+pub(crate) fn id_in_ends(head: &[u8], tail: &[u8]) -> Option<serde_json::Value> {
     id_in_head(&String::from_utf8_lossy(head)).or_else(|| id_in_tail(tail))
 }
 
