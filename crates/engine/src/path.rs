@@ -47,8 +47,8 @@ pub fn canonical(path: &str, root: Option<&str>) -> Result<String, PathError> {
 ///
 /// Both `base` and the result are in this form.
 pub(crate) fn resolve<'p>(path: &'p str, base: &str, root: Option<&str>) -> Cow<'p, str> {
-    // A plain name, which most are.
-    if base == "." && !path.contains('/') && !matches!(path, "" | "." | "..") {
+    // In this form already, as most are.
+    if base == "." && path.split('/').all(|segment| !matches!(segment, "" | "." | "..")) {
         return Cow::Borrowed(path);
     }
     let mut kept: Vec<&str> = Vec::new();
@@ -130,6 +130,10 @@ mod tests {
         let root = Some("/w/s");
         for (path, base, expected) in [
             ("a.txt", ".", "a.txt"),
+            ("a/b.txt", ".", "a/b.txt"),
+            ("a/", ".", "a"),
+            ("a/./b", ".", "a/b"),
+            ("a/../../x", ".", "/w/x"),
             ("./a//b/../c", "sub", "sub/a/c"),
             ("/w/s/a", "sub", "a"),
             ("/w/s", ".", "."),

@@ -74,7 +74,7 @@ const LAST_WORDS_MS: u64 = 500;
 const LEAVE_GRACE_MS: u64 = 2000;
 
 /// How long a client that takes nothing is waited for at the end.
-const REST_MS: u64 = 10_000;
+const REST_MS: u64 = 5_000;
 
 /// How often is looked then whether it has taken something.
 const REST_TICK: Duration = Duration::from_millis(5);
@@ -291,7 +291,7 @@ impl Proxy {
         match job {
             Job::Answered(answered) => {
                 let line = lock(&self.shared.desk).answered(&self.shared, &answered);
-                self.shared.emit(line);
+                self.shared.emit_at_once(line);
             }
             Job::Cancelled(open) => {
                 lock(&self.shared.desk).over(&open, Status::Cancelled, None);
@@ -358,6 +358,6 @@ impl Proxy {
     /// Answers a request in the server's stead.
     fn fail(&mut self, open: &Open, failure: &Failure) {
         lock(&self.shared.desk).over(open, failure.status(), Some(failure.text()));
-        self.shared.emit(failure.answer_to(open).into_bytes());
+        self.shared.emit_at_once(failure.answer_to(open).into_bytes());
     }
 }

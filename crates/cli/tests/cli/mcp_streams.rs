@@ -1,8 +1,11 @@
 //! `jackline mcp wrap` between two who do not read, or say only half of what they mean.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::mcp_support::{Proxy, call, text};
@@ -69,4 +72,25 @@ fn half_a_line_keeps_nobody_waiting() {
     proxy.send(r#"{"jsonrpc":"2.0","method":"rest"}"#);
     assert_eq!(text(&serde_json::from_str(&proxy.line()).unwrap(), 0), "whole");
     assert_eq!(proxy.leave().code, Some(0));
+}
+
+#[test]
+fn a_client_that_never_listens_keeps_nothing_from_ending() {
+    let world = World::new(EMPTY);
+    let flood = r#"while :; do echo '{"jsonrpc":"2.0","method":"note"}'; done"#;
+    let mut command = world.command(JACKLINE);
+    command.args(["mcp", "wrap", "--", "sh", "-c", flood]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let pid = Pid::from_child(&child);
+    let memory = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    std::thread::sleep(Duration::from_millis(700));
+    let before = memory();
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(memory() < before + 1024, "what nobody takes is not heard any more");
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -13,7 +13,7 @@ use super::desk::Desk;
 use super::errors::Failure;
 use super::ledger::{Ledger, Open};
 use super::message::Id;
-use super::outlet::Outlet;
+use super::outlet::{Backlog, Outlet};
 use super::pages::Links;
 use super::server::{Server, lock};
 
@@ -92,16 +92,21 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Gives a line to the client. What it does not take at once the reader gives it.
-    pub(super) fn emit(&self, mut line: Vec<u8>) {
-        line.push(b'\n');
-        let mut output = lock(&self.output);
-        while output.backlog().is_some_and(|backlog| backlog.bytes > BACKLOG_BYTES_MAX) {
-            drop(output);
+    /// Gives a line to the client. Who has more for it than it takes waits.
+    pub(super) fn emit(&self, line: Vec<u8>) {
+        let is_much = |backlog: Backlog| backlog.bytes > BACKLOG_BYTES_MAX;
+        while lock(&self.output).backlog().is_some_and(is_much) {
             std::thread::sleep(BACKLOG_TICK);
             self.flush();
-            output = lock(&self.output);
         }
+        self.emit_at_once(line);
+    }
+
+    /// The same for the thread that watches the time, which waits for nobody. What the
+    /// client does not take at once the reader gives it.
+    pub(super) fn emit_at_once(&self, mut line: Vec<u8>) {
+        line.push(b'\n');
+        let mut output = lock(&self.output);
         let written = output.push(&line);
         let left = output.backlog().is_some();
         drop(output);
