@@ -377,6 +377,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "f6546f879bd38c2bfeffc45adbb9169463ed1ad4b092c89e7e3e88072eee25b9"
+        "7d5043d9ba930a0b97fa5e70e70e1e0b8d5fc23e894e91d4f60e280f95744abc"
     );
 }
