@@ -343,7 +343,8 @@ fn lines(tool: Resolved<'_>, args: &Value) -> Lines {
         }
         (Some(Some(offset)), None, None, None) => Lines::From(offset.max(1)),
         (None, None, Some(Some(count @ 1..)), None) => Lines::Range(1, count),
-        (None, None, None, Some(Some(count @ 1..))) => Lines::Last(count),
+        // Some count what is behind the last newline as a line.
+        (None, None, None, Some(Some(count @ 2..))) => Lines::Last(count - 1),
         _ => Lines::Some,
     }
 }

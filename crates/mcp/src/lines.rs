@@ -97,13 +97,22 @@ pub(crate) fn id_in_ends(head: &[u8], tail: &[u8]) -> Option<serde_json::Value> 
     id_in_head(&String::from_utf8_lossy(head)).or_else(|| id_in_tail(tail))
 }
 
-/// Reads fields from the beginning as long as they are short.
+/// Whether a message that is too long has a method, as far as its first fields say so.
+pub(crate) fn begins_with_method(head: &[u8]) -> bool {
+    field_in_head(&String::from_utf8_lossy(head), "method").is_some()
+}
+
 fn id_in_head(head: &str) -> Option<serde_json::Value> {
+    field_in_head(head, "id")
+}
+
+/// Reads fields from the beginning as long as they are short.
+fn field_in_head(head: &str, name: &str) -> Option<serde_json::Value> {
     let mut rest = head.trim_start().strip_prefix('{')?;
     loop {
         let (key, after) = first_value(rest)?;
         let (value, after) = first_value(after.trim_start().strip_prefix(':')?)?;
-        if key == "id" {
+        if key == name {
             return Some(value);
         }
         rest = after.trim_start().strip_prefix(',')?;

@@ -1,15 +1,12 @@
 //! A proxy before an MCP server; its client speaks on standard input and output.
 //!
-//! One thread reads the client, others hear the server. Calls of tools, their results
-//! and lists of tools go over the desk, where the guard is; whoever brings one sees to
-//! it, because to wake somebody else takes longer than most decisions. Everything else
-//! is written on at once: where the desk is taken when a result comes, it is left for
-//! this thread. So a decision that takes long holds up the calls behind it, and nothing
-//! in the other direction.
+//! One thread hears the client and the server that it has started (`reader`). Calls of tools,
+//! their results and lists of tools go over the desk, where the guard is, by the thread that
+//! heard of them: to wake somebody else takes longer than most decisions. Everything else is
+//! written on as it is.
 //!
-//! This thread watches the time, and ends what has to end. It never writes to the server,
-//! but for what goes in without waiting. So a server that does not read can't keep it from
-//! answering the client.
+//! This thread watches the time, and ends what has to end. It waits for nobody who reads, so
+//! neither a server nor a client that does not can keep it from that.
 
 mod attention;
 mod clock;
@@ -154,7 +151,7 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
         timeout_ms: u64::try_from(wrap.timeout.as_millis()).unwrap_or(u64::MAX),
         output: Mutex::new(Outlet::new(output.into())),
         wake,
-        errors: Mutex::new(errors),
+        errors: Mutex::new(Outlet::new(errors.into())),
         complaints: AtomicU32::new(0),
         untidy: AtomicU32::new(0),
         agreed: Mutex::new(None),

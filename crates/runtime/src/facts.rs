@@ -150,12 +150,16 @@ impl World<'_> {
             if files.glance(&file.path) == Some(file.look) {
                 continue;
             }
-            let look = files.look_at(&file.path, Wants::default()).look.unwrap_or(0);
+            // What lies outside has no look by its name here, and is there all the same.
+            let look = files.look_at(&file.path, Wants::default()).look;
+            let look = look.or_else(|| files.glance(&file.path)).unwrap_or(0);
             if look == file.look {
                 continue;
             }
             let path = files.absolute(&file.path);
-            let sha256 = path.as_ref().and_then(|path| restore::keep(self.store, path).ok());
+            let kept = path.as_ref().and_then(|path| restore::keep(self.store, path).ok());
+            // What can't be kept, as a link or a huge file, is known by how it looks.
+            let sha256 = kept.or_else(|| (look != 0).then(|| unkept(look)));
             let contents = if look == 0 { Some(Digest::of(REMOVED)) } else { sha256 };
             let by_person =
                 path.zip(contents).is_some_and(|(path, it)| self.is_vouched(&path, &it));
@@ -214,6 +218,11 @@ impl World<'_> {
         let (files, checksum) = (self.definition_files, self.definition_checksum);
         self.definitions.look(files, self.workspace, checksum)
     }
+}
+
+/// Stands for the contents of a file that is not kept.
+fn unkept(look: u64) -> Digest {
+    Digest::of(format!("not kept, looks like {look}").as_bytes())
 }
 
 /// What is known of a file.

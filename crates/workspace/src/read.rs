@@ -1,8 +1,10 @@
 //! `read_file`: a page of a file, and what is left of it.
 
 mod page;
+mod pieces;
 mod source;
 
+use rustix::fs::Stat;
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
@@ -11,6 +13,11 @@ use crate::guidance::Guidance;
 use crate::hints;
 use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
 use page::{Asked, Failed, Page};
+use pieces::Of;
+pub(crate) use pieces::Pieces;
+
+/// Says of the last piece of a long line that all of them were shown.
+pub(crate) const LINE_SHOWN: &str = "line_shown";
 
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
@@ -48,7 +55,26 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
     let size = u64::try_from(look.st_size).unwrap_or_default();
     let page = page::read(file, size, &Asked { offset, limit, line_offset }, limits)
         .map_err(|failed| refused(&failed, path, offset, line_offset))?;
-    Ok(render(path, offset, page))
+    let whole = note_pieces(&workspace.pieces, (path, &look), (offset, line_offset), &page);
+    Ok(render(path, offset, whole, page))
+}
+
+/// Remembers how far long lines were shown. Says whether the line that was gone on with was
+/// shown from its beginning to its end by now.
+fn note_pieces(
+    pieces: &Pieces,
+    (path, look): (&str, &Stat),
+    (line, line_offset): (u64, u64),
+    page: &Page,
+) -> bool {
+    if line_offset > 0 {
+        let to = page.next.filter(|(next, _)| *next == line).and_then(|(_, byte)| byte);
+        return pieces.shown(Of { path, look, line }, line_offset, to);
+    }
+    for cut in &page.cut {
+        pieces.shown(Of { path, look, line: cut.line }, 0, Some(cut.shown_bytes));
+    }
+    false
 }
 
 fn refused(failed: &Failed, path: &str, offset: u64, line_offset: u64) -> ToolError {
@@ -82,7 +108,7 @@ fn refused(failed: &Failed, path: &str, offset: u64, line_offset: u64) -> ToolEr
     }
 }
 
-fn render(path: &str, offset: u64, page: Page) -> ToolOutput {
+fn render(path: &str, offset: u64, whole: bool, page: Page) -> ToolOutput {
     let (content, lossy) = match String::from_utf8(page.content) {
         Ok(text) => (text, false),
         Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
@@ -124,6 +150,9 @@ fn render(path: &str, offset: u64, page: Page) -> ToolOutput {
         "content": content,
     });
     let mut output = ToolOutput { text: content, structured };
+    if whole && let Some(fields) = output.structured.as_object_mut() {
+        fields.insert(LINE_SHOWN.to_owned(), Value::Bool(true));
+    }
     notes.iter().take(NOTES_MAX).for_each(|note| output.note(note));
     if page.lines_shown == 0 {
         output.guide("", &beyond(path, offset, page.total_lines.unwrap_or_default()));

@@ -3,6 +3,7 @@
 use jackline_engine::{Seen, Status};
 use serde_json::Value;
 
+use crate::read::LINE_SHOWN;
 use crate::tools::ToolOutput;
 
 /// What the result of a call shows of a file, if it comes.
@@ -54,7 +55,11 @@ impl ToolOutput {
         let range = |from: u64, to: u64| Seen { path: path.to_owned(), from, to, of };
         let end = match shows {
             Shows::Lines => from.saturating_add(shown),
-            Shows::PartOfLine => from,
+            // Or the last piece of one of which all others were shown before.
+            Shows::PartOfLine => {
+                let whole = page.get(LINE_SHOWN) == Some(&Value::Bool(true));
+                from.saturating_add(u64::from(whole))
+            }
             Shows::Nothing => return Vec::new(),
         };
         let cut = page.get("cut_lines").and_then(Value::as_array);

@@ -11,6 +11,7 @@ use crate::error::{Code, OpenError, ToolError};
 use crate::guidance::Guidance;
 use crate::jail::Jail;
 use crate::limits::Limits;
+use crate::read::Pieces;
 use crate::shell::{Cancel, ShellLimits};
 use crate::transaction::Attempt;
 use crate::{edit, find, list, read, search, shell, write};
@@ -21,6 +22,7 @@ pub struct Workspace {
     pub(crate) jail: Jail,
     pub(crate) limits: Limits,
     pub(crate) attempt: Attempt,
+    pub(crate) pieces: Pieces,
 }
 
 /// What is said about a tool to whoever calls it.
@@ -92,7 +94,8 @@ impl Workspace {
     /// Opens a directory to work in. It stays open, even if it is moved.
     pub fn open(root: impl AsRef<Path>, limits: Limits) -> Result<Workspace, OpenError> {
         let jail = Jail::open(root.as_ref())?;
-        Ok(Workspace { jail, limits: limits.workable(), attempt: Attempt::default() })
+        let (attempt, pieces) = (Attempt::default(), Pieces::default());
+        Ok(Workspace { jail, limits: limits.workable(), attempt, pieces })
     }
 
     /// All tools; the same for every workspace.

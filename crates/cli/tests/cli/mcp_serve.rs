@@ -204,21 +204,36 @@ fn a_definition_says_how_much_is_shown_and_how_long_a_command_runs() {
 }
 
 #[test]
-fn a_line_that_was_cut_was_not_seen() {
+fn a_line_that_was_cut_was_seen_when_all_of_its_pieces_were() {
     let world = World::new(DEFINITION);
     fs::write(world.work().join("wide.txt"), format!("a\n{}\nb\n", "x".repeat(5000))).unwrap();
     fs::write(world.work().join("empty.txt"), "").unwrap();
     let mut served = Served::start(&world);
     let page = served.call("read_file", &json!({ "path": "wide.txt" }));
     assert_eq!(page["structuredContent"]["cut_lines"][0]["line"], json!(2), "{page}");
-    let rest = json!({ "path": "wide.txt", "offset": 2, "line_offset": 2000 });
-    assert_eq!(served.call("read_file", &rest)["isError"], json!(false));
     let write = |path: &str| json!({ "path": path, "content": "new\n" });
-    let denied = served.call("write_file", &write("wide.txt"));
-    assert_eq!(code(&denied), "denied");
-    assert!(text(&denied).contains("2 of its 3 lines were read"), "{denied}");
-    let edit = json!({ "path": "wide.txt", "old": "a\n", "new": "c\n" });
-    assert_eq!(served.call("edit_file", &edit)["isError"], json!(false));
+    let read = |served: &mut Served, from: u64| {
+        let rest = json!({ "path": "wide.txt", "offset": 2, "line_offset": from });
+        let page = served.call("read_file", &rest);
+        assert_eq!(page["isError"], json!(false), "{page}");
+        page["structuredContent"]["line_shown"] == true
+    };
+    let denied = |served: &mut Served| {
+        let denied = served.call("write_file", &write("wide.txt"));
+        assert_eq!(code(&denied), "denied");
+        assert!(text(&denied).contains("2 of its 3 lines were read"), "{denied}");
+    };
+    assert!(!read(&mut served, 3000), "what is before it was not shown");
+    denied(&mut served);
+    assert!(read(&mut served, 2000));
+    assert_eq!(served.call("write_file", &write("wide.txt"))["isError"], json!(false));
+    // Another file of the same name begins anew.
+    fs::write(world.work().join("wide.txt"), format!("a\n{}\nb\n", "y".repeat(5000))).unwrap();
+    assert!(!read(&mut served, 2000));
+    served.call("read_file", &json!({ "path": "wide.txt" }));
+    denied(&mut served);
+    assert!(read(&mut served, 1900));
+    assert_eq!(served.call("write_file", &write("wide.txt"))["isError"], json!(false));
     assert_eq!(served.call("read_file", &json!({ "path": "empty.txt" }))["isError"], json!(false));
     assert_eq!(served.call("write_file", &write("empty.txt"))["isError"], json!(false));
     assert_eq!(served.end(), Some(0));

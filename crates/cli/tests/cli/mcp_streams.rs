@@ -94,3 +94,40 @@ fn a_client_that_never_listens_keeps_nothing_from_ending() {
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn people_who_do_not_read_keep_nobody_waiting() {
+    let world = World::new(EMPTY);
+    let script = r#"while IFS= read -r line; do
+        head -c 300000 /dev/zero | tr '\0' e >&2 &
+        echo garbage
+        id=${line#*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%[,\}]*},\"result\":{}}"
+    done"#;
+    let mut command = world.command(JACKLINE);
+    command.args(["mcp", "wrap", "--", "sh", "-c", script]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let (mut stdin, stderr) = (child.stdin.take().unwrap(), child.stderr.take());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for id in 1..=20 {
+        writeln!(stdin, r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).unwrap();
+        let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["id"], id);
+    }
+    drop((stdin, stderr));
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_message_that_is_too_long_and_answers_nobody_fails_nobody() {
+    let world = World::new(EMPTY);
+    let cases = r#"*long*)
+        printf '{"jsonrpc":"2.0","id":%s,"method":"sampling/createMessage","params":{"t":"' "$id"
+        head -c 70000000 /dev/zero | tr '\0' x
+        printf '"}}\n'
+        text "$id" long ;;"#;
+    let mut proxy = Proxy::start(&world, cases);
+    let answer = proxy.call(1, "long", "{}");
+    assert_eq!((&answer["id"], text(&answer, 0)), (&Value::from(1), "long"), "{answer}");
+    assert!(proxy.leave().stderr.contains("the server sent a line of 700000"));
+}

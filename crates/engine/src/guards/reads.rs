@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use jackline_shell::{Access, Exit, Lines};
+use jackline_shell::{Access, Exit, Lines, Word};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::{Checker, Definition, PolicyRule};
@@ -107,6 +107,8 @@ impl Guard for ReadGuard {
                 let Some(call) = state.in_flight.find_mut(key) else { return };
                 call.changed = differs;
                 let call = call.clone();
+                // Before what is gone under its old name is forgotten.
+                learn_names(state, &call, fold);
                 for (path, fact) in changed {
                     state.reads.changed_by(&call.actor, path, fact, record.seq);
                 }
@@ -342,6 +344,7 @@ pub(crate) fn noted(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Not
             Access::Write | Access::Edit if proposal.program(touch.command) == "git" => {
                 Did::Changed
             }
+            Access::Write if gives_a_name(proposal, touch) => Did::Named,
             Access::Write | Access::Edit => Did::Wrote,
             Access::Append => Did::Appended,
             Access::Delete => Did::Removed,
@@ -350,6 +353,22 @@ pub(crate) fn noted(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Not
         noted.push(Noted { path: path.clone(), did });
     }
     noted
+}
+
+/// Whether what is written is another name for something, and nothing of what is in it.
+fn gives_a_name(proposal: &Proposal<'_>, touch: &Touch) -> bool {
+    let command = touch.command.and_then(|number| proposal.commands().get(number as usize));
+    let Some(command) = command else { return proposal.tool.name == "move_file" };
+    let links = |word: &Word<'_>| match word.text.strip_prefix('-') {
+        Some("-symbolic-link" | "-link") => true,
+        Some(letters) => !letters.starts_with('-') && letters.contains(['s', 'l']),
+        None => false,
+    };
+    match command.program() {
+        "mv" | "ln" | "link" => true,
+        "cp" => command.words.iter().any(links),
+        _ => false,
+    }
 }
 
 /// Whether the command ran even if the line failed; none where only its
@@ -376,19 +395,35 @@ fn part(lines: Lines) -> Part {
     }
 }
 
+fn has_succeeded(kind: &EventKind) -> bool {
+    let EventKind::ToolFinished { status, exit_code, background, .. } = kind else { return false };
+    *status == Status::Ok && matches!(exit_code, None | Some(0)) && !background
+}
+
+/// A file where its links lead, as it was found.
+fn found<'f>(fold: Fold<'f>, path: &str) -> Option<(String, &'f FileFact)> {
+    let fact = fold.record.facts.files.get(path)?;
+    Some((fact.real.clone().unwrap_or_else(|| path.to_string()), fact))
+}
+
+/// What has another name after a call has come back.
+fn learn_names(state: &mut State, call: &Call, fold: Fold<'_>) {
+    if !has_succeeded(&fold.record.event.kind) {
+        return;
+    }
+    for Noted { path, .. } in call.files.iter().filter(|noted| noted.did == Did::Named) {
+        if let Some((real, fact)) = found(fold, path) {
+            state.reads.named(&call.actor, &real, fact, fold.record.seq);
+        }
+    }
+}
+
 /// What an actor knows after a call has come back.
 fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
     let record = fold.record;
-    let EventKind::ToolFinished { status, exit_code, seen, background, .. } = &record.event.kind
-    else {
-        return;
-    };
-    let succeeded = *status == Status::Ok && matches!(exit_code, None | Some(0)) && !background;
-    let files = &record.facts.files;
-    let look = |path: &str| {
-        let fact = files.get(path)?;
-        Some((fact.real.clone().unwrap_or_else(|| path.to_string()), fact))
-    };
+    let EventKind::ToolFinished { seen, .. } = &record.event.kind else { return };
+    let succeeded = has_succeeded(&record.event.kind);
+    let look = |path: &str| found(fold, path);
     let shown: Vec<(String, Part)> = seen
         .iter()
         .map(|seen| {
@@ -424,7 +459,7 @@ fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
             }
             Did::Appended => state.reads.appended(&call.actor, &real, fact, record.seq),
             Did::Removed if fact.kind == FileKind::Missing => state.reads.gone(&real),
-            Did::Removed | Did::Searched { .. } => {}
+            Did::Removed | Did::Searched { .. } | Did::Named => {}
         }
     }
     if !succeeded {

@@ -106,6 +106,8 @@ pub(crate) enum Did {
     Changed,
     Appended,
     Removed,
+    /// Is another name for something that was there.
+    Named,
 }
 
 impl Call {

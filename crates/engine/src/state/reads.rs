@@ -203,6 +203,21 @@ impl Reads {
         self.keep(record);
     }
 
+    /// An actor gave a file another name: it knows as much of it as it knew of these contents.
+    pub(crate) fn named(&mut self, actor: &ActorId, path: &str, fact: &FileFact, seq: u64) {
+        let Some(mut record) = ReadRecord::new(actor, path, fact, seq) else { return };
+        let same = |known: &&ReadRecord| {
+            known.actor == record.actor && !known.stale && known.contents == record.contents
+        };
+        let known = self.records.iter().filter(same).max_by_key(|known| known.seen == Seen::Whole);
+        let known = known.map(|known| known.seen.clone());
+        let _ = self.take(actor, path);
+        if let Some(seen) = known {
+            record.seen = seen;
+            self.keep(record);
+        }
+    }
+
     /// An actor added to a file: it knows as much of it as before.
     pub(crate) fn appended(&mut self, actor: &ActorId, path: &str, fact: &FileFact, seq: u64) {
         let Some(mut record) = ReadRecord::new(actor, path, fact, seq) else { return };

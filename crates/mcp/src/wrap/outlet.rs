@@ -10,12 +10,17 @@ use rustix::pipe::PIPE_BUF;
 
 use super::clock::now_ms;
 
+/// How much room is kept for what comes next.
+const ROOM_BYTES: usize = 64 << 10;
+
 /// A pipe, and what it did not take yet.
 pub(super) struct Outlet {
     pipe: Arc<OwnedFd>,
     /// Whether a write waits where there is no room.
     waits: bool,
     left: Vec<u8>,
+    /// How much of that it took.
+    taken: usize,
     /// When it took something last.
     moved_ms: u64,
 }
@@ -23,7 +28,7 @@ pub(super) struct Outlet {
 impl Outlet {
     /// A pipe that may be somebody else's, too: how it is written to stays as it is.
     pub(super) fn new(pipe: OwnedFd) -> Self {
-        Self { pipe: Arc::new(pipe), waits: true, left: Vec::new(), moved_ms: 0 }
+        Self { pipe: Arc::new(pipe), waits: true, left: Vec::new(), taken: 0, moved_ms: 0 }
     }
 
     /// A pipe that is nobody else's.
@@ -43,36 +48,42 @@ impl Outlet {
 
     /// Writes what is left, as far as it goes.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        let mut written = 0;
-        let end = loop {
-            let mut rest = self.left.get(written..).unwrap_or_default();
+        let before = self.taken;
+        let end = self.write();
+        if self.taken > before {
+            self.moved_ms = now_ms();
+        }
+        if end.is_err() || self.taken >= self.left.len() {
+            self.taken = 0;
+            self.left.clear();
+            // One long line must not keep its room for ever.
+            self.left.shrink_to(ROOM_BYTES);
+        }
+        end
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        loop {
+            let mut rest = self.left.get(self.taken..).unwrap_or_default();
             if self.waits {
                 // So much goes in without waiting once there is room.
                 rest = rest.get(..PIPE_BUF).unwrap_or(rest);
             }
             if rest.is_empty() || self.waits && !has_room(self.pipe.as_fd()) {
-                break Ok(());
+                return Ok(());
             }
             match rustix::io::write(&self.pipe, rest) {
-                Ok(some) => written += some,
+                Ok(some) => self.taken += some,
                 Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => break Ok(()),
-                Err(error) => break Err(error.into()),
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(error) => return Err(error.into()),
             }
-        };
-        if written > 0 {
-            self.left.drain(..written);
-            self.moved_ms = now_ms();
         }
-        if end.is_err() {
-            self.left.clear();
-        }
-        end
     }
 
     /// What waits for whoever reads, if anything does.
     pub(super) fn backlog(&self) -> Option<Backlog> {
-        let bytes = self.left.len();
+        let bytes = self.left.len() - self.taken;
         let backlog = || Backlog { pipe: Arc::clone(&self.pipe), bytes, since_ms: self.moved_ms };
         (bytes > 0).then(backlog)
     }

@@ -1,7 +1,7 @@
 //! A server that is a process: started in a group of its own, written to with an end,
 //! and ended with everything it has started.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
@@ -145,7 +145,7 @@ fn ears(mut errors: ChildStderr, tail: Arc<Mutex<Vec<u8>>>, pid: Pid) -> Vec<Ear
         while let Ok(read @ 1..) = errors.read(&mut chunk) {
             let said = chunk.get(..read).unwrap_or_default();
             remember(&tail, said);
-            let _ = lock(&shared.errors).write_all(said);
+            shared.pass_on(said);
         }
     };
     let end = move |shared: &Arc<Shared>| {

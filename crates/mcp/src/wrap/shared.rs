@@ -1,7 +1,6 @@
 //! What the two directions have in common.
 
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -25,6 +24,9 @@ const COMPLAINTS_MAX: u32 = 100;
 
 /// So much may wait for the client; then who has more for it waits, too.
 pub(super) const BACKLOG_BYTES_MAX: usize = 1 << 20;
+
+/// So much that is said to people waits for them.
+const UNREAD_BYTES_MAX: usize = 64 << 10;
 
 /// How often is looked then whether it has taken some.
 const BACKLOG_TICK: Duration = Duration::from_millis(5);
@@ -83,7 +85,7 @@ pub(super) struct Shared {
     pub(super) output: Mutex<Outlet>,
     /// Can be read from once the client has not taken everything.
     pub(super) wake: OwnedFd,
-    pub(super) errors: Mutex<File>,
+    pub(super) errors: Mutex<Outlet>,
     pub(super) complaints: AtomicU32,
     /// How often something was decided since everything was tidied up.
     pub(super) untidy: AtomicU32,
@@ -174,10 +176,23 @@ impl Shared {
         }
     }
 
-    /// Says something to people.
+    /// Says something to people. Where nobody reads it for long it is not kept: nobody waits
+    /// for them.
     pub(super) fn say(&self, text: &str) {
         let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let _ = lock(&self.errors).write_all(format!("jackline: {clean}\n").as_bytes());
+        let mut errors = lock(&self.errors);
+        if errors.backlog().is_none_or(|backlog| backlog.bytes < UNREAD_BYTES_MAX) {
+            let _ = errors.push(format!("jackline: {clean}\n").as_bytes());
+        }
+    }
+
+    /// Passes on what the server says to people, as fast as they read it.
+    pub(super) fn pass_on(&self, said: &[u8]) {
+        let _ = lock(&self.errors).push(said);
+        while lock(&self.errors).backlog().is_some() {
+            std::thread::sleep(BACKLOG_TICK);
+            let _ = lock(&self.errors).flush();
+        }
     }
 
     /// When a request that is sent now has waited long enough.

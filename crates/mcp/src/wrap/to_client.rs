@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::errors::Failure;
 use super::ledger::{Open, What};
-use super::lines::{Read, id_in_ends};
+use super::lines::{Read, begins_with_method, id_in_ends};
 use super::message::{Id, Line, Message, range_in};
 use super::server::lock;
 use super::shared::{Answered, Job, Shared, shown};
@@ -27,6 +27,10 @@ pub(super) fn heard(shared: &Shared, read: Read) {
         Read::Line(bytes) => drop(line(shared, bytes)),
         Read::TooLong { head, tail, bytes } => {
             shared.complain(&format!("the server sent a line of {bytes} bytes; it is dropped"));
+            // Who is asked, or only told something, waits for no answer.
+            if begins_with_method(&head) {
+                return;
+            }
             let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
             let mut ledger = lock(&shared.ledger);
             let named = id.and_then(|id| ledger.take(&id));

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackline_engine::Digest;
@@ -103,5 +103,55 @@ fn a_file_that_somebody_else_gave_back_meanwhile_is_looked_at_again() {
     // The version of the first call must not have become the one to give back.
     assert_eq!(send(&mut runtime, &finish("c2"))["decision"], "allow");
     assert_eq!(fs::read_to_string(world.definition_file()).unwrap(), SOURCE);
+    world.prove("s");
+}
+
+#[test]
+fn a_link_or_a_huge_file_in_a_protected_place_is_noticed_and_taken_away() {
+    let outside = tempfile::tempdir().unwrap();
+    let elsewhere = outside.path().join("settings.json");
+    fs::write(&elsewhere, "{}").unwrap();
+    let ways: [&dyn Fn(&Path); 3] = [
+        &|settings| symlink(&elsewhere, settings).unwrap(),
+        &|settings| {
+            let inside = settings.with_file_name("inside.json");
+            fs::write(&inside, "{}").unwrap();
+            symlink(inside, settings).unwrap();
+        },
+        &|settings| fs::File::create(settings).unwrap().set_len(100 << 20).unwrap(),
+    ];
+    for way in ways {
+        let world = World::new(SOURCE);
+        let client = world.workspace().join(".claude");
+        fs::create_dir(&client).unwrap();
+        send(&mut world.runtime(), &propose("c1"));
+        way(&client.join("settings.json"));
+        let verdict = send(&mut world.runtime(), &finish("c1"));
+        assert_eq!(answer(&verdict), ("pause", "changed_during_call"));
+        assert!(fs::symlink_metadata(client.join("settings.json")).is_err());
+        world.prove("s");
+    }
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "{}", "where it led is left alone");
+}
+
+#[test]
+fn what_a_protected_link_leads_to_is_protected_too() {
+    let outside = tempfile::tempdir().unwrap();
+    let elsewhere = outside.path().join("settings.json");
+    fs::write(&elsewhere, "{}").unwrap();
+    let world = World::new(SOURCE);
+    let client = world.workspace().join(".claude");
+    fs::create_dir(&client).unwrap();
+    symlink(&elsewhere, client.join("settings.json")).unwrap();
+    for call in ["c1", "c2"] {
+        let verdict = send(&mut world.runtime(), &propose(call));
+        assert_eq!(answer(&verdict), ("allow", ""), "it was there before");
+        let verdict = send(&mut world.runtime(), &finish(call));
+        assert_eq!(answer(&verdict), ("allow", ""));
+    }
+    send(&mut world.runtime(), &propose("c3"));
+    fs::write(&elsewhere, "[]").unwrap();
+    let verdict = send(&mut world.runtime(), &finish("c3"));
+    assert_eq!(answer(&verdict), ("pause", "changed_during_call"));
     world.prove("s");
 }
