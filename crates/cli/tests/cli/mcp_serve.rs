@@ -241,6 +241,27 @@ fn a_line_that_was_cut_was_seen_when_all_of_its_pieces_were() {
 }
 
 #[test]
+fn a_link_to_a_file_is_no_read_of_it() {
+    let world = World::new(DEFINITION);
+    fs::write(world.work().join("kept.txt"), "a\nb\n").unwrap();
+    let mut served = Served::start(&world);
+    let names = ["ln -s kept.txt one", "cp -s kept.txt two", "ln kept.txt three", "mv kept.txt z"];
+    for (line, name) in names.into_iter().zip(["one", "two", "three", "z"]) {
+        let ran = served.call("shell", &json!({ "command": line }));
+        assert_eq!(ran["structuredContent"]["exit_code"], json!(0), "{ran}");
+        for path in ["kept.txt", name].iter().filter(|path| world.work().join(path).exists()) {
+            let write = served.call("write_file", &json!({ "path": path, "content": "new" }));
+            assert_eq!(code(&write), "denied", "{line}, {path}: {write}");
+        }
+    }
+    assert_eq!(served.call("read_file", &json!({ "path": "z" }))["isError"], json!(false));
+    let write = served.call("write_file", &json!({ "path": "z", "content": "new" }));
+    assert_eq!(write["isError"], json!(false), "{write}");
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
 fn the_guards_decide_on_commands() {
     let world = World::new(DEFINITION);
     let mut served = Served::start(&world);
