@@ -1,9 +1,10 @@
 //! A lowered definition in words for people, one line a demand.
 
 use jackline_engine::definition::{
-    Advisor, Budgets, Cap, Checker, Context, Effect, FeedbackProvider, Graded, HealthLimits,
-    Identity, Io, Limit, Limits, Loops, ModelChoice, Notifier, Opaque, Per, PolicyRule, Price,
-    Profile, Progress, Redact, Rule, RuleScope, Speech, Strict, Tool, UnknownTools,
+    Advisor, Attempts, Budgets, Cap, Checker, Context, Effect, FeedbackProvider, Graded,
+    HealthLimits, Identity, Io, Limit, Limits, Loops, ModelChoice, Notifier, Opaque, Per,
+    PolicyRule, Price, Profile, Progress, Redact, Rule, RuleScope, Schemas, Speech, Strict, Tool,
+    UnknownTools,
 };
 use jackline_engine::models::usd;
 use jackline_engine::{Kind, Mode};
@@ -216,6 +217,34 @@ pub fn attempts(attempts: &Budgets) -> Option<String> {
     (!said.is_empty()).then(|| format!("attempts: {}", said.join(", ")))
 }
 
+/// What plans and outputs have to look like, and how often something is written again, where
+/// that is not as usual.
+pub fn schemas(schemas: &Schemas) -> Vec<String> {
+    let Schemas { attempts, plan, outputs } = schemas;
+    let usual = Attempts::default();
+    let counts = [
+        ("repair_max_attempts", attempts.repair_max_attempts, usual.repair_max_attempts),
+        ("repairs_per_run", attempts.repairs_per_run, usual.repairs_per_run),
+        (
+            "correction_max_attempts",
+            attempts.correction_max_attempts,
+            usual.correction_max_attempts,
+        ),
+    ];
+    let counts = counts.iter().filter(|(_, own, usual)| own != usual);
+    let counts: Vec<String> = counts.map(|(key, own, _)| format!("{key} {own}")).collect();
+    let mut lines = Vec::new();
+    if !counts.is_empty() {
+        lines.push(format!("schema: {}", counts.join(", ")));
+    }
+    lines.extend(plan.iter().map(|_| "plan: checked by a schema of its own".to_owned()));
+    if !outputs.is_empty() {
+        let names: Vec<String> = outputs.iter().map(|it| format!("`{}`", it.name)).collect();
+        lines.push(format!("outputs: {}, checked by schemas", names.join(", ")));
+    }
+    lines
+}
+
 /// When a forged tool is good.
 pub fn health(health: HealthLimits) -> String {
     let HealthLimits { window, min_samples, degrade_above_pct, recover_below_pct } = health;
@@ -318,7 +347,14 @@ pub fn tool(tool: &Tool) -> String {
         Some(roles) => format!(", only for roles {}", roles.join(", ")),
         None => String::new(),
     };
-    format!("`{}` of kind {}{aliases}{once}{repeated}{only}", tool.name, kind_name(tool.kind))
+    let checked = match (&tool.schema, &tool.output_schema) {
+        (Some(_), Some(_)) => ", arguments and results checked by schemas",
+        (Some(_), None) => ", arguments checked by a schema",
+        (None, Some(_)) => ", results checked by a schema",
+        (None, None) => "",
+    };
+    let kind = kind_name(tool.kind);
+    format!("`{}` of kind {kind}{aliases}{once}{repeated}{only}{checked}", tool.name)
 }
 
 /// How repetition is answered.

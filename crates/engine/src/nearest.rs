@@ -2,10 +2,13 @@
 
 use alloc::vec::Vec;
 
+/// How many letters of a name are looked at.
+const LETTERS_MAX: usize = 64;
+
 /// The candidate nearest to `name`, if it is near enough to be a likely slip.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A third of the letters may differ, and at least one.
-    let allowed = (name.chars().count() / 3).max(1);
+    // A third of the letters that are looked at may differ, and at least one.
+    let allowed = (name.chars().take(LETTERS_MAX).count() / 3).max(1);
     candidates
         .into_iter()
         .map(|candidate| (distance(name, candidate), candidate))
@@ -16,7 +19,6 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// How many letters must be added, removed, replaced or swapped with a neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    const LETTERS_MAX: usize = 64;
     let a: Vec<char> = a.to_lowercase().chars().take(LETTERS_MAX).collect();
     let b: Vec<char> = b.to_lowercase().chars().take(LETTERS_MAX).collect();
     let mut before: Vec<usize> = Vec::new();
@@ -50,5 +52,6 @@ mod tests {
         assert_eq!(nearest("completoin", known), Some("completion"));
         assert_eq!(nearest("Tool", known), Some("tools"));
         assert_eq!(nearest("zzz", known), None);
+        assert_eq!(nearest(&"x".repeat(5000), known), None, "however long it is");
     }
 }

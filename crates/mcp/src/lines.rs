@@ -122,9 +122,14 @@ fn field_in_head(head: &str, name: &str) -> Option<serde_json::Value> {
 /// Looks for the last field of the message. What is before it can't be read, so it
 /// has to be the very last thing, and within nothing else.
 fn id_in_tail(tail: &[u8]) -> Option<serde_json::Value> {
+    const KEY: &str = "\"id\"";
     let tail = String::from_utf8_lossy(tail);
     let inside = tail.trim_end().strip_suffix('}')?;
-    let (_, value) = inside.rsplit_once("\"id\":")?;
+    // The value may be the word itself, which no colon follows.
+    let mut values = inside
+        .rmatch_indices(KEY)
+        .filter_map(|(at, _)| inside.get(at + KEY.len()..)?.trim_start().strip_prefix(':'));
+    let value = values.next()?;
     let value: serde_json::Value = serde_json::from_str(value.trim()).ok()?;
     (value.is_number() || value.is_string()).then_some(value)
 }
@@ -161,6 +166,9 @@ mod tests {
         let id = |head: &str, tail: &str| id_in_ends(head.as_bytes(), tail.as_bytes());
         assert_eq!(id(r#"{"jsonrpc":"2.0","id":7,"result":{"a":"xx"#, "").unwrap(), 7);
         assert_eq!(id(r#"{"result":{"id":3,"#, r#"x"}]},"jsonrpc":"2.0","id":"a"}"#).unwrap(), "a");
+        assert_eq!(id("", "x\"}, \"id\" : 22 } ").unwrap(), 22);
+        assert_eq!(id("", r#"x"},"id":"id"}"#).unwrap(), "id");
         assert_eq!(id(r#"{"result":{"id":3,"#, r#"xx"}]}}"#), None);
+        assert_eq!(id("", r#"x","id" : 3}}"#), None, "within something else");
     }
 }

@@ -221,6 +221,11 @@ impl<W: Write> Server<W> {
         if self.running.len() >= CALLS_MAX {
             return Ok(Some(era.seal(Answer::busy(CALLS_MAX).render(None))));
         }
+        if tool == PAGE_TURN {
+            // So the guards know the tool that turns pages, and nobody else does: as a call that
+            // runs it would make them forget which tools were called that are not there.
+            return Ok(Some(era.seal(Answer::unknown(tool, &self.tools).render(None))));
+        }
         let is_page = tool == PAGE;
         let name = if is_page { PAGE_TURN } else { tool };
         let wanted = Wanted { request: id.clone(), tool: name, args: written.for_guards() };

@@ -69,6 +69,8 @@ pub struct Asked {
     pub workspace: Option<PathBuf>,
     /// The question.
     pub waiting: Waiting,
+    /// Whether the session has ended; an answer is of use only if it comes back.
+    pub ended: bool,
 }
 
 /// Everything that waits for a person.
@@ -76,7 +78,7 @@ pub struct Asked {
 pub struct Asking {
     /// The questions, those of the session that was at work last first.
     pub asked: Vec<Asked>,
-    /// Those of sessions that have ended. An answer is of use only if one comes back.
+    /// Those of sessions that have ended.
     pub left: Vec<Asked>,
     /// Sessions that can't be looked at, and why.
     pub unreadable: Vec<(String, StoreError)>,
@@ -123,13 +125,15 @@ pub fn pending(store: &FileStore) -> Result<Asking, StoreError> {
         if summary.phase == "stopped" {
             continue;
         }
-        let asked = if still_asks(&summary) { &mut asking.asked } else { &mut asking.left };
+        let ended = !still_asks(&summary);
+        let asked = if ended { &mut asking.left } else { &mut asking.asked };
         // The latest question of a session first, as a person was asked it last.
         asked.extend(summary.waiting.into_iter().rev().map(|waiting| Asked {
             code: ask_code(&opened.session, waiting.seq),
             session: opened.session.clone(),
             workspace: opened.place.workspace.as_ref().map(PathBuf::from),
             waiting,
+            ended,
         }));
     }
     Ok(asking)

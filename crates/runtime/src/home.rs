@@ -144,13 +144,21 @@ pub fn named_variable(name: &str) -> Option<String> {
     variable_path(name).and_then(|value| value.into_os_string().into_string().ok())
 }
 
+/// The same, also where it is set to nothing.
+pub fn set_variable(name: &str) -> Option<String> {
+    variable(name).and_then(|value| value.into_string().ok())
+}
+
 /// Whether a variable says anything; what it says may be secret.
 pub(crate) fn is_set(name: &str) -> bool {
     variable_path(name).is_some()
 }
 
 fn variable_path(name: &str) -> Option<PathBuf> {
+    variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn variable(name: &str) -> Option<OsString> {
     #[expect(clippy::disallowed_methods, reason = "this is the lawful caller")]
-    let value = std::env::var_os(name).filter(|value| !value.is_empty());
-    value.map(PathBuf::from)
+    std::env::var_os(name)
 }

@@ -62,7 +62,7 @@ pub use extensions::{
 pub use git::commit_of;
 pub use home::{
     HomeError, LayerFiles, claude_file, claude_home, find_program, home, named_variable,
-    parent_session, person, search_path, state_home,
+    parent_session, person, search_path, set_variable, state_home,
 };
 pub use inspect::{glance, inspect};
 pub use live::Saved;

@@ -6,7 +6,7 @@ use jackline_runtime::{AskError, Asked, find_ask};
 use super::person::{Said, in_words, may_open, may_say, objections, parse_lasting};
 use crate::args::{AllowArgs, Word};
 use crate::exit::Exit;
-use crate::terminal::{dim, duration, fail, say, store};
+use crate::terminal::{dim, duration, fail, plain, say, store};
 
 pub(crate) fn run(args: &AllowArgs) -> Exit {
     if let Err(exit) = may_open("allow") {
@@ -18,10 +18,24 @@ pub(crate) fn run(args: &AllowArgs) -> Exit {
             let how =
                 lasting_ms.map_or_else(|| "once".to_owned(), |ms| format!("for {}", duration(ms)));
             say(format!("may pass {how}: {}", in_words(&asked.waiting)));
-            say(dim("it passes when the agent tries exactly this again; tell it to go on"));
+            if asked.ended {
+                say(gone(&asked));
+                say(dim("it passes once the session is back and tries exactly this again"));
+            } else {
+                say(dim("it passes when the agent tries exactly this again; tell it to go on"));
+            }
             Exit::Fine
         }
     }
+}
+
+/// That nobody is there to hear an answer, and what brings the session back.
+pub(super) fn gone(asked: &Asked) -> String {
+    let session = plain(asked.session.as_str(), 80);
+    format!(
+        "session {session} has ended; it comes back with `--session {session}` of `jackline mcp \
+         wrap` or `serve`, or with `claude --resume {session}` if it was one of Claude Code"
+    )
 }
 
 /// Answers the question that waits under a code.

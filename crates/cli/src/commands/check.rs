@@ -256,6 +256,7 @@ fn describe(definition: &Definition) -> Vec<String> {
     lines.extend(definition.progress.as_ref().map(words::progress));
     lines.extend(definition.context.map(|it| format!("context: {}", words::context(it))));
     lines.extend(words::io(&definition.io));
+    lines.extend(words::schemas(&definition.schemas));
     lines.extend(words::attempts(&definition.attempts));
     if definition.health != usual.health {
         lines.push(words::health(definition.health));
@@ -272,7 +273,8 @@ fn describe(definition: &Definition) -> Vec<String> {
 /// Whether something holds of a tool that no policy and no rule says.
 fn says_something(tool: &Tool) -> bool {
     let is_excused = tool.transparent || tool.read_only || tool.poll.is_some();
-    !tool.idempotent || tool.roles.is_some() || is_excused
+    let is_checked = tool.schema.is_some() || tool.output_schema.is_some();
+    !tool.idempotent || tool.roles.is_some() || is_excused || is_checked
 }
 
 /// Everything that is wrong, for a command that needs a file that loads.

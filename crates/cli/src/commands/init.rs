@@ -114,13 +114,14 @@ fn wish(args: &InitArgs) -> Result<Wish, Exit> {
 }
 
 /// Whether `jackline mcp wrap` takes such a server.
-fn reaches(url: Option<&str>, headers: &[&str]) -> Result<(), String> {
+fn reaches(url: Option<&str>, headers: &[(&str, &str)]) -> Result<(), String> {
     // Who is asked there does not matter to the headers.
     let url = url.unwrap_or("https://localhost");
     let text = |error: AddressError| error.to_string();
     let mut address = Address::parse(url, Encryption::Demanded).map_err(text)?;
-    for name in headers {
-        address = address.with_header(name, "x").map_err(text)?;
+    for (name, value) in headers {
+        // Where the client fills something in, what is around it counts.
+        address = address.with_header(name, value).map_err(text)?;
     }
     Ok(())
 }
@@ -138,17 +139,18 @@ fn refuse(error: InstallError) -> Exit {
 
 /// Shows a plan, asks, and does it.
 fn follow(plan: &Plan, wish: &Wish, args: &InitArgs) -> Result<Exit, InstallError> {
-    let silent = if plan.silenced.is_empty() { Exit::Fine } else { Exit::No };
+    let is_all = plan.silenced.is_empty() && plan.still_guarded.is_empty();
+    let exit = if is_all { Exit::Fine } else { Exit::No };
     if !args.json {
         show(plan);
     }
     if plan.changes.is_empty() {
         finish(plan, args, End::NothingToDo, &[], &[]);
-        return Ok(silent);
+        return Ok(exit);
     }
     if args.dry_run {
         finish(plan, args, End::DryRun, &[], &[]);
-        return Ok(silent);
+        return Ok(exit);
     }
     if !args.yes {
         if args.json || !io::stdin().is_terminal() {
@@ -166,9 +168,9 @@ fn follow(plan: &Plan, wish: &Wish, args: &InitArgs) -> Result<Exit, InstallErro
     }
     let send = |found| Canary::send(found, plan, wish, args);
     let canaries = plan.found.iter().map(send).collect::<Result<Vec<Canary>, InstallError>>()?;
-    let end = if args.uninstall { End::Uninstalled } else { End::Installed };
-    finish(plan, args, end, &written, &canaries);
-    Ok(if canaries.iter().any(Canary::is_alarm) { Exit::No } else { silent })
+    let done = if args.uninstall { End::Uninstalled } else { End::Installed };
+    finish(plan, args, done, &written, &canaries);
+    Ok(if canaries.iter().any(Canary::is_alarm) { Exit::No } else { exit })
 }
 
 /// What was found, and what would change.
@@ -241,6 +243,7 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
         return;
     }
     match end {
+        End::NothingToDo if !plan.still_guarded.is_empty() => say("nothing was changed"),
         End::NothingToDo if args.mcp && args.uninstall => {
             say("nothing to do: it was put before none of these MCP servers");
         }
@@ -269,6 +272,9 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
         }
         End::Installed => next(plan),
         _ => {}
+    }
+    for server in &plan.still_guarded {
+        warn(format!("THE GUARD IS STILL BEFORE `{}`: see above", plain(server, LINE_MAX)));
     }
 }
 
@@ -321,5 +327,6 @@ fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[Canary]) -> V
         "notes": plan.notes,
         "warnings": plan.warnings,
         "silenced": plan.silenced,
+        "still_guarded": plan.still_guarded,
     })
 }

@@ -24,8 +24,7 @@ pub(crate) fn run(args: &PendingArgs) -> Exit {
     let for_person = agent_above().is_none();
     let left: &[Asked] = if args.all { &asking.left } else { &[] };
     if args.json {
-        asking.asked.iter().for_each(|asked| say_json(as_json(asked, false, for_person)));
-        left.iter().for_each(|asked| say_json(as_json(asked, true, for_person)));
+        asking.asked.iter().chain(left).for_each(|asked| say_json(as_json(asked, for_person)));
         return Exit::Fine;
     }
     let more = if args.all { None } else { left_behind(asking.left.len()) };
@@ -34,8 +33,7 @@ pub(crate) fn run(args: &PendingArgs) -> Exit {
         more.into_iter().for_each(|more| say(dim(more)));
         return Exit::Fine;
     }
-    asking.asked.iter().for_each(|asked| show(asked, "", for_person));
-    left.iter().for_each(|asked| show(asked, ", which has ended", for_person));
+    asking.asked.iter().chain(left).for_each(|asked| show(asked, for_person));
     more.into_iter().for_each(|more| say(dim(more)));
     if !for_person {
         say(dim(FOR_PERSON));
@@ -57,17 +55,17 @@ pub(super) fn left_behind(count: usize) -> Option<String> {
     Some(format!("{what} left: `jackline pending --all`"))
 }
 
-fn as_json(asked: &Asked, ended: bool, for_person: bool) -> serde_json::Value {
+fn as_json(asked: &Asked, for_person: bool) -> serde_json::Value {
     json!({
         "code": for_person.then_some(&asked.code),
         "session": asked.session,
         "workspace": asked.workspace,
         "waiting": asked.waiting,
-        "ended": ended,
+        "ended": asked.ended,
     })
 }
 
-fn show(asked: &Asked, standing: &str, for_person: bool) {
+fn show(asked: &Asked, for_person: bool) {
     let code = if for_person { asked.code.as_str() } else { "jl-…" };
     say(format!("{}  {}", bold(format!("{code:<9}")), in_words(&asked.waiting)));
     let place = asked.workspace.as_ref().map_or_else(
@@ -75,5 +73,6 @@ fn show(asked: &Asked, standing: &str, for_person: bool) {
         |workspace| plain(&workspace.display().to_string(), 80),
     );
     let session = plain(asked.session.as_str(), 40);
+    let standing = if asked.ended { ", which has ended" } else { "" };
     say(dim(format!("           {place}, session {session}{standing}")));
 }

@@ -2,7 +2,7 @@
 
 use jackline_engine::Action;
 
-use super::allow::answer;
+use super::allow::{answer, gone};
 use super::person::in_words;
 use crate::args::RefuseArgs;
 use crate::exit::Exit;
@@ -15,6 +15,9 @@ pub(crate) fn run(args: &RefuseArgs) -> Exit {
             let how = lasting_ms
                 .map_or_else(|| "in this session".to_owned(), |ms| format!("for {}", duration(ms)));
             say(format!("refused {how}: {}", in_words(&asked.waiting)));
+            if asked.ended {
+                say(gone(&asked));
+            }
             say(dim("the agent is told so when it tries this again; then it has a new code"));
             Exit::Fine
         }

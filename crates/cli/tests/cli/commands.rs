@@ -110,7 +110,10 @@ fn check_leaves_nothing_out_that_a_definition_demands() {
     let world = World::new(
         "name: acme/coder\nunknown_tools: deny\nshell: { opaque: ask }\n\
          identity: { roles: [release] }\nprotected: [keys/]\n\
-         tools: { ship: { commands: [make ship], roles: [release] } }\n\
+         tools:\n  ship: { commands: [make ship], roles: [release] }\n  \
+         pay: { schema: { type: object } }\n  look: { output_schema: { type: object } }\n\
+         plan: { schema: { type: object } }\noutputs: { report: { schema: { type: object } } }\n\
+         schema: { repair_max_attempts: 1, correction_max_attempts: 5 }\n\
          limits: { tool_calls: { ship: 2 } }\nloops: {}\nprogress: {}\ncontext: {}\n\
          io: { shell: { seconds: 9 } }\n",
     );
@@ -120,7 +123,12 @@ fn check_leaves_nothing_out_that_a_definition_demands() {
         "unknown_tools: deny",
         "shell.opaque: ask",
         "identity: roles release",
-        "tools: ship",
+        "tools: ship, pay, look",
+        "tool `pay` of kind other, arguments checked by a schema",
+        "tool `look` of kind other, results checked by a schema",
+        "plan: checked by a schema of its own",
+        "outputs: `report`, checked by schemas",
+        "schema: repair_max_attempts 1, correction_max_attempts 5",
         "tool `ship` of kind other, only for roles release",
         "protected: `keys/`",
         "at most 2 calls of `ship` a session",

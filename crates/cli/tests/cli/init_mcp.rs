@@ -64,6 +64,38 @@ fn what_was_changed_since_stays() {
 }
 
 #[test]
+fn a_guard_that_cannot_be_taken_out_is_said_to_be_there_still() {
+    let project = with_servers(
+        r#"{"mcpServers": {"t": {"command": "npx", "args": ["x"]}, "u": {"command": "y"}}}"#,
+    );
+    wrap(&project, &[]);
+    let changed = project.read(".mcp.json").replacen("\"--\"", "\"--timeout\", \"9\", \"--\"", 1);
+    project.write(".mcp.json", &changed);
+    for (outcome, rest) in [("uninstalled", "\"u\": {\"command\": \"y\"}"), ("nothing_to_do", "")] {
+        let run = project.init(&["--mcp", "--uninstall", "--dry-run"]);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.stdout.contains("take it out by hand, in `"), "{run:?}");
+        assert!(run.stderr.contains("THE GUARD IS STILL BEFORE `t`"), "{run:?}");
+        assert!(!run.stdout.contains("put before none"), "{run:?}");
+        let run = project.init(&["--mcp", "--uninstall", "--yes", "--json"]);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        let summary: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(
+            (&summary["outcome"], &summary["still_guarded"]),
+            (&json!(outcome), &json!(["t"]))
+        );
+        let now = project.read(".mcp.json");
+        assert!(now.contains("--timeout") && now.contains(rest), "{now}");
+    }
+    let words = format!(
+        "\"{JACKLINE}\", \"args\": [\"mcp\", \"wrap\", \"--timeout\", \"9\", \"--\", \"npx\", \"x\"]"
+    );
+    let by_hand = project.read(".mcp.json").replace(&words, "\"npx\", \"args\": [\"x\"]");
+    project.write(".mcp.json", &by_hand);
+    assert!(wrap(&project, &["--uninstall"]).contains("put before none"), "{by_hand}");
+}
+
+#[test]
 fn a_wrapped_server_starts_behind_the_guard() {
     let text = r#"{"mcpServers": {"cat": {"command": "cat", "args": ["-u"], "env": {"A": "1"}}}}"#;
     let project = with_servers(text);
@@ -113,7 +145,11 @@ fn a_server_elsewhere_answers_behind_the_guard_and_its_secrets_are_on_no_command
              \"headers\": {{ \"Authorization\": \"Bearer t0ken\" }}\n  }}\n}} }}\n"
         )
     };
-    for url in [server.url.clone(), format!("{}?key=s3cret", server.url)] {
+    for url in [
+        server.url.clone(),
+        format!("{}?key=s3cret", server.url),
+        format!("{}/s3cret-0123456789", server.url),
+    ] {
         let before = text_of(&url);
         let project = with_servers(&before);
         assert!(wrap(&project, &[]).contains("`--remote=far` puts the guard before it"));
@@ -166,6 +202,7 @@ fn a_server_elsewhere_that_cannot_be_wrapped_is_named_with_the_reason() {
         "login": {"type": "http", "url": "https://a.example", "oauth": {"clientId": "x"}},
         "helper": {"type": "http", "url": "https://a.example", "headersHelper": "x"},
         "open": {"type": "http", "url": "http://a.example"},
+        "line": {"type": "http", "url": "https://a.example", "headers": {"K": "t0ken\nB: c"}},
         "own": {"type": "http", "url": "https://a.example", "headers": {"Accept": "x"}}}}"#;
     let project = with_servers(text);
     for options in [&["--mcp", "--yes", "--remote"][..], &["--mcp", "--yes"]] {
@@ -178,6 +215,7 @@ fn a_server_elsewhere_that_cannot_be_wrapped_is_named_with_the_reason() {
             "`helper` has the client ask a program",
             "`http://a.example/` is neither encrypted",
             "the header `Accept` is sent by the proxy itself",
+            "the value of the header `K` has characters that no header can have",
         ] {
             assert!(notes.contains(says), "{says}: {notes}");
         }

@@ -406,6 +406,69 @@ fn a_long_result_comes_in_pages_and_a_tool_that_changes_is_noticed() {
     assert_eq!(server.calls(), 2, "to turn a page asks nobody");
 }
 
+/// A proxy before an address that a variable names.
+fn by_variable(world: &World, url: &str, more: &[(&str, &str)], options: &[&str]) -> Proxy {
+    let mut command = world.command(JACKLINE);
+    command.env("MCP_URL", url).envs(more.iter().copied());
+    Proxy::spawn(command.args(["mcp", "wrap", "--url-env", "MCP_URL"]).args(options))
+}
+
+#[test]
+fn an_address_that_a_variable_names_is_shown_to_nobody() {
+    let world = World::new(EMPTY);
+    let server = Http::start(|asked| match asked.message()["method"].as_str()? {
+        "moved" => {
+            let to = "https://example.org/s3cret-path/mcp/".to_owned();
+            Some(Reply::Whole(307, vec![("location", to)], String::new()))
+        }
+        "broken" => {
+            let plain = vec![("content-type", "text/plain".to_owned())];
+            Some(Reply::Whole(404, plain, "no /s3cret-path/mcp, nor s3cret-path".to_owned()))
+        }
+        "odd" => Some(Reply::Whole(200, Vec::new(), String::new())),
+        _ => None,
+    });
+    let host = server.url.strip_suffix("/mcp").unwrap().to_owned();
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut said = String::new();
+    for (method, host, expected) in [
+        ("moved", host.clone(), "server_moved"),
+        ("broken", host.clone(), "http_error"),
+        ("odd", host.clone(), "not_mcp"),
+        ("any", format!("http://{gone}"), "server_unreachable"),
+        ("tools/list", host, ""),
+    ] {
+        let mut proxy = by_variable(&world, &format!("{host}/s3cret-path/mcp"), &[], &[]);
+        let asked = json!({"jsonrpc": "2.0", "id": 1, "method": method});
+        let answer = proxy.ask(&asked.to_string());
+        assert_eq!(kind(&answer), expected, "{answer}");
+        let shows = message(&answer).contains(&format!("{host}/…"));
+        assert!(expected.is_empty() || shows, "{answer}");
+        proxy.send(r#"{"jsonrpc":"2.0","method":"broken"}"#);
+        let left = proxy.leave();
+        said = [said, answer.to_string(), left.lines.concat(), left.stderr].concat();
+    }
+    let pins: Vec<_> = fs::read_dir(world.home().join("pins")).unwrap().collect();
+    assert_eq!(pins.len(), 1);
+    said += &fs::read_to_string(pins[0].as_ref().unwrap().path()).unwrap();
+    assert!(said.contains("echo") && !said.contains("s3cret"), "{said}");
+}
+
+#[test]
+fn a_header_whose_variable_says_nothing_is_not_sent() {
+    let world = World::new(EMPTY);
+    let server = Http::start(|_| None);
+    let options = ["--header-env", "X-None=NONE", "--header-env", "X-Some=SOME"];
+    let mut proxy = by_variable(&world, &server.url, &[("NONE", ""), ("SOME", "some")], &options);
+    assert_eq!(text(&proxy.call(1, "echo", "{}"), 0), "said");
+    assert_eq!(proxy.leave().code, Some(0));
+    let asked = server.wait(|asked| asked.calls("echo"));
+    assert_eq!((asked.header("x-none"), asked.header("x-some")), (None, Some("some")));
+    let left = by_variable(&world, &server.url, &[("NONE", "")], &options).leave();
+    assert_eq!(left.code, Some(2));
+    assert!(left.stderr.contains("`X-Some` is not set"), "{}", left.stderr);
+}
+
 #[test]
 fn many_at_once_are_answered_and_too_many_are_told_so() {
     let world = World::new(EMPTY);

@@ -365,6 +365,58 @@ fn a_tool_that_is_not_there_is_corrected_twice_and_then_it_is_over() {
 }
 
 #[test]
+fn the_guards_own_name_for_turning_pages_is_no_way_around_them() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let mut codes = Vec::new();
+    for tool in ["nope", "jackline/page", "nope", "jackline/page", "nope"] {
+        codes.push(code(&served.call(tool, &json!({ "cursor": "1-0" }))).to_owned());
+    }
+    assert_eq!(codes[1], "unknown_tool");
+    assert_eq!((codes[3].as_str(), codes[4].as_str()), ("unknown_tool", "stopped"), "{codes:?}");
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    assert!(!journal.contains("jackline/page"), "no guard was asked: {journal}");
+}
+
+#[test]
+fn who_names_no_tool_is_told_of_all_and_of_one_only_where_it_may_be_meant() {
+    let world = World::new(DEFINITION);
+    let mut served = Served::start(&world);
+    let refused = served.call(&"x".repeat(100), &json!({}));
+    assert_eq!(refused["structuredContent"]["error"]["nearest"], Value::Null, "{refused}");
+    assert!(!text(&refused).contains("did you mean"), "{refused}");
+    for tool in ["`read_file`", "`shell`", "`jackline_page`"] {
+        assert!(text(&refused).contains(tool), "{refused}");
+    }
+    assert_eq!(code(&served.call("jackline_page", &json!({ "cursor": "9-0" }))), "no_such_page");
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
+fn arguments_as_a_text_are_mended_where_only_one_reading_is_left() {
+    let world = World::new(DEFINITION);
+    fs::write(world.work().join("a"), "one\n").unwrap();
+    let mut served = Served::start(&world);
+    for written in [
+        r#"{"path":"a"}"#,
+        r#"{"path":"a",}"#,
+        "{'path':'a'}",
+        "```json\n{\"path\":\"a\"}\n```",
+        "<think>which file?</think>{\"path\":\"a\"}",
+    ] {
+        let page = served.call("read_file", &json!(written));
+        assert_eq!(page["structuredContent"]["content"], json!("one\n"), "{written}: {page}");
+    }
+    let refused = served.call("read_file", &json!("the file a"));
+    assert_eq!(code(&refused), "invalid_arguments", "{refused}");
+    assert_eq!(served.end(), Some(0));
+    world.prove("s1");
+}
+
+#[test]
 fn arguments_that_stay_wrong_end_the_session_with_what_was_wrong() {
     let world = World::new(DEFINITION);
     let mut served = Served::start(&world);
@@ -555,6 +607,7 @@ fn a_message_that_is_too_long_is_answered_under_its_id_where_it_says_it() {
     for line in [
         format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call",{params}}}"#),
         format!(r#"{{"method":"tools/call",{params},"jsonrpc":"2.0","id":"last"}}"#),
+        format!(r#"{{"method":"tools/call",{params}, "id" : 22 }}"#),
         format!(r#"{{"jsonrpc":"2.0","id":{{"odd":1}},"method":"tools/call",{params}}}"#),
         r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned(),
     ] {
@@ -566,8 +619,8 @@ fn a_message_that_is_too_long_is_answered_under_its_id_where_it_says_it() {
     let answers: Vec<Value> =
         run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
-    assert_eq!(ids, [&json!(7), &json!("last"), &Value::Null, &json!(1)]);
-    for answer in &answers[..3] {
+    assert_eq!(ids, [&json!(7), &json!("last"), &json!(22), &Value::Null, &json!(1)]);
+    for answer in &answers[..4] {
         assert_eq!(answer["error"]["code"], json!(-32600));
         let said = answer["error"]["message"].as_str().unwrap();
         assert!(said.contains("at most 67108864 are read"), "{said}");

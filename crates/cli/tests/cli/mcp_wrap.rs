@@ -246,7 +246,9 @@ fn a_call_that_needs_a_person_is_refused_until_one_has_said_yes() {
     let pending = world.jackline(&["pending"]);
     let code = pending.stdout.split_whitespace().find(|word| word.starts_with("jl-")).unwrap();
     assert!(!text(&asked, 0).contains(code), "the agent can't use it, and should not try");
-    assert_eq!(world.jackline(&["allow", code]).code, Some(0));
+    let allowed = world.jackline(&["allow", code]);
+    assert_eq!(allowed.code, Some(0));
+    assert!(!allowed.stdout.contains("has ended"), "{}", allowed.stdout);
     let passed = proxy.call(2, "pay", r#"{"amount":5000}"#);
     assert_eq!(text(&passed, 0), "said");
     let left = proxy.leave();
@@ -283,7 +285,12 @@ fn what_a_proxy_has_asked_waits_only_while_it_is_there_and_again_when_it_comes_b
     assert_eq!(text(&proxy.call(1, "say", "{}"), 0), "said");
     assert!(said(&["pending"]).contains("jl-"));
     proxy.leave();
-    assert_eq!(world.jackline(&["allow", asked["code"].as_str().unwrap()]).code, Some(0));
+    let allowed = world.jackline(&["allow", asked["code"].as_str().unwrap()]);
+    assert_eq!(allowed.code, Some(0));
+    for says in ["session teller has ended", "`--session teller`", "once the session is back"] {
+        assert!(allowed.stdout.contains(says), "{}", allowed.stdout);
+    }
+    assert!(!allowed.stdout.contains("tell it to go on"), "{}", allowed.stdout);
     let mut proxy = start();
     assert_eq!(text(&proxy.call(1, "pay", r#"{"amount":5000}"#), 0), "said");
     proxy.leave();

@@ -70,7 +70,7 @@ pub struct Wrapping<'w> {
 }
 
 /// Says why a server can't be spoken to. An address is not known where the client fills it in.
-pub type Reaches = fn(url: Option<&str>, headers: &[&str]) -> Result<(), String>;
+pub type Reaches = fn(url: Option<&str>, headers: &[(&str, &str)]) -> Result<(), String>;
 
 /// Which servers elsewhere get the guard before them, too.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -167,6 +167,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Why the hooks would not run although they are there.
     pub silenced: Vec<String>,
+    /// The servers that the guard should no longer stand before, and still does.
+    pub still_guarded: Vec<String>,
 }
 
 impl Plan {
@@ -179,6 +181,7 @@ impl Plan {
             notes: Vec::new(),
             warnings: Vec::new(),
             silenced: Vec::new(),
+            still_guarded: Vec::new(),
         }
     }
 }

@@ -221,9 +221,14 @@ impl ServerFile {
                         .to_owned()
                 }
                 Left::Changed => {
-                    "was changed since the guard was put before it, and stays as it is; take it \
-                     out by hand"
-                        .to_owned()
+                    plan.still_guarded.push(name.clone());
+                    format!(
+                        "was changed since the guard was put before it, so the guard is still \
+                         there; take it out by hand, in `{}`: give it back the `command` and \
+                         `args` that stand behind `--` in its `args`, or `\"type\": \"http\"`, \
+                         the `url` and the `headers` that its `args` and `env` name",
+                        self.path.display()
+                    )
                 }
             };
             plan.notes.push(format!("`{name}` {why}"));

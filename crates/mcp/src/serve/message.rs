@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::lines::id_in_ends;
 use crate::params::{self, Params};
 
+/// Said of an id that no answer can repeat.
+const BAD_ID: &str = "an `id` is a string or a whole number";
+
 /// What a client says.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message {
@@ -110,7 +113,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Message, Box<(Value, RpcError)>> {
     match (id, known) {
         (None, _) => Ok(Message::Notification { method, params }),
         (Some(_), Some(id)) => Ok(Message::Request { id: id.clone(), method, params }),
-        (Some(_), None) => Err(invalid("an `id` is a string or a whole number")),
+        (Some(_), None) => Err(invalid(BAD_ID)),
     }
 }
 
@@ -159,6 +162,9 @@ fn unreadable(line: &[u8], why: serde_json::Error) -> Result<Message, Box<(Value
     let id = envelope.id.and_then(|raw| serde_json::from_str(raw.get()).ok()).filter(is_id);
     if let Some(call) = id.as_ref().and_then(|id| envelope.garbled(id)) {
         return Ok(call);
+    }
+    if envelope.id.is_some_and(|raw| parse_strict(raw.get().as_bytes()).is_err()) {
+        return Err(Box::new(wrong(BAD_ID)));
     }
     let params = envelope.params.and_then(|raw| parse_strict(raw.get().as_bytes()).err());
     let error = match (&id, params) {
@@ -211,6 +217,10 @@ mod tests {
         assert_eq!(refused(&deep), (Value::Null, -32700));
         for invalid in ["1", "[]", "{}", r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#] {
             assert_eq!(refused(invalid), (Value::Null, -32600), "{invalid}");
+        }
+        for id in ["1e400", r#""\ud83d""#, r#"{"a":1,"a":2}"#] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            assert_eq!(refused(&line), (Value::Null, -32600), "{line}");
         }
         assert_eq!(refused(r#"{"id":7,"method":"ping"}"#), (json!(7), -32600));
         assert_eq!(refused(r#"{"jsonrpc":"2.0","id":7,"method":1}"#), (json!(7), -32600));

@@ -16,8 +16,10 @@ const NUMBER_MAX: u64 = 9_007_199_254_740_991;
 /// The schemas of tools, by name.
 pub(super) fn taken(tools: &[ToolSpec]) -> BTreeMap<String, SchemaText> {
     let schema = |spec: &ToolSpec| SchemaText(gentle(&spec.input_schema).to_string());
-    let page = (PAGE_TURN.to_owned(), schema(&shelf::spec()));
-    tools.iter().map(|spec| (spec.name.to_owned(), schema(spec))).chain([page]).collect()
+    // The one that turns pages has a name for clients, by which it is listed, and one for guards.
+    let page = shelf::spec();
+    let pages = [PAGE_TURN, page.name].map(|name| (name.to_owned(), schema(&page)));
+    tools.iter().map(|spec| (spec.name.to_owned(), schema(spec))).chain(pages).collect()
 }
 
 fn gentle(schema: &Value) -> Value {
@@ -59,7 +61,7 @@ mod tests {
     #[test]
     fn what_the_tools_read_is_let_through_and_nothing_else() {
         let taken = taken(tools());
-        assert_eq!(taken.len(), tools().len() + 1, "and a page");
+        assert_eq!(taken.len(), tools().len() + 2, "and a page, by both its names");
         let schema: Value = serde_json::from_str(&taken["read_file"].0).unwrap();
         let schema = Schema::compile(&schema).unwrap();
         for (args, fits) in [

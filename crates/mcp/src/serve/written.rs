@@ -1,5 +1,6 @@
 //! The arguments of a call as the client wrote them: for the guards, and for the tools.
 
+use jackline_engine::json::parse_strict;
 use jackline_engine::{Arguments, Payload};
 use serde_json::{Value, json};
 
@@ -21,6 +22,10 @@ impl<'a> Written<'a> {
         match self {
             Self::Json(None) => Arguments::Parsed(json!({})),
             Self::Json(Some(args)) if args.is_object() => Arguments::Parsed((*args).clone()),
+            // A text is what the model wrote, with whatever it put around the document.
+            Self::Json(Some(Value::String(text))) if parse_strict(text.as_bytes()).is_err() => {
+                Arguments::Text(Payload::Inline(text.clone()))
+            }
             Self::Json(Some(other)) => Arguments::Text(Payload::Inline(other.to_string())),
             Self::Garbled { arguments, .. } => {
                 Arguments::Text(Payload::Inline((*arguments).to_owned()))

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use jackline_engine::json::digest;
 use jackline_engine::{Digest, Digest128};
 use jackline_journal::{StoreError, write_private};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -23,7 +24,8 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 /// What of a tool is shown to the model, or decides how it is called.
 const PINNED: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
 
-/// The descriptions of one server, by what starts it or where it is.
+/// The descriptions of one server, by a digest of what starts it or where it is: the words
+/// themselves may hold a token.
 #[derive(Debug)]
 pub(super) struct Pins {
     path: PathBuf,
@@ -33,8 +35,9 @@ pub(super) struct Pins {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
-    /// The words that start the server, or its address.
-    server: Vec<String>,
+    /// The words themselves, in a file of an older version. They are written no more.
+    #[serde(default, skip_serializing)]
+    server: Option<IgnoredAny>,
     /// Its tools, by name.
     tools: BTreeMap<String, Digest128>,
 }
@@ -46,9 +49,8 @@ impl Pins {
         let path = state_home.join("pins").join(format!("{name}.json"));
         let short = fs::metadata(&path).is_ok_and(|found| found.len() <= FILE_BYTES_MAX);
         let read = || serde_json::from_slice::<Kept>(&fs::read(&path).ok()?).ok();
-        let kept = short.then(read).flatten().filter(|kept| kept.server == server);
-        let new = || Kept { server: server.to_vec(), tools: BTreeMap::new() };
-        Self { kept: kept.unwrap_or_else(new), path, changed: false }
+        let kept = short.then(read).flatten().unwrap_or_default();
+        Self { changed: kept.server.is_some(), kept, path }
     }
 
     /// Remembers how a tool is described; says whether it was another tool before.
@@ -91,7 +93,26 @@ mod tests {
         assert!(!pins.pin("t", &json!({"description": "a"})));
         assert!(pins.pin("t", &tool("b")));
         assert!(!pins.pin("t", &tool("b")), "it is told once");
+        pins.save().unwrap();
+        assert!(!fs::read_to_string(&pins.path).unwrap().contains("srv"), "words may be secret");
         let mut other = Pins::load(home.path(), &server[..1]);
         assert!(!other.pin("t", &tool("c")), "another command is another server");
+    }
+
+    #[test]
+    fn what_an_older_version_kept_still_counts_and_loses_its_words() {
+        let home = tempfile::tempdir().unwrap();
+        let server = ["srv".to_owned(), "t0ken".to_owned()];
+        let tool = |text: &str| json!({"description": text});
+        let mut pins = Pins::load(home.path(), &server);
+        pins.pin("t", &tool("a"));
+        let mut old = json!(pins.kept);
+        old["server"] = json!(server);
+        write_private(&pins.path, old.to_string().as_bytes()).unwrap();
+        let mut pins = Pins::load(home.path(), &server);
+        assert!(!pins.pin("t", &tool("a")), "it is known");
+        pins.save().unwrap();
+        assert!(!fs::read_to_string(&pins.path).unwrap().contains("t0ken"));
+        assert!(Pins::load(home.path(), &server).pin("t", &tool("b")), "and noticed");
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use jackline_mcp::{Address, Behind, Encryption, Ends, Opening, Wrap, wrap};
-use jackline_runtime::{Definitions, Runtime, named_variable};
+use jackline_runtime::{Definitions, Runtime, named_variable, set_variable};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
@@ -52,15 +52,17 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
 
 /// What the proxy stands before.
 fn behind(args: &WrapArgs) -> Result<Behind, Exit> {
-    let url = match (&args.url, &args.url_env) {
-        (Some(url), _) => url.clone(),
-        (None, Some(variable)) => named_variable(variable)
-            .ok_or_else(|| fail(Exit::Usage, "the variable that `--url-env` names is not set"))?,
-        (None, None) => return Ok(Behind::Command(args.server.clone())),
-    };
     let bad = |error| fail(Exit::Usage, error);
     let encryption = if args.insecure_http { Encryption::Waived } else { Encryption::Demanded };
-    let mut address = Address::parse(&url, encryption).map_err(bad)?;
+    let mut address = match (&args.url, &args.url_env) {
+        (Some(url), _) => Address::parse(url, encryption).map_err(bad)?,
+        (None, Some(variable)) => {
+            let unset = "the variable that `--url-env` names is not set";
+            let url = named_variable(variable).ok_or_else(|| fail(Exit::Usage, unset))?;
+            Address::parse(&url, encryption).map_err(bad)?.in_secret()
+        }
+        (None, None) => return Ok(Behind::Command(args.server.clone())),
+    };
     for header in &args.header {
         let Some((name, value)) = header.split_once(':') else {
             return Err(fail(Exit::Usage, "`--header` is written as `Name: value`"));
@@ -71,12 +73,16 @@ fn behind(args: &WrapArgs) -> Result<Behind, Exit> {
         let Some((name, variable)) = header.split_once('=') else {
             return Err(fail(Exit::Usage, "`--header-env` is written as `Name=VARIABLE`"));
         };
-        let Some(value) = named_variable(variable) else {
+        let Some(value) = set_variable(variable) else {
             // Who gives a token instead of a name must not find it in a log.
             let text = format!("the variable that is named for the header `{name}` is not set");
             return Err(fail(Exit::Usage, text));
         };
-        address = address.with_header(name, &value).map_err(bad)?;
+        // Clients fill in nothing for what their own variables do not say: such a header is not
+        // sent. Its name is checked all the same.
+        let is_empty = value.trim().is_empty();
+        let with = address.clone().with_header(name, &value).map_err(bad)?;
+        address = if is_empty { address } else { with };
     }
     Ok(Behind::Url(address))
 }

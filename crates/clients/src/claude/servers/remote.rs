@@ -29,6 +29,9 @@ const CLIENTS: [(&str, &str); 4] = [
 /// The variable with the address.
 const URL: &str = "JACKLINE_URL";
 
+/// What is shorter in a path is rather a word than a token.
+const TOKEN_CHARS_MIN: usize = 16;
+
 /// The variables with the values of headers, each with its number.
 const HEADER: &str = "JACKLINE_HEADER_";
 
@@ -106,10 +109,27 @@ impl<'v, 'a> Spoken<'v, 'a> {
         self.headers.map(|(_, headers)| headers.properties.iter().collect()).unwrap_or_default()
     }
 
-    /// Whether its address may hold a secret: a query, or a variable that the client fills in.
+    /// Whether its address may hold a secret.
     fn is_secret(&self) -> bool {
-        self.url.1.value.contains('?') || self.url.1.value.contains("${")
+        may_hold_secret(&self.url.1.value)
     }
+}
+
+/// Whether an address may hold a secret: a query, a fragment, a name or password, a variable that
+/// the client fills in, or a part of the path that looks like a token.
+fn may_hold_secret(address: &str) -> bool {
+    let place = address.split_once("://").map_or(address, |(_, place)| place);
+    let mut path = place.split('/').skip(1);
+    address.contains(['?', '#', '@']) || address.contains("${") || path.any(looks_like_token)
+}
+
+/// Whether it is long, and mixes letters with digits as few words do.
+fn looks_like_token(segment: &str) -> bool {
+    let mut letters = segment.chars();
+    segment.len() >= TOKEN_CHARS_MIN
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_'))
+        && segment.contains(|letter: char| letter.is_ascii_alphabetic())
+        && segment.contains(|letter: char| letter.is_ascii_digit())
 }
 
 pub(super) fn put(
@@ -124,10 +144,14 @@ pub(super) fn put(
         Err(why) => return kept(why),
     };
     let headers = spoken.properties();
-    let names: Vec<&str> = headers.iter().map(|property| property.name.as_str()).collect();
+    let said = headers.iter().map(|property| {
+        let value = property.value.as_string_lit().map_or("", |value| value.value.as_ref());
+        (property.name.as_str(), value)
+    });
+    let said: Vec<(&str, &str)> = said.collect();
     let address = &spoken.url.1.value;
     let address = (!address.contains("${")).then_some(address.as_ref());
-    if let Err(why) = (how.reaches)(address, &names) {
+    if let Err(why) = (how.reaches)(address, &said) {
         return kept(format!("can't be spoken to by `jackline mcp wrap`: {why}"));
     }
     if !how.remote.means(name) {

@@ -218,6 +218,30 @@ fn a_server_elsewhere_that_was_changed_since_is_rebuilt_or_left() {
 }
 
 #[test]
+fn an_address_that_may_hold_a_secret_comes_to_no_command_line_and_back_again() {
+    for (url, is_secret) in [
+        ("https://a.example/mcp", false),
+        ("https://a.example/v1/some-long-words-without-any", false),
+        ("https://a1b2c3d4e5f6a7b8c9/mcp", false),
+        ("https://a.example/12345678901234567890/mcp", false),
+        ("https://a.example/a.b/k3y", false),
+        ("https://a.example/s/sk_live-0123456789", true),
+        ("https://a.example/0123456789abcdef", true),
+        ("https://a.example/mcp#k", true),
+        ("https://me:k@a.example/mcp", true),
+        ("https://a.example/mcp?k", true),
+        ("https://${HOST}/mcp", true),
+    ] {
+        let server = format!(r#"{{"type": "http", "url": "{url}", "headers": {{"K": "v"}}}}"#);
+        let text = format!("{{\"mcpServers\": {{\"a\": {server}}}}}");
+        let edited = wrapped_all(&text);
+        assert_eq!(edited.text.contains("--url-env"), is_secret, "{url}");
+        assert_eq!(edited.text.contains(&format!("--url\", \"{url}")), !is_secret, "{url}");
+        assert_eq!(unwrap(&edited.text, &PLACE).unwrap().text, text);
+    }
+}
+
+#[test]
 fn a_server_elsewhere_that_the_guard_cannot_stand_before_is_left_with_the_reason() {
     for (server, says) in [
         (r#"{"type": "sse", "url": "https://a"}"#, "is of type `sse`"),

@@ -32,10 +32,21 @@ const OWN: [&str; 12] = [
 const SECRET_CHARS_MIN: usize = 4;
 
 /// The address of a server, with the headers that it wants to see.
+#[derive(Clone)]
 pub struct Address {
     pub(super) uri: Uri,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     loopback: bool,
+    shows: Shows,
+}
+
+/// How much of an address anybody may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    /// All but the query.
+    Path,
+    /// Where the server is, and nothing that may be a key.
+    Host,
 }
 
 /// Whether an address may be spoken to without encryption.
@@ -82,13 +93,19 @@ impl Address {
             return Err(AddressError::Credentials);
         }
         let loopback = is_loopback(authority.host());
-        let address = Self { headers: Vec::new(), loopback, uri };
+        let address = Self { headers: Vec::new(), loopback, shows: Shows::Path, uri };
         match address.uri.scheme_str() {
             Some("https") => Ok(address),
             Some("http") if loopback || encryption == Encryption::Waived => Ok(address),
-            Some("http") => Err(AddressError::Insecure(address.to_string())),
+            Some("http") => Err(AddressError::Insecure(address.in_secret().to_string())),
             _ => Err(AddressError::NoUrl),
         }
+    }
+
+    /// For an address that was given in secret, as by a variable: its path may be a key, too.
+    #[must_use]
+    pub fn in_secret(self) -> Self {
+        Self { shows: Shows::Host, ..self }
     }
 
     /// Adds a header that is sent with every request.
@@ -120,20 +137,34 @@ impl Address {
         config.build().new_agent()
     }
 
-    /// What a server is known by.
+    /// What a server is known by, however much of it is shown.
     pub(in crate::wrap) fn words(&self) -> Vec<String> {
-        let mut words = vec![self.to_string()];
+        let mut words = vec![format!("{}{}", self.host(), self.uri.path())];
         // It may hold a key, and tells two servers apart all the same.
         words.extend(self.uri.query().map(|query| Digest::of(query.as_bytes()).to_string()));
         words
     }
 
-    /// A text without the values of headers, which a server may repeat.
+    /// Where it is, without the path.
+    fn host(&self) -> String {
+        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
+        format!("{}://{authority}", self.uri.scheme_str().unwrap_or_default())
+    }
+
+    /// A text without the values of headers, which a server may repeat, and without what of the
+    /// address is not shown.
     pub(super) fn conceal(&self, text: &str) -> String {
         let values = self.headers.iter().filter_map(|(_, value)| value.to_str().ok());
         let mut secrets: Vec<&str> =
             values.flat_map(|value| [value].into_iter().chain(value.split(' '))).collect();
+        if self.shows == Shows::Host {
+            let query = self.uri.query().unwrap_or_default();
+            secrets.extend([self.uri.path(), query]);
+            secrets.extend(self.uri.path().split('/').chain(query.split(['&', '='])));
+        }
         secrets.retain(|secret| secret.len() >= SECRET_CHARS_MIN);
+        // What is a part of another goes last, or the rest of that other would be left.
+        secrets.sort_by_key(|secret| core::cmp::Reverse(secret.len()));
         secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "…"))
     }
 }
@@ -141,9 +172,11 @@ impl Address {
 /// The address without what may be secret.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, authority) = (self.uri.scheme_str(), self.uri.authority());
-        let authority = authority.map_or("", |authority| authority.as_str());
-        write!(f, "{}://{authority}{}", scheme.unwrap_or_default(), self.uri.path())
+        let path = match (self.shows, self.uri.path()) {
+            (Shows::Host, path) if path.len() > 1 => "/…",
+            (_, path) => path,
+        };
+        write!(f, "{}{path}", self.host())
     }
 }
 
@@ -185,6 +218,14 @@ mod tests {
         assert!(!address.words().concat().contains("hidden"));
         assert_eq!(address.words().len(), 2);
         assert_eq!(address.conceal("no s3cret for 'Bearer s3cret'"), "no … for '…'");
+        let parse = |url| Address::parse(url, Encryption::Demanded).unwrap();
+        let (open, hidden) = ("https://example.org", "https://example.org/t0ken/mcp?key=hidden");
+        let address = parse(hidden).in_secret();
+        assert_eq!(address.to_string(), "https://example.org/…");
+        assert_eq!(parse(open).in_secret().to_string(), "https://example.org/");
+        assert_eq!(address.words(), parse(hidden).words(), "it is the same server");
+        let said = "no /t0ken/mcp, t0ken or /t0ken/x?key=hidden at example.org";
+        assert_eq!(address.conceal(said), "no …, … or /…/x?… at example.org");
         let again = |name, value| {
             let address = Address::parse("https://example.org", Encryption::Demanded);
             address.unwrap().with_header(name, value).err().map(|error| error.to_string())

@@ -155,7 +155,8 @@ impl Flight<'_> {
         if response.status().is_redirection() {
             let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
             let to = to.map(|to| to.split(['?', '#']).next().unwrap_or_default());
-            return Err(Failure::Moved { address, to: shown(to.unwrap_or_default().as_bytes()) });
+            let to = self.remote.address.conceal(&shown(to.unwrap_or_default().as_bytes()));
+            return Err(Failure::Moved { address, to });
         }
         let readable = matches!(media(&response).as_str(), "application/json" | "text/plain");
         let mut said = Vec::new();
