@@ -71,7 +71,8 @@ impl Guard for ReadGuard {
         for touch in &proposal.touches {
             let Some(need) = need(proposal, touch, deletes) else { continue };
             let Target::At(path) = &touch.target else { continue };
-            if judged.contains(&path.as_str()) {
+            let path = moved_from(proposal, touch, path).unwrap_or(path);
+            if judged.contains(&path) {
                 continue;
             }
             if let Some(objection) = unread(look, proposal, path, need) {
@@ -368,6 +369,24 @@ fn gives_a_name(proposal: &Proposal<'_>, touch: &Touch) -> bool {
         "mv" | "ln" | "link" => true,
         "cp" => command.words.iter().any(links),
         _ => false,
+    }
+}
+
+/// What a path is by the time it is written, where the same line has moved it there.
+fn moved_from<'p>(proposal: &'p Proposal<'_>, touch: &Touch, path: &str) -> Option<&'p str> {
+    let is_there = |other: &&Touch| {
+        let lands = matches!(&other.target, Target::At(to) if to == path);
+        lands && other.command < touch.command && other.access == Access::Write
+    };
+    let mut moves = proposal.touches.iter().filter(is_there);
+    let moved = moves.find(|other| proposal.program(other.command) == "mv")?;
+    let of_it = |other: &&Touch| {
+        other.command == moved.command && other.access == Access::Delete && other.command.is_some()
+    };
+    let mut sources = proposal.touches.iter().filter(of_it);
+    match (sources.next().map(|source| &source.target), sources.next()) {
+        (Some(Target::At(from)), None) => Some(from),
+        _ => None,
     }
 }
 
