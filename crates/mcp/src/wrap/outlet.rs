@@ -58,6 +58,10 @@ impl Outlet {
             self.left.clear();
             // One long line must not keep its room for ever.
             self.left.shrink_to(ROOM_BYTES);
+        } else if self.taken > ROOM_BYTES.max(self.left.len() / 2) {
+            // Nor may what was taken pile up before somebody who is always a little behind.
+            self.left.drain(..self.taken);
+            self.taken = 0;
         }
         end
     }
@@ -138,6 +142,20 @@ mod tests {
             drop(outlet);
             reader.read_to_end(&mut got).unwrap();
             assert_eq!(String::from_utf8(got).unwrap(), lines.concat());
+        }
+    }
+
+    #[test]
+    fn who_is_always_behind_costs_no_more_with_time() {
+        for (mut reader, mut outlet) in pipes() {
+            let mut some = vec![0; 30_000];
+            outlet.push(&vec![b'x'; 300_000]).unwrap();
+            for _ in 0..1_000 {
+                reader.read_exact(&mut some).unwrap();
+                outlet.push(&some).unwrap();
+            }
+            assert_eq!(outlet.backlog().map(|backlog| backlog.bytes > 200_000), Some(true));
+            assert!(outlet.left.len() < 1 << 20, "{}", outlet.left.len());
         }
     }
 
