@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use jackline_engine::{
     Definition, Digest128, Event, EventKind, Facts, FileFact, FileKind, Now, Record,
-    STATE_BYTES_MAX, Session, Timestamp, observe,
+    STATE_BYTES_MAX, Session, Timestamp, ToolProposed, observe,
 };
 
 use crate::report::{Report, median};
@@ -38,7 +38,7 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
         theirs.push(cedar::measure(events.len())?);
     }
     let (ours, theirs) = (fastest(ours), fastest(theirs));
-    let bash = |event: &Event| matches!(&event.kind, EventKind::ToolProposed { tool, .. } if tool.as_str() == "Bash");
+    let bash = |event: &Event| matches!(&event.kind, EventKind::ToolProposed(ToolProposed { tool, .. }) if tool.as_str() == "Bash");
     let timed = || ours.iter().copied().zip(&events);
     let lines: Vec<f64> = timed().filter(|(_, (e, _))| bash(e)).map(|(ns, _)| ns).collect();
     let others: Vec<f64> = timed().filter(|(_, (e, _))| !bash(e)).map(|(ns, _)| ns).collect();

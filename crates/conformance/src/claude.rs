@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
-use jackline_engine::{EventKind, Timestamp};
+use jackline_engine::{EventKind, Timestamp, ToolProposed};
 use serde_json::Value;
 
 use crate::clock::{Clock, looks_at_time};
@@ -49,7 +49,7 @@ impl HookDriver {
         for step in &scenario.steps {
             let Act::Send { line, .. } = &step.act else { continue };
             let event = event_at(step, line)?;
-            if let EventKind::ToolProposed { call: Some(call), .. } = &event.kind
+            if let EventKind::ToolProposed(ToolProposed { call: Some(call), .. }) = &event.kind
                 && !proposed.insert((event.session.clone(), call.clone()))
             {
                 return Err("a call is proposed twice under one id".to_owned());

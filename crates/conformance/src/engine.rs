@@ -13,7 +13,7 @@ use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
     DefinitionFact, DefinitionFile, Digest, Event, EventKind, Facts, GitFact, NewDefinition, Now,
     OffFact, Order, PinsFact, Place, Query, ROUNDS_MAX, Record, ReloadFact, STATE_BYTES_MAX,
-    Session, SessionId, Timestamp, Verdict, Wants, WireFault, elide, observe,
+    Session, SessionId, SessionStarted, Timestamp, Verdict, Wants, WireFault, elide, observe,
 };
 use serde_json::Value;
 
@@ -158,7 +158,9 @@ impl Played {
         let source = files.text(FILE_NAME).ok_or("there is no definition")?;
         let definition = load(source.as_bytes(), FILE_NAME).map_err(|e| e.to_string())?;
         let workspace = match &event.kind {
-            EventKind::SessionStarted { workspace: Some(workspace), .. } => workspace.as_str(),
+            EventKind::SessionStarted(SessionStarted { workspace: Some(workspace), .. }) => {
+                workspace.as_str()
+            }
             _ => ".",
         };
         let workspace =

@@ -14,7 +14,7 @@ mod tell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jackline_engine::{Event, EventKind, SessionId, Timestamp, Verdict};
+use jackline_engine::{Event, EventKind, SessionId, Timestamp, ToolProposed, Verdict};
 use serde_json::Value;
 
 use crate::clock::{Clock, looks_at_time};
@@ -265,7 +265,8 @@ impl ProxyStage {
             let of_event = |record: &&Value| text(record, "/event/event") == event.kind.name();
             if let Some(record) = recorded.iter().find(of_event) {
                 self.clock.learn(record);
-                if let EventKind::ToolProposed { call: Some(call), .. } = &event.kind {
+                if let EventKind::ToolProposed(ToolProposed { call: Some(call), .. }) = &event.kind
+                {
                     let key = (event.session.clone(), call.as_str().to_owned());
                     self.numbers.insert(key, text(record, "/event/call").to_owned());
                 }

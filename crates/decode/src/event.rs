@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use jackline_engine::definition::{Definition, SchemaText};
 use jackline_engine::json::{kind_of, parse_strict};
-use jackline_engine::{Arguments, DecodedFact, Event, EventKind, Mismatch, Payload, Status};
+use jackline_engine::{
+    Arguments, DecodedFact, Event, EventKind, Mismatch, OutputProposed, Payload, PlanProposed,
+    Status, ToolFinished, ToolProposed,
+};
 use serde_json::Value;
 
 use crate::limits::TEXT_BYTES_MAX;
@@ -48,27 +51,31 @@ impl Decoder {
         of: Option<&str>,
     ) -> Option<DecodedFact> {
         match &mut event.kind {
-            EventKind::ToolFinished {
+            EventKind::ToolFinished(ToolFinished {
                 status: Status::Ok,
                 result: Some(Payload::Inline(text)),
                 background: false,
                 ..
-            } => {
+            }) => {
                 let schema = definition.declared(of?)?.output_schema.as_ref()?;
                 self.result(text, schema)
             }
-            EventKind::ToolProposed { tool, args, .. } => {
+            EventKind::ToolProposed(ToolProposed { tool, args, .. }) => {
                 let declared = definition.declared(tool.as_str());
                 let schema = declared.and_then(|tool| tool.schema.as_ref());
                 let schema = schema.or_else(|| self.own.get(tool.as_str())).cloned();
                 self.arguments(args, schema.as_ref())
             }
-            EventKind::PlanProposed { plan, plan_text } => {
+            EventKind::PlanProposed(PlanProposed { plan, plan_text }) => {
                 let schema = definition.schemas.plan.as_ref();
                 let schema = schema.map_or_else(|| plan_schema().to_string(), |own| own.0.clone());
                 self.plan(plan, plan_text, &schema)
             }
-            EventKind::OutputProposed { name, text: Some(Payload::Inline(text)), truncated } => {
+            EventKind::OutputProposed(OutputProposed {
+                name,
+                text: Some(Payload::Inline(text)),
+                truncated,
+            }) => {
                 let named =
                     |name: &String| definition.schemas.outputs.iter().find(|o| o.name == *name);
                 let output = name.as_ref().and_then(named)?;

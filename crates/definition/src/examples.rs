@@ -8,7 +8,8 @@ use jackline_engine::definition::{Rule, RuleScope, Rules, UnknownTools};
 use jackline_engine::expr::Expr;
 use jackline_engine::{
     ActorId, Arguments, Definition, Event, EventKind, Facts, FileFact, FileKind, GitFact, Kind,
-    Mode, Now, Place, Query, ROUNDS_MAX, Session, SessionId, Timestamp, ToolName, observe,
+    Mode, Now, Place, Query, ROUNDS_MAX, Session, SessionId, Timestamp, ToolName, ToolProposed,
+    observe,
 };
 use serde_json::{Map, Value};
 
@@ -162,12 +163,12 @@ impl Stage {
             Run::Args(args) => args.clone(),
             Run::Line(line) => self.with_line(&tool, line),
         };
-        let kind = EventKind::ToolProposed {
-            call: None,
+        let kind = EventKind::ToolProposed(ToolProposed {
             tool: ToolName::parse(tool).ok()?,
             args: Arguments::Parsed(args),
             cwd: example.given.cwd.clone(),
-        };
+            ..ToolProposed::default()
+        });
         let session = SessionId::parse("example").ok()?;
         Some(Event { session, id: None, at: None, actor: ActorId::main(), kind, meta: None })
     }

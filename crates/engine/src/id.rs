@@ -165,6 +165,20 @@ impl fmt::Display for SessionId {
     }
 }
 
+impl Default for ToolName {
+    /// The name of a tool that has none.
+    fn default() -> Self {
+        Self(Arc::from("unnamed"))
+    }
+}
+
+impl Default for AttemptId {
+    /// The id of an attempt that has none.
+    fn default() -> Self {
+        Self(Arc::from("unnamed"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

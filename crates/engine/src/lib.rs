@@ -44,8 +44,11 @@ pub mod wire;
 pub use definition::{Definition, Mode};
 pub use digest::{Digest, Digest128, Hasher};
 pub use event::{
-    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Failure, Payload, Payloads,
-    PromptSource, Seen, Status, Tests,
+    Action, AdvisorAnswered, Arguments, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted,
+    Called, CompactionFinished, Control, Elided, Event, EventKind, Failure, IterationEnded,
+    ModelChanged, OutputProposed, Payload, Payloads, PlanProposed, PromptSource, PromptSubmitted,
+    Seen, SessionEnded, SessionStarted, Status, StopProposed, Tests, ToolFinished, ToolProposed,
+    UsageReported,
 };
 pub use facts::{
     CallView, CheckFact, DecodedFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact,

@@ -4,7 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::definition::Definition;
-use crate::event::{Action, AttemptResult, EventKind, PromptSource, Status};
+use crate::event::{
+    Action, AttemptEnded, AttemptResult, AttemptStarted, Control, EventKind, PromptSource,
+    PromptSubmitted, SessionEnded, SessionStarted, Status, StopProposed, ToolFinished,
+    ToolProposed,
+};
 use crate::guards::advisor::Advised;
 use crate::guards::dirty::{Bits, Hidden};
 use crate::guards::limits::{exhausted_hard, iterations};
@@ -26,7 +30,7 @@ const PROVES_MAX: usize = 8;
 /// undone decide by themselves.
 pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
     match &look.event.kind {
-        EventKind::Control { action: Action::Stop, .. }
+        EventKind::Control(Control { action: Action::Stop, .. })
             if !control::is_refused(&answers.violations) =>
         {
             // A session has one code; one that has ended keeps its own, and is closed now.
@@ -35,12 +39,12 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
                 _ => Stop::of(StopCode::HumanRequested),
             });
         }
-        EventKind::AttemptEnded { attempt, result: AttemptResult::Stuck }
+        EventKind::AttemptEnded(AttemptEnded { attempt, result: AttemptResult::Stuck })
             if look.state.attempts.iter().any(|open| open.id == *attempt) =>
         {
             answers.stop = Some(Stop::of(StopCode::SystemError).because("rollback"));
         }
-        EventKind::SessionEnded { failure } if look.event.actor.is_main() => {
+        EventKind::SessionEnded(SessionEnded { failure }) if look.event.actor.is_main() => {
             answers.stop = Some(match failure {
                 Some(failure) => Stop::of(StopCode::SystemError).because(failure.word()),
                 None => end_code(look, answers.completion.as_ref()),
@@ -97,7 +101,7 @@ pub(crate) fn begin(state: &mut State, fold: Fold<'_>) {
         state.paused = state.paused.take().and_then(|paused| paused.after(action));
     }
     let elapsed_ms = state.clock.elapsed_ms();
-    let proposed = matches!(record.event.kind, EventKind::ToolProposed { .. });
+    let proposed = matches!(record.event.kind, EventKind::ToolProposed(_));
     if let Some(actor) = state.actors.touch(&record.event.actor, record.seq) {
         actor.calls += u64::from(proposed);
     }
@@ -107,7 +111,7 @@ pub(crate) fn begin(state: &mut State, fold: Fold<'_>) {
         return;
     }
     match &record.event.kind {
-        EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
+        EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. }) => {
             state.turn = state.turn.next();
             state.usage.turn = UsageTotals::default();
             state.spent.begin_turn(elapsed_ms, iterations::ended(state));
@@ -127,7 +131,7 @@ pub(crate) fn begin(state: &mut State, fold: Fold<'_>) {
 pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
     let Fold { definition, record, .. } = fold;
     match &record.event.kind {
-        EventKind::ToolProposed { call, args, .. } => {
+        EventKind::ToolProposed(ToolProposed { call, args, .. }) => {
             state.invocations.proposed += 1;
             let Some(proposal) = fold.proposal else { return };
             let asked = record.verdict.is_enforced(Decision::Ask);
@@ -157,7 +161,7 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
                 }
             }
         }
-        EventKind::ToolFinished { call, status, exit_code, background, .. } => {
+        EventKind::ToolFinished(ToolFinished { call, status, exit_code, background, .. }) => {
             let Some(call) = state.in_flight.remove(record.key(definition)) else {
                 // One that comes back although nobody expects it has done what
                 // it does, unless it was denied and says that it failed.
@@ -194,13 +198,13 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
         // What has not come back by now may have run, and is never a success. A
         // prompt ends the calls of whom it is given to; when the main agent
         // stops or leaves, everybody's.
-        EventKind::PromptSubmitted { .. } => {
+        EventKind::PromptSubmitted(_) => {
             let lost = state.in_flight.take(|call| call.actor == record.event.actor);
             lost.iter().for_each(|call| unresolved(state, call));
         }
-        EventKind::SessionStarted { .. }
-        | EventKind::SessionEnded { .. }
-        | EventKind::StopProposed { background: 0, .. } => {
+        EventKind::SessionStarted(_)
+        | EventKind::SessionEnded(_)
+        | EventKind::StopProposed(StopProposed { background: 0, .. }) => {
             let actor = &record.event.actor;
             let lost = state.in_flight.take(|call| actor.is_main() || call.actor == *actor);
             lost.iter().for_each(|call| unresolved(state, call));
@@ -213,7 +217,7 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
 fn open(proposal: &Proposal<'_>, asked: bool, state: &State, fold: Fold<'_>) -> Call {
     let record = fold.record;
     let id = match &record.event.kind {
-        EventKind::ToolProposed { call, .. } => call.clone(),
+        EventKind::ToolProposed(ToolProposed { call, .. }) => call.clone(),
         _ => None,
     };
     let last_change = reads::last_change(proposal);
@@ -293,14 +297,16 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
     let Fold { definition, record, said, .. } = fold;
     let verdict = record.verdict;
     match &record.event.kind {
-        EventKind::SessionStarted { deadline, .. } if record.event.actor.is_main() => {
+        EventKind::SessionStarted(SessionStarted { deadline, .. })
+            if record.event.actor.is_main() =>
+        {
             if matches!(state.phase, Phase::Ended(_)) {
                 state.phase = Phase::Running;
             }
             // The earliest counts: a deadline is an allowance, and only shrinks.
             state.deadline = [state.deadline, *deadline].into_iter().flatten().min();
         }
-        EventKind::AttemptStarted { attempt } => {
+        EventKind::AttemptStarted(AttemptStarted { attempt }) => {
             // Bounded in every mode, also where the objection is only observed.
             let known = state.attempts.iter().any(|open| open.id == *attempt);
             if verdict.lets_run() && !known && state.attempts.len() < ATTEMPTS_MAX {
@@ -309,7 +315,7 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
                 state.attempts.push(Attempt { id: attempt.clone(), policies, since });
             }
         }
-        EventKind::AttemptEnded { attempt, result } => {
+        EventKind::AttemptEnded(AttemptEnded { attempt, result }) => {
             let Some(at) = state.attempts.iter().position(|open| open.id == *attempt) else {
                 return;
             };
@@ -324,7 +330,7 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
                 changed_something(state);
             }
         }
-        EventKind::Control { by, why, .. } => match said {
+        EventKind::Control(Control { by, why, .. }) => match said {
             Some(Action::Pause) => {
                 let (by, why) = (short_text(by.as_deref()), short_text(why.as_deref()));
                 let paused = Paused::by_person(by, why);
@@ -339,11 +345,11 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
         || said == Some(Action::Stop)
         || matches!(
             record.event.kind,
-            EventKind::AttemptEnded { result: AttemptResult::Stuck, .. }
+            EventKind::AttemptEnded(AttemptEnded { result: AttemptResult::Stuck, .. })
         );
     match &verdict.stop {
         Some(stop)
-            if matches!(record.event.kind, EventKind::SessionEnded { .. })
+            if matches!(record.event.kind, EventKind::SessionEnded(_))
                 && record.event.actor.is_main() =>
         {
             state.phase = Phase::Ended(stop.into());

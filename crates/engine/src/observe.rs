@@ -18,7 +18,9 @@ use jackline_shell::LINE_BYTES_MAX;
 
 use crate::definition::Definition;
 use crate::digest::{Digest, Digest128};
-use crate::event::{Arguments, Elided, Event, EventKind, Payload, Payloads};
+use crate::event::{
+    Arguments, Elided, Event, EventKind, Payload, Payloads, ToolFinished, ToolProposed,
+};
 use crate::json;
 use crate::tool::Kind;
 
@@ -89,14 +91,14 @@ impl ObservedResult {
 /// is all that a decision will know of them.
 pub fn observe(event: &Event) -> Observation {
     match &event.kind {
-        EventKind::ToolProposed { args, .. } => Observation {
+        EventKind::ToolProposed(ToolProposed { args, .. }) => Observation {
             args: Some(match args {
                 Arguments::Parsed(value) => json::digest(value),
                 Arguments::Text(payload) => text_digest(payload),
             }),
             result: None,
         },
-        EventKind::ToolFinished { result: Some(result), .. } => {
+        EventKind::ToolFinished(ToolFinished { result: Some(result), .. }) => {
             observe_known(event, observe_result(result))
         }
         _ => Observation::default(),
@@ -105,7 +107,8 @@ pub fn observe(event: &Event) -> Observation {
 
 /// The same for an event with a result of which is known what it says.
 pub fn observe_known(event: &Event, says: ObservedResult) -> Observation {
-    let EventKind::ToolFinished { result: Some(result), status, exit_code, .. } = &event.kind
+    let EventKind::ToolFinished(ToolFinished { result: Some(result), status, exit_code, .. }) =
+        &event.kind
     else {
         return Observation::default();
     };
@@ -183,14 +186,16 @@ struct Stays {
 
 fn arguments(event: &mut Event) -> Option<&mut Value> {
     match &mut event.kind {
-        EventKind::ToolProposed { args: Arguments::Parsed(args), .. } => Some(args),
+        EventKind::ToolProposed(ToolProposed { args: Arguments::Parsed(args), .. }) => Some(args),
         _ => None,
     }
 }
 
 /// What stays of the arguments of a call, the command line first.
 fn staying(event: &Event, definition: &Definition) -> Vec<Stays> {
-    let EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } = &event.kind else {
+    let EventKind::ToolProposed(ToolProposed { tool, args: Arguments::Parsed(args), .. }) =
+        &event.kind
+    else {
         return Vec::new();
     };
     if size(args) <= BLOB_OVER_BYTES {
@@ -328,7 +333,9 @@ mod tests {
         let blobs = elide(&mut event, &Definition::default());
         assert_eq!(blobs.len(), 1);
         assert_eq!(blobs[0].bytes, content.as_bytes());
-        let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = &event.kind else {
+        let EventKind::ToolProposed(ToolProposed { args: Arguments::Parsed(args), .. }) =
+            &event.kind
+        else {
             panic!("still a proposal")
         };
         assert_eq!(args["path"], "a.txt");

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::checks;
 use crate::definition::{Definition, Resolved, Tool};
-use crate::event::{Arguments, Event, EventKind, Payload};
+use crate::event::{Arguments, Event, EventKind, Payload, ToolProposed};
 use crate::guards::{shortened, shortened_json};
 use crate::json::{at, parse_strict};
 use crate::place::{Place, Target};
@@ -94,7 +94,9 @@ pub(crate) struct Heard<'a> {
 impl<'a> Heard<'a> {
     /// Listens to a proposed call; there is nothing to hear in other events.
     pub(crate) fn of(definition: &'a Definition, event: &'a Event) -> Option<Self> {
-        let EventKind::ToolProposed { tool, args, cwd, .. } = &event.kind else { return None };
+        let EventKind::ToolProposed(ToolProposed { tool, args, cwd, .. }) = &event.kind else {
+            return None;
+        };
         let args = match args {
             Arguments::Parsed(value) => Some(Cow::Borrowed(value)),
             Arguments::Text(Payload::Inline(text)) => {

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::definition::{Definition, Policy, PolicyRule};
-use crate::event::{Action, EventKind};
+use crate::event::{Action, Control, EventKind};
 use crate::facts::{Facts, NewDefinition, ReloadFact, Tracked};
 use crate::guards::completion::verification;
 use crate::guards::protected::watch_list;
@@ -35,7 +35,7 @@ impl Record<'_> {
     fn wants_reload(&self) -> bool {
         let refusals = ["control", "session_over"];
         let mut objections = self.verdict.violations.iter();
-        matches!(self.event.kind, EventKind::Control { action: Action::Reload, .. })
+        matches!(self.event.kind, EventKind::Control(Control { action: Action::Reload, .. }))
             && !objections.any(|found| refusals.contains(&found.kind.as_str()))
     }
 }

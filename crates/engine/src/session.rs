@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::definition::{Definition, Mode, PolicyRule};
 use crate::digest::Digest;
-use crate::event::{Action, Event, EventKind, Seen};
+use crate::event::{Action, Control, Event, EventKind, Seen, ToolFinished, ToolProposed};
 use crate::facts::{Facts, Markers, Queries, Query};
 use crate::guards::limits::steps;
 use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, protected, reads};
@@ -189,10 +189,7 @@ impl Session {
             return queries;
         }
         let asks = self.state.seq == 0
-            || matches!(
-                event.kind,
-                EventKind::SessionStarted { .. } | EventKind::PromptSubmitted { .. }
-            );
+            || matches!(event.kind, EventKind::SessionStarted(_) | EventKind::PromptSubmitted(_));
         if asks && facts.definition.is_none() {
             queries.ask(Query::Definition);
         }
@@ -268,7 +265,7 @@ impl Session {
         if over {
             // What comes after the end is written down and changes nothing, but
             // a call that was under way has come back all the same.
-            if matches!(record.event.kind, EventKind::ToolFinished { .. }) {
+            if matches!(record.event.kind, EventKind::ToolFinished(_)) {
                 lifecycle::calls(state, fold);
                 state.keep_trail(fold);
             }
@@ -322,10 +319,10 @@ impl Session {
 
     /// The stop that answers this event, where the session is over for it.
     fn terminal_for(&self, event: &Event) -> Option<Stop> {
-        let reset = matches!(event.kind, EventKind::Control { action: Action::Reset, .. });
+        let reset = matches!(event.kind, EventKind::Control(Control { action: Action::Reset, .. }));
         // An agent that left may come back, and a person may keep it from that.
         let opens = event.actor.is_main()
-            && matches!(event.kind, EventKind::SessionStarted { .. } | EventKind::Control { .. });
+            && matches!(event.kind, EventKind::SessionStarted(_) | EventKind::Control(_));
         match &self.state.phase {
             Phase::Stopped(ending) if !reset => Some(ending.into()),
             Phase::Ended(ending) if !opens => Some(ending.into()),
@@ -335,7 +332,7 @@ impl Session {
 
     fn decide_over(&self, event: &Event, facts: &Facts, stop: &Stop, answers: &mut Answers) {
         answers.stop = Some(stop.clone());
-        let stops = matches!(event.kind, EventKind::StopProposed { .. });
+        let stops = matches!(event.kind, EventKind::StopProposed(_));
         if stops && self.definition.completion.is_some() {
             let reason = match stop.detail.as_deref() {
                 Some("deadline" | "wall_seconds") => Bypass::Deadline,
@@ -363,9 +360,8 @@ impl Session {
     fn verdict(&self, seq: u64, event: &Event, answers: Answers) -> Verdict {
         let (decision, enforced) = answers.decision();
         let call = match &event.kind {
-            EventKind::ToolProposed { call, .. } | EventKind::ToolFinished { call, .. } => {
-                call.clone()
-            }
+            EventKind::ToolProposed(ToolProposed { call, .. })
+            | EventKind::ToolFinished(ToolFinished { call, .. }) => call.clone(),
             _ => None,
         };
         // A code that somebody would only have ended with does not stand beside another answer.
@@ -414,8 +410,8 @@ impl<'a> Record<'a> {
 
 fn key<'a>(definition: &'a Definition, event: &'a Event) -> Key<'a> {
     match &event.kind {
-        EventKind::ToolFinished { call: Some(call), .. } => Key::Id(call),
-        EventKind::ToolFinished { of: Some(called), .. } => {
+        EventKind::ToolFinished(ToolFinished { call: Some(call), .. }) => Key::Id(call),
+        EventKind::ToolFinished(ToolFinished { of: Some(called), .. }) => {
             Key::Called(definition.resolve(called.tool.as_str()).name, called.args)
         }
         _ => Key::Nothing,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::What;
 use crate::definition::Definition;
-use crate::event::{EventKind, PromptSource};
+use crate::event::{Control, EventKind, OutputProposed, PromptSource, PromptSubmitted};
 use crate::guards::shortened;
 use crate::proposal::Proposal;
 use crate::session::{Record, Session, Understood};
@@ -64,25 +64,25 @@ impl Trajectory {
         let before = self.steps.last().map_or(Doing::Planning, |step| step.state);
         let proposal = understood.proposal();
         let (doing, action) = match &record.event.kind {
-            EventKind::PromptSubmitted { source, .. } => {
+            EventKind::PromptSubmitted(PromptSubmitted { source, .. }) => {
                 let by = if *source == PromptSource::Human { "human" } else { "harness" };
                 (Doing::Planning, format!("prompt of the {by}"))
             }
-            EventKind::PlanProposed { .. } => (Doing::Planning, "plan".to_string()),
-            EventKind::ToolProposed { .. } => {
+            EventKind::PlanProposed(_) => (Doing::Planning, "plan".to_string()),
+            EventKind::ToolProposed(_) => {
                 let Some(proposal) = proposal else { return };
                 let action = format!("{} {}", proposal.tool.name, proposal.does());
                 (of_call(session.definition(), proposal), action)
             }
-            EventKind::OutputProposed { name, .. } => {
+            EventKind::OutputProposed(OutputProposed { name, .. }) => {
                 (Doing::Verifying, format!("output {}", name.as_deref().unwrap_or_default()))
             }
-            EventKind::StopProposed { .. } => (Doing::Verifying, "stop".to_string()),
-            EventKind::Control { action, by, .. } => {
+            EventKind::StopProposed(_) => (Doing::Verifying, "stop".to_string()),
+            EventKind::Control(Control { action, by, .. }) => {
                 let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
                 (before, format!("{}{by}", action.word()))
             }
-            EventKind::SessionEnded { .. } => (before, "session ended".to_string()),
+            EventKind::SessionEnded(_) => (before, "session ended".to_string()),
             _ => return,
         };
         let state = standing(session).unwrap_or(doing);

@@ -14,8 +14,11 @@ use alloc::vec::Vec;
 use serde_json::{Map, Value};
 
 use crate::event::{
-    Action, Arguments, AttemptResult, Called, Elided, Event, EventKind, Failure, Payload,
-    PromptSource, Seen, Status, Tests,
+    Action, AdvisorAnswered, Arguments, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted,
+    Called, CompactionFinished, Control, Elided, Event, EventKind, Failure, IterationEnded,
+    ModelChanged, OutputProposed, Payload, PlanProposed, PromptSource, PromptSubmitted, Seen,
+    SessionEnded, SessionStarted, Status, StopProposed, Tests, ToolFinished, ToolProposed,
+    UsageReported,
 };
 use crate::id::{ActorId, IdError, SessionId};
 use crate::json::parse_strict;
@@ -189,7 +192,7 @@ const EVENTS: [&str; 17] = [
 
 fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> {
     Ok(match event {
-        "session_started" => EventKind::SessionStarted {
+        "session_started" => EventKind::SessionStarted(SessionStarted {
             workspace: fields.text("workspace")?,
             client: fields.text("client")?,
             model: fields.text("model")?,
@@ -199,20 +202,20 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             deadline: fields.time("deadline")?,
             parent: fields.session("parent")?,
             role: fields.text("role")?,
-        },
-        "prompt_submitted" => EventKind::PromptSubmitted {
+        }),
+        "prompt_submitted" => EventKind::PromptSubmitted(PromptSubmitted {
             source: fields.word("source", PromptSource::ALL)?.unwrap_or(PromptSource::Human),
             text: fields.payload("text")?,
-        },
-        "tool_proposed" => EventKind::ToolProposed {
+        }),
+        "tool_proposed" => EventKind::ToolProposed(ToolProposed {
             call: fields.call()?,
             tool: fields
                 .id("tool", crate::id::ToolName::parse)?
                 .ok_or(WireError::Missing("tool"))?,
             args: fields.arguments()?,
             cwd: fields.text("cwd")?,
-        },
-        "tool_finished" => EventKind::ToolFinished {
+        }),
+        "tool_finished" => EventKind::ToolFinished(ToolFinished {
             call: fields.call()?,
             of: fields.called()?,
             status: fields.word("status", Status::ALL)?.ok_or(WireError::Missing("status"))?,
@@ -220,53 +223,55 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             exit_code: fields.integer("exit_code")?,
             seen: fields.seen()?,
             background: fields.flag("background")?,
-        },
+        }),
         "plan_proposed" => parse_plan(fields)?,
-        "output_proposed" => EventKind::OutputProposed {
+        "output_proposed" => EventKind::OutputProposed(OutputProposed {
             name: fields.text("name")?,
             text: fields.payload("text")?,
             truncated: fields.flag("truncated")?,
-        },
+        }),
         "usage_reported" => parse_usage(fields)?,
-        "compaction_finished" => EventKind::CompactionFinished {
+        "compaction_finished" => EventKind::CompactionFinished(CompactionFinished {
             freed: fields.count("freed")?,
             summary: fields.payload("summary")?,
-        },
-        "iteration_ended" => EventKind::IterationEnded {
+        }),
+        "iteration_ended" => EventKind::IterationEnded(IterationEnded {
             phase: fields.text("phase")?,
             task: fields.text("task")?,
             tests: fields.tests()?,
             build: fields.text("build")?,
             files_changed: fields.count("files_changed")?,
             error: fields.payload("error")?,
-        },
-        "stop_proposed" => EventKind::StopProposed {
+        }),
+        "stop_proposed" => EventKind::StopProposed(StopProposed {
             reason: fields.text("reason")?,
             output: fields.payload("output")?,
             background: fields.count("background")?.unwrap_or(0),
-        },
-        "attempt_started" => EventKind::AttemptStarted { attempt: fields.attempt()? },
-        "attempt_stage" => EventKind::AttemptStage {
+        }),
+        "attempt_started" => {
+            EventKind::AttemptStarted(AttemptStarted { attempt: fields.attempt()? })
+        }
+        "attempt_stage" => EventKind::AttemptStage(AttemptStage {
             attempt: fields.attempt()?,
             stage: fields.required_text("stage")?,
-        },
-        "attempt_ended" => EventKind::AttemptEnded {
+        }),
+        "attempt_ended" => EventKind::AttemptEnded(AttemptEnded {
             attempt: fields.attempt()?,
             result: fields
                 .word("result", AttemptResult::ALL)?
                 .ok_or(WireError::Missing("result"))?,
-        },
-        "advisor_answered" => EventKind::AdvisorAnswered {
+        }),
+        "advisor_answered" => EventKind::AdvisorAnswered(AdvisorAnswered {
             model: fields.text("model")?,
             instruction: fields.payload("instruction")?,
             error: fields.payload("error")?,
-        },
-        "model_changed" => EventKind::ModelChanged {
+        }),
+        "model_changed" => EventKind::ModelChanged(ModelChanged {
             from: fields.text("from")?,
             to: fields.required_text("to")?,
             reason: fields.required_text("reason")?,
-        },
-        "control" => EventKind::Control {
+        }),
+        "control" => EventKind::Control(Control {
             action: fields.word("action", Action::ALL)?.ok_or(WireError::Missing("action"))?,
             by: fields.text("by")?,
             why: fields.text("why")?,
@@ -274,9 +279,9 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             ask: fields.count("ask")?,
             seconds: fields.count("seconds")?,
             constraint: fields.text("constraint")?,
-        },
+        }),
         "session_ended" => {
-            EventKind::SessionEnded { failure: fields.word("failure", Failure::ALL)? }
+            EventKind::SessionEnded(SessionEnded { failure: fields.word("failure", Failure::ALL)? })
         }
         _ => {
             return Err(WireError::Event {
@@ -293,14 +298,14 @@ fn parse_plan(fields: &mut Fields) -> Result<EventKind, WireError> {
     if plan.is_some() && plan_text.is_some() {
         return Err(WireError::Both("plan", "plan_text"));
     }
-    Ok(EventKind::PlanProposed { plan, plan_text })
+    Ok(EventKind::PlanProposed(PlanProposed { plan, plan_text }))
 }
 
 fn parse_usage(fields: &mut Fields) -> Result<EventKind, WireError> {
     let unknown = fields.flag("unknown")?;
     // What is unknown need not be there.
     let least = unknown.then_some(0);
-    Ok(EventKind::UsageReported {
+    Ok(EventKind::UsageReported(UsageReported {
         request: fields.id("request", crate::id::RequestId::parse)?,
         model: fields.text("model")?,
         input: fields.count("input")?.or(least).ok_or(WireError::Missing("input"))?,
@@ -310,7 +315,7 @@ fn parse_usage(fields: &mut Fields) -> Result<EventKind, WireError> {
         window: fields.count("window")?,
         cost_micros: fields.count("cost_micros")?,
         unknown,
-    })
+    }))
 }
 
 /// An object whose fields are taken out one by one; what is left is unknown.

@@ -126,7 +126,7 @@ fn check_reply(reply: &Reply, heard: Option<&Heard>) -> Value {
 /// Silence, and whatever is no refusal, is what the journal says.
 fn check_gate(said: &Value, record: Option<&Line>, attended: bool) {
     let verdict = match record {
-        Some(Line::Event(it)) if matches!(it.event.kind, EventKind::ToolProposed { .. }) => {
+        Some(Line::Event(it)) if matches!(it.event.kind, EventKind::ToolProposed(_)) => {
             Some(serde_json::from_str::<Verdict>(&it.verdict_json).unwrap())
         }
         _ => None,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{Event, EventKind, SessionId};
+use jackline_engine::{Event, EventKind, SessionId, SessionStarted};
 
 use crate::error::{Context as _, StoreError};
 use crate::export::{self, Export};
@@ -169,7 +169,7 @@ fn saved_beside(path: &Path) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
 /// The session that a session belongs to, as its first event says.
 pub fn read_parent(path: &Path) -> Option<SessionId> {
     match first_event(path)?.kind {
-        EventKind::SessionStarted { parent, .. } => parent,
+        EventKind::SessionStarted(SessionStarted { parent, .. }) => parent,
         _ => None,
     }
 }

@@ -3,7 +3,8 @@
 
 use jackline_engine::{
     Arguments, CallId, Decision, EventKind, OutputFact, PAGE_TURN, Payload, Repair, Seen,
-    SessionId, Status, ToolName, Verdict, Violation,
+    SessionEnded, SessionId, SessionStarted, Status, ToolFinished, ToolName, ToolProposed, Verdict,
+    Violation,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, Runtime, ask_code, now};
@@ -138,7 +139,12 @@ impl Guard {
                 return Ruling::Refuse(Refusal::unseen("invalid_tool", &reason));
             }
         };
-        let kind = EventKind::ToolProposed { call: self.call_id(number), tool, args, cwd: None };
+        let kind = EventKind::ToolProposed(ToolProposed {
+            call: self.call_id(number),
+            tool,
+            args,
+            ..ToolProposed::default()
+        });
         let (verdict, outcome) = self.reporter.tell_with(kind, Some(json!({ "request": request })));
         if outcome == Outcome::Passed {
             return Ruling::Run(number, None);
@@ -179,15 +185,15 @@ impl Guard {
     /// Tells how a call came back; gives what is to be added to its result.
     pub(crate) fn finish(&mut self, back: CameBack) -> Option<String> {
         let CameBack { call, status, text, exit_code, seen, background } = back;
-        let kind = EventKind::ToolFinished {
+        let kind = EventKind::ToolFinished(ToolFinished {
             call: self.call_id(call),
-            of: None,
             status,
             result: text.map(Payload::Inline),
             exit_code,
             seen,
             background,
-        };
+            ..ToolFinished::default()
+        });
         let (verdict, outcome) = self.reporter.tell(kind);
         if outcome == Outcome::Decided && verdict.concerns_agent() {
             self.owed.extend(verdict.context);
@@ -228,7 +234,7 @@ impl Guard {
     /// Ends the session, if it has begun.
     pub(crate) fn end(&mut self) {
         if self.begun.take() == Some(Begun::Here) {
-            self.reporter.tell(EventKind::SessionEnded { failure: None });
+            self.reporter.tell(EventKind::SessionEnded(SessionEnded::default()));
             self.reporter.runtime().tidy();
         }
     }
@@ -254,17 +260,12 @@ impl Guard {
         self.reporter.calls_so_far(before.map_or(0, |it| it.invocations.proposed));
         self.begun = Some(Begun::Here);
         let Opening { parent, workspace, .. } = self.opening.clone();
-        self.reporter.tell(EventKind::SessionStarted {
+        self.reporter.tell(EventKind::SessionStarted(SessionStarted {
             workspace: Some(workspace),
             client: Some(CLIENT.to_owned()),
-            model: None,
-            prompt_hash: None,
-            tools_hash: None,
-            parameters_hash: None,
-            deadline: None,
             parent,
-            role: None,
-        });
+            ..SessionStarted::default()
+        }));
     }
 }
 

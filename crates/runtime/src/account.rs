@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jackline_engine::{
-    Completion, Digest, EventKind, Session, Step, Timestamp, Trajectory, Verdict,
+    Completion, Digest, EventKind, Session, SessionStarted, Step, Timestamp, Trajectory,
+    UsageReported, Verdict,
 };
 use jackline_journal::{
     EventRecord, Export, JournalFile, Line, Opened, Report, StoreError, Verifier, parse_record,
@@ -150,11 +151,13 @@ impl Sum {
 
     fn add(&mut self, record: &EventRecord) {
         match &record.event.kind {
-            EventKind::SessionStarted { model, prompt_hash, .. } => {
+            EventKind::SessionStarted(SessionStarted { model, prompt_hash, .. }) => {
                 first(&mut self.model, model.as_ref());
                 first(&mut self.prompt_hash, prompt_hash.as_ref());
             }
-            EventKind::UsageReported { model, .. } => first(&mut self.model, model.as_ref()),
+            EventKind::UsageReported(UsageReported { model, .. }) => {
+                first(&mut self.model, model.as_ref());
+            }
             _ => {}
         }
         self.verdicts.add(&record.verdict);

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Loops, Rule, Rules};
 use jackline_engine::{
-    Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session, Stop,
-    Timestamp, Verdict, Violation, elide, observe, observe_known,
+    Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session,
+    SessionStarted, Stop, Timestamp, Verdict, Violation, elide, observe, observe_known,
 };
 
 pub use journal::BacktestJournal;
@@ -159,7 +159,7 @@ impl BacktestRun {
         let loops = loops_in(&safety);
         let outcome = &mut self.outcome;
         let call = outcome.call(event);
-        let is_proposed = matches!(event.kind, EventKind::ToolProposed { .. });
+        let is_proposed = matches!(event.kind, EventKind::ToolProposed(_));
         if let Some(Call { index, .. }) = call {
             outcome.loops(index, &loops);
             if is_proposed {
@@ -187,7 +187,7 @@ pub fn name_of(objection: &Violation) -> String {
 
 fn begin(definition: &Arc<Definition>, place: &Arc<Place>, event: &Event) -> Session {
     let place = match &event.kind {
-        EventKind::SessionStarted { workspace: workspace @ Some(_), .. } => {
+        EventKind::SessionStarted(SessionStarted { workspace: workspace @ Some(_), .. }) => {
             Arc::new(Place { workspace: workspace.clone(), ..(**place).clone() })
         }
         _ => Arc::clone(place),

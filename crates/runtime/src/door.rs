@@ -6,7 +6,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jackline_engine::{
-    Class, Decision, Event, EventKind, SessionId, Verdict, Violation, WireFault,
+    Class, Decision, Event, EventKind, SessionId, ToolFinished, ToolProposed, Verdict, Violation,
+    WireFault,
     wire::{self, WireError},
 };
 use jackline_journal::Note;
@@ -68,9 +69,8 @@ impl Runtime {
     pub fn answer(&mut self, event: Event) -> Answer {
         let session = event.session.clone();
         let call = match &event.kind {
-            EventKind::ToolProposed { call, .. } | EventKind::ToolFinished { call, .. } => {
-                call.clone()
-            }
+            EventKind::ToolProposed(ToolProposed { call, .. })
+            | EventKind::ToolFinished(ToolFinished { call, .. }) => call.clone(),
             _ => None,
         };
         let named = named_workspace(&event).map(ToOwned::to_owned);

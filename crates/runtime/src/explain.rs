@@ -12,8 +12,8 @@ use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, Rule, Tool};
 use jackline_engine::{
     ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind,
-    PinsFact, Place, Record, Session, SessionId, Status, ToolName, Understanding, Verdict,
-    Violation, elide, observe,
+    PinsFact, Place, Record, Session, SessionId, Status, ToolFinished, ToolName, ToolProposed,
+    Understanding, Verdict, Violation, elide, observe,
 };
 use jackline_journal::{FileStore, MemoryStore};
 use serde_json::{Map, Value};
@@ -198,7 +198,7 @@ impl Explainer {
         for (number, call) in plan.iter().enumerate() {
             let id = CallId::parse(format!("rehearsed-{number}")).ok();
             let mut event = self.event(call);
-            if let EventKind::ToolProposed { call, .. } = &mut event.kind {
+            if let EventKind::ToolProposed(ToolProposed { call, .. }) = &mut event.kind {
                 call.clone_from(&id);
             }
             let verdict = self.suppose(&event);
@@ -207,15 +207,11 @@ impl Explainer {
             if !runs {
                 break;
             }
-            event.kind = EventKind::ToolFinished {
+            event.kind = EventKind::ToolFinished(ToolFinished {
                 call: id,
-                of: None,
                 status: Status::Ok,
-                result: None,
-                exit_code: None,
-                seen: Vec::new(),
-                background: false,
-            };
+                ..ToolFinished::default()
+            });
             self.suppose(&event);
         }
         verdicts
@@ -293,12 +289,12 @@ impl Explainer {
             Proposed::Line(line) => self.with_line(call.tool.as_str(), line),
             Proposed::Args(args) => args.clone(),
         };
-        let kind = EventKind::ToolProposed {
-            call: None,
+        let kind = EventKind::ToolProposed(ToolProposed {
             tool: call.tool.clone(),
             args: Arguments::Parsed(args),
             cwd: call.cwd.clone(),
-        };
+            ..ToolProposed::default()
+        });
         let (session, actor) = (self.id.clone(), call.actor.clone());
         let mut event = Event { session, id: None, at: None, actor, kind, meta: None };
         if self.definition().journal.redact == Redact::BuiltIn {

@@ -13,7 +13,8 @@ use std::process::{Child, Command, Stdio};
 
 use jackline_engine::definition::{Notifier, Occasion};
 use jackline_engine::{
-    Completion, Decision, Definition, Event, EventKind, SessionId, Timestamp, Verdict, Violation,
+    Completion, Decision, Definition, Event, EventKind, SessionId, StopProposed, Timestamp,
+    ToolProposed, Verdict, Violation,
 };
 use serde::{Deserialize, Serialize};
 
@@ -174,8 +175,8 @@ impl Happened<'_> {
         };
         match (&event.kind, verdict.decision) {
             // A person knows what they said themselves.
-            (EventKind::Control { .. }, _) => None,
-            (EventKind::SessionEnded { .. }, Decision::Allow) => {
+            (EventKind::Control(_), _) => None,
+            (EventKind::SessionEnded(_), Decision::Allow) => {
                 let code = verdict.stop.as_ref()?.to_string();
                 Some(self.of(Occasion::Done, &format!("the session has ended: {code}"), None))
             }
@@ -192,7 +193,7 @@ impl Happened<'_> {
                 let text = "the session is paused, and waits for you";
                 Some(self.of(Occasion::Pause, text, Some(&found.message)))
             }
-            (EventKind::ToolProposed { tool, .. }, Decision::Ask) if holds => {
+            (EventKind::ToolProposed(ToolProposed { tool, .. }), Decision::Ask) if holds => {
                 let found = strongest(Decision::Ask)?;
                 let what = found.location.as_deref().unwrap_or(tool.as_str());
                 let code = ask_code(self.session, verdict.seq?);
@@ -200,7 +201,7 @@ impl Happened<'_> {
                 let notice = self.of(Occasion::Ask, &text, Some(&found.message));
                 Some(Notice { code: Some(code), ..notice })
             }
-            (EventKind::StopProposed { background: 0, .. }, _)
+            (EventKind::StopProposed(StopProposed { background: 0, .. }), _)
                 if event.actor.is_main() && !paused =>
             {
                 self.ended(verdict)

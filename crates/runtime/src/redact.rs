@@ -11,7 +11,9 @@ mod traces;
 
 use std::ops::Range;
 
-use jackline_engine::{Arguments, Definition, Event, EventKind, Payload, Payloads, path_keys};
+use jackline_engine::{
+    Arguments, Definition, Event, EventKind, Payload, Payloads, ToolProposed, path_keys,
+};
 use serde_json::{Map, Value};
 
 use patterns::{find_secret, is_path, is_secret_name};
@@ -24,7 +26,9 @@ const PATH_BYTES_MAX: usize = 4096;
 pub(crate) fn redact(event: &mut Event, definition: &Definition) {
     let named = named_paths(event, definition);
     event.visit(&mut Redactor);
-    if let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = &mut event.kind {
+    if let EventKind::ToolProposed(ToolProposed { args: Arguments::Parsed(args), .. }) =
+        &mut event.kind
+    {
         for (pointer, path) in named {
             if let Some(place) = args.pointer_mut(&pointer) {
                 *place = Value::String(path);
@@ -35,7 +39,9 @@ pub(crate) fn redact(event: &mut Event, definition: &Definition) {
 
 /// The paths that a call names, and where.
 fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> {
-    let EventKind::ToolProposed { tool, args: Arguments::Parsed(args), .. } = &event.kind else {
+    let EventKind::ToolProposed(ToolProposed { tool, args: Arguments::Parsed(args), .. }) =
+        &event.kind
+    else {
         return Vec::new();
     };
     let declared = definition.declared(tool.as_str());
@@ -231,7 +237,9 @@ mod tests {
         let line = line.to_string();
         let mut event = jackline_engine::wire::parse_line(line.as_bytes(), None).unwrap();
         redact(&mut event, definition);
-        let EventKind::ToolProposed { args: Arguments::Parsed(args), .. } = event.kind else {
+        let EventKind::ToolProposed(ToolProposed { args: Arguments::Parsed(args), .. }) =
+            event.kind
+        else {
             panic!("a call")
         };
         args

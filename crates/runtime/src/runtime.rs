@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Definition, Redact, SchemaText, UnknownTools};
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, OutputFact, PAGE_TURN, Record, SessionId, Timestamp,
-    Understood, Verdict, elide, observe, wire::WireError,
+    Digest, Event, EventKind, Facts, OffFact, OutputFact, PAGE_TURN, Record, SessionId,
+    SessionStarted, Timestamp, ToolProposed, Understood, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
     Body, EventRecord, Line, Note, Retention, Snapshot, Store, StoreError, parse_record,
@@ -352,7 +352,9 @@ impl Runtime {
     /// Which tools there are, where that matters: all of them where a call is for another
     /// one, and the one that is called where unknown ones are denied.
     fn tools_there(&self, event: &Event, definition: &Definition) -> Vec<String> {
-        let EventKind::ToolProposed { tool, .. } = &event.kind else { return Vec::new() };
+        let EventKind::ToolProposed(ToolProposed { tool, .. }) = &event.kind else {
+            return Vec::new();
+        };
         let is_in = |tools: &[String]| tools.iter().any(|known| known == tool.as_str());
         if tool.as_str() == PAGE_TURN {
             Vec::new()
@@ -387,7 +389,10 @@ impl Runtime {
 
     /// The workspace that an event names, where it is not the session's.
     fn elsewhere(&self, live: &Live, event: &Event) -> Option<String> {
-        let EventKind::SessionStarted { workspace: Some(_), .. } = &event.kind else { return None };
+        let EventKind::SessionStarted(SessionStarted { workspace: Some(_), .. }) = &event.kind
+        else {
+            return None;
+        };
         let named = self.workspace_of(event);
         (live.workspace() != Some(&*named)).then(|| named.display().to_string())
     }
@@ -522,7 +527,7 @@ impl Runtime {
 /// The workspace that an event names.
 pub(crate) fn named_workspace(event: &Event) -> Option<&str> {
     match &event.kind {
-        EventKind::SessionStarted { workspace, .. } => workspace.as_deref(),
+        EventKind::SessionStarted(SessionStarted { workspace, .. }) => workspace.as_deref(),
         _ => None,
     }
 }

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use jackline_engine::{
-    ActorId, Arguments, Decision, Definition, EventKind, Payload, PromptSource, Seen, SessionId,
-    Status, Summary, ToolName, Verdict,
+    ActorId, Arguments, Decision, Definition, EventKind, Payload, PromptSource, PromptSubmitted,
+    Seen, SessionId, Status, Summary, ToolFinished, ToolName, ToolProposed, Verdict,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, ask_code};
@@ -112,7 +112,7 @@ impl<'h> Desk<'h> {
     /// Tells the agent something by the supervisor, which the guards may refuse.
     pub(crate) fn prompt(&mut self, source: PromptSource, text: &str) -> Verdict {
         let text = Some(Payload::Inline(text.to_owned()));
-        let verdict = self.tell(EventKind::PromptSubmitted { source, text });
+        let verdict = self.tell(EventKind::PromptSubmitted(PromptSubmitted { source, text }));
         // Whoever is held hears nothing now, and goes on only where that holds no longer.
         if !verdict.is_enforced(Decision::Pause) {
             self.owe(&verdict);
@@ -128,7 +128,12 @@ impl<'h> Desk<'h> {
             return (Ruling::Refuse(text), Verdict::allow());
         };
         let call = Reporter::call_id(number);
-        let kind = EventKind::ToolProposed { call, tool: name, args, cwd: None };
+        let kind = EventKind::ToolProposed(ToolProposed {
+            call,
+            tool: name,
+            args,
+            ..ToolProposed::default()
+        });
         let (verdict, outcome) = self.reporter.borrow_mut().tell(kind);
         if outcome == Outcome::Broken {
             self.broken = Some((why(&verdict), Ends::of(&verdict)));
@@ -157,15 +162,14 @@ impl<'h> Desk<'h> {
     /// Tells how a call came back; gives what is to be added to its result.
     pub(crate) fn finish(&mut self, back: CameBack) -> (Verdict, Option<String>) {
         let CameBack { number, status, text, exit_code, seen } = back;
-        let verdict = self.tell(EventKind::ToolFinished {
+        let verdict = self.tell(EventKind::ToolFinished(ToolFinished {
             call: Reporter::call_id(number),
-            of: None,
             status,
             result: Some(Payload::Inline(text)),
             exit_code,
             seen,
-            background: false,
-        });
+            ..ToolFinished::default()
+        }));
         if verdict.concerns_agent() {
             self.owe(&verdict);
         }

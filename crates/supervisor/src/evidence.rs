@@ -203,7 +203,7 @@ impl Evidence {
 mod tests {
     use std::io::Write as _;
 
-    use jackline_engine::{EventKind, SessionId};
+    use jackline_engine::{EventKind, SessionEnded, SessionId};
     use jackline_journal::FileStore;
     use jackline_runtime::{Definitions, Reporter, Runtime};
 
@@ -220,7 +220,7 @@ mod tests {
         let definitions = Definitions::new(Some(file), Some(&store));
         let runtime = Runtime::new(Box::new(store), definitions, place.path().to_owned());
         let mut reporter = Reporter::new(runtime, session);
-        reporter.tell(EventKind::SessionEnded { failure: None });
+        reporter.tell(EventKind::SessionEnded(SessionEnded::default()));
         drop(reporter);
         let found =
             || Evidence::gather(&journal, None, None, place.path(), Unrecorded::default()).tampered;

@@ -7,7 +7,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jackline_engine::{Action, AttemptResult, Decision, EventKind, PromptSource, Verdict};
+use jackline_engine::{
+    Action, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, Control, Decision,
+    EventKind, ModelChanged, PromptSource, PromptSubmitted, SessionStarted, UsageReported, Verdict,
+};
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 
 use crate::engines::{Chain, Reason};
@@ -62,7 +65,7 @@ impl History {
         JournalFile::open(journal)?.for_each(|line| {
             if let Line::Event(record) = parse_record(line)? {
                 let record = record.as_record();
-                let is_usage = matches!(record.event.kind, EventKind::UsageReported { .. });
+                let is_usage = matches!(record.event.kind, EventKind::UsageReported(_));
                 if is_usage && !record.event.actor.is_main() {
                     // That of an advisor, or of an agent of a program.
                     return Ok(());
@@ -85,7 +88,7 @@ impl History {
             self.asking = false;
         }
         match kind {
-            EventKind::AttemptStarted { attempt } => {
+            EventKind::AttemptStarted(AttemptStarted { attempt }) => {
                 let number = number(attempt.as_str());
                 self.attempts = self.attempts.max(number);
                 if verdict.lets_run() {
@@ -93,8 +96,10 @@ impl History {
                     (self.runs, self.asking) = (false, self.goes());
                 }
             }
-            EventKind::AttemptStage { stage, .. } if stage == GENERATED => self.runs = true,
-            EventKind::AttemptEnded { attempt, result } => {
+            EventKind::AttemptStage(AttemptStage { stage, .. }) if stage == GENERATED => {
+                self.runs = true;
+            }
+            EventKind::AttemptEnded(AttemptEnded { attempt, result }) => {
                 let number = number(attempt.as_str());
                 self.open.retain(|open| *open != number);
                 if *result == AttemptResult::Commit {
@@ -102,7 +107,7 @@ impl History {
                 }
                 (self.runs, self.asking) = (false, false);
             }
-            EventKind::UsageReported { model, .. } => {
+            EventKind::UsageReported(UsageReported { model, .. }) => {
                 if let Some(model) = model {
                     *self.answered.entry(model.clone()).or_default() += 1;
                 }
@@ -112,11 +117,11 @@ impl History {
                     self.held = Held::No;
                 }
             }
-            EventKind::StopProposed { .. } if is_worker && !is_checked(verdict) => self.count(),
-            EventKind::ToolProposed { .. } | EventKind::StopProposed { .. } if !is_worker => {
+            EventKind::StopProposed(_) if is_worker && !is_checked(verdict) => self.count(),
+            EventKind::ToolProposed(_) | EventKind::StopProposed(_) if !is_worker => {
                 self.asking = false;
             }
-            EventKind::SessionStarted { client, .. }
+            EventKind::SessionStarted(SessionStarted { client, .. })
                 if client.as_deref() == Some(crate::run::CLIENT) =>
             {
                 if self.asking {
@@ -126,7 +131,7 @@ impl History {
                 // Nobody knows more than that an advisor may have been asked.
                 self.advised = self.advised.saturating_add(u32::from(self.held == Held::Stuck));
             }
-            EventKind::ModelChanged { from, to, reason } => {
+            EventKind::ModelChanged(ModelChanged { from, to, reason }) => {
                 if let Some(from) = from.as_ref().filter(|_| Reason::was_asked(reason)) {
                     *self.asked.entry(from.clone()).or_default() += 1;
                 }
@@ -138,28 +143,28 @@ impl History {
                     self.goes_on();
                 }
             }
-            EventKind::AdvisorAnswered { .. } => {
+            EventKind::AdvisorAnswered(_) => {
                 self.advised = self.advised.saturating_add(1);
                 self.goes_on();
             }
-            EventKind::Control { action: Action::Reset, .. } if verdict.lets_run() => {
+            EventKind::Control(Control { action: Action::Reset, .. }) if verdict.lets_run() => {
                 // Who opens a session anew gives everybody their budgets again.
                 self.asked.clear();
                 (self.advised, self.waits) = (0, 0);
                 (self.held, self.asking) = (Held::No, false);
             }
-            EventKind::Control { action, .. } if !action.closes() => {
+            EventKind::Control(Control { action, .. }) if !action.closes() => {
                 self.held = Held::No;
             }
-            EventKind::IterationEnded { .. } => {
+            EventKind::IterationEnded(_) => {
                 self.waits = 0;
                 self.asking = self.goes();
             }
-            EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
+            EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. }) => {
                 self.prompted = true;
                 self.asking |= !is_worker && !self.runs && self.goes();
             }
-            EventKind::ToolFinished { .. } | EventKind::PromptSubmitted { .. }
+            EventKind::ToolFinished(_) | EventKind::PromptSubmitted(_)
                 if !is_worker && !self.runs =>
             {
                 self.asking = self.goes();
@@ -210,7 +215,7 @@ impl Begun {
         let _ = journal.for_each(|line| {
             if begun.is_none()
                 && let Line::Event(record) = parse_record(line)?
-                && let EventKind::SessionStarted { client, model, role, .. } =
+                && let EventKind::SessionStarted(SessionStarted { client, model, role, .. }) =
                     &record.as_record().event.kind
                 && client.as_deref() == Some(crate::run::CLIENT)
             {
@@ -232,58 +237,44 @@ mod tests {
     use jackline_engine::{AttemptId, Class, Status, Violation};
 
     use super::*;
+    use jackline_engine::{AdvisorAnswered, IterationEnded, StopProposed, ToolFinished};
 
     fn started() -> EventKind {
-        EventKind::SessionStarted {
-            workspace: None,
+        EventKind::SessionStarted(SessionStarted {
             client: Some(crate::run::CLIENT.to_owned()),
-            model: None,
-            prompt_hash: None,
-            tools_hash: None,
-            parameters_hash: None,
-            deadline: None,
-            parent: None,
-            role: None,
-        }
+            ..SessionStarted::default()
+        })
     }
 
     fn answer() -> EventKind {
-        EventKind::UsageReported {
-            request: None,
+        EventKind::UsageReported(UsageReported {
             model: Some("m".to_owned()),
             input: 1,
-            cache_read: 0,
-            cache_creation: 0,
             output: 1,
-            window: None,
-            cost_micros: None,
-            unknown: false,
-        }
+            ..UsageReported::default()
+        })
     }
 
     fn changed(reason: &str) -> EventKind {
         let reason = reason.to_owned();
-        EventKind::ModelChanged { from: Some("a".to_owned()), to: "b".to_owned(), reason }
+        EventKind::ModelChanged(ModelChanged {
+            from: Some("a".to_owned()),
+            to: "b".to_owned(),
+            reason,
+        })
     }
 
     fn stop() -> EventKind {
-        EventKind::StopProposed { reason: None, output: None, background: 0 }
+        EventKind::StopProposed(StopProposed::default())
     }
 
     fn iteration() -> EventKind {
-        EventKind::IterationEnded {
-            phase: None,
-            task: None,
-            tests: None,
-            build: None,
-            files_changed: None,
-            error: None,
-        }
+        EventKind::IterationEnded(IterationEnded::default())
     }
 
     fn control(action: Action) -> EventKind {
         let (by, why, call, constraint) = (None, None, None, None);
-        EventKind::Control { action, by, why, call, ask: None, seconds: None, constraint }
+        EventKind::Control(Control { action, by, why, call, constraint, ..Control::default() })
     }
 
     /// How often `a` and `b` were asked.
@@ -357,7 +348,10 @@ mod tests {
         assert_eq!(known(&records).advised, 1);
         let error = Some(jackline_engine::Payload::Inline("no".to_owned()));
         let (model, instruction) = (None, None);
-        records.insert(2, (EventKind::AdvisorAnswered { model, instruction, error }, fine()));
+        records.insert(
+            2,
+            (EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction, error }), fine()),
+        );
         assert_eq!(known(&records).advised, 1, "it has answered");
         records.push((control(Action::Reset), fine()));
         let reset = known(&records);
@@ -369,7 +363,7 @@ mod tests {
         let wait = || {
             let (from, to) = (Some("a".to_owned()), "a".to_owned());
             (
-                EventKind::ModelChanged { from, to, reason: "plan_limit".to_owned() },
+                EventKind::ModelChanged(ModelChanged { from, to, reason: "plan_limit".to_owned() }),
                 Verdict::allow(),
             )
         };
@@ -382,23 +376,21 @@ mod tests {
     #[test]
     fn a_program_that_calls_tools_asks_nobody_and_what_it_left_open_is_known() {
         let attempt = |name: &str| AttemptId::parse(name).unwrap();
-        let begun = |name| EventKind::AttemptStarted { attempt: attempt(name) };
-        let stage = |name, stage: &str| EventKind::AttemptStage {
-            attempt: attempt(name),
-            stage: stage.to_owned(),
+        let begun = |name| EventKind::AttemptStarted(AttemptStarted { attempt: attempt(name) });
+        let stage = |name, stage: &str| {
+            EventKind::AttemptStage(AttemptStage {
+                attempt: attempt(name),
+                stage: stage.to_owned(),
+            })
         };
-        let called = || EventKind::ToolFinished {
-            call: None,
-            of: None,
-            status: Status::Ok,
-            result: None,
-            exit_code: None,
-            seen: Vec::new(),
-            background: false,
+        let called = || {
+            EventKind::ToolFinished(ToolFinished { status: Status::Ok, ..ToolFinished::default() })
         };
-        let ended = |name| EventKind::AttemptEnded {
-            attempt: attempt(name),
-            result: AttemptResult::Rollback,
+        let ended = |name| {
+            EventKind::AttemptEnded(AttemptEnded {
+                attempt: attempt(name),
+                result: AttemptResult::Rollback,
+            })
         };
         let mut records = allowed([started(), begun("a1"), answer(), stage("a1", "generated")]);
         records.extend(allowed([called(), ended("a1"), begun("a2"), answer()]));

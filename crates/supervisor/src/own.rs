@@ -8,7 +8,7 @@ use jackline_attempt::InternalOutcome;
 use jackline_decode::stream::Refusal;
 use jackline_engine::{
     Arguments, Completion, ContextLevel, Decision, Definition, EventKind, Payload, RequestId,
-    Status, ToolName, Verdict,
+    Status, StopProposed, ToolName, UsageReported, Verdict,
 };
 use jackline_model::{
     Call, End, ErrorKind, Message, Model, ModelError, Patience, Reply, Request, Said, Tool,
@@ -436,7 +436,11 @@ pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
         let was_held = desk.lookout.is_held();
         let output = (!said.is_empty()).then(|| Payload::Inline(said.to_owned()));
         let reason = Some("end_turn".to_owned());
-        let verdict = desk.tell(EventKind::StopProposed { reason, output, background: 0 });
+        let verdict = desk.tell(EventKind::StopProposed(StopProposed {
+            reason,
+            output,
+            ..StopProposed::default()
+        }));
         if verdict.is_enforced(Decision::Stop) || desk.broken().is_some() {
             return Stopped::Held;
         }
@@ -477,7 +481,7 @@ pub(crate) fn cost_of(
 ) -> EventKind {
     let usage = reply.usage.or(guess).unwrap_or_default();
     let request = reply.request.as_deref().and_then(|id| RequestId::parse(id).ok());
-    EventKind::UsageReported {
+    EventKind::UsageReported(UsageReported {
         request,
         model: Some(engine.model_name().to_owned()),
         input: usage.input,
@@ -485,9 +489,9 @@ pub(crate) fn cost_of(
         cache_creation: usage.cache_creation,
         output: usage.output,
         window,
-        cost_micros: None,
         unknown: reply.usage.is_none(),
-    }
+        ..UsageReported::default()
+    })
 }
 
 /// How many tokens go with every question, roughly.

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::{
-    Decision, Digest, EventKind, PromptSource, SafetyKind, SessionId, Stop, StopCode, Timestamp,
-    Verdict,
+    Decision, Digest, EventKind, PromptSource, SafetyKind, SessionId, SessionStarted, Stop,
+    StopCode, Timestamp, Verdict,
 };
 use jackline_journal::FileStore;
 use jackline_model::Tool;
@@ -274,7 +274,7 @@ fn begin(
     let described = serde_json::to_vec(agent.tools).unwrap_or_default();
     let words = chain.first().and_then(EngineSpec::command_line).map(|words| json!(words));
     let parameters = if own { Some(PARAMETERS.to_owned()) } else { words.map(|it| it.to_string()) };
-    let started = EventKind::SessionStarted {
+    let started = EventKind::SessionStarted(SessionStarted {
         workspace: Some(workspace.to_owned()),
         client: Some(CLIENT.to_owned()),
         model: agent.model.clone(),
@@ -282,9 +282,9 @@ fn begin(
         tools_hash: own.then(|| hash(&described)),
         parameters_hash: parameters.map(|it| hash(it.as_bytes())),
         deadline: opening.deadline,
-        parent: None,
         role: Some(agent.role.map_or(ROLE, String::as_str).to_owned()),
-    };
+        ..SessionStarted::default()
+    });
     let meta = json!({ "started_in": opening.kept.started_in, "task": task.name });
     let verdict = desk.tell_with(started, Some(meta));
     if let Some(broken) = desk.broken() {

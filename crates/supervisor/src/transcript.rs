@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use jackline_engine::{Arguments, EventKind, Payload, Status, Verdict};
+use jackline_engine::{Arguments, EventKind, Payload, Status, ToolFinished, ToolProposed, Verdict};
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 
 use crate::desk::why;
@@ -43,7 +43,7 @@ pub(crate) fn transcript(journal: &Path, said: &str, lines_max: usize) -> String
 impl Lines {
     fn follow(&mut self, kind: &EventKind, verdict: &Verdict) {
         match kind {
-            EventKind::ToolProposed { tool, args, .. } => {
+            EventKind::ToolProposed(ToolProposed { tool, args, .. }) => {
                 let args = match args {
                     Arguments::Parsed(args) => args.to_string(),
                     Arguments::Text(text) => text.head().to_owned(),
@@ -54,7 +54,7 @@ impl Lines {
                     self.push_all(&why(verdict));
                 }
             }
-            EventKind::ToolFinished { status, result, .. } => {
+            EventKind::ToolFinished(ToolFinished { status, result, .. }) => {
                 let word = if *status == Status::Ok { "RESULT" } else { "FAILED" };
                 self.push(word.to_owned());
                 self.push_all(&result.as_ref().map(text).unwrap_or_default());

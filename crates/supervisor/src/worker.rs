@@ -10,7 +10,7 @@ mod told;
 
 use std::time::Duration;
 
-use jackline_engine::{Action, ContextLevel, Digest, EventKind};
+use jackline_engine::{Action, ContextLevel, Control, Digest, EventKind};
 use jackline_model::{ErrorKind, ModelError};
 use jackline_runtime::{Grant, Pin, Pins, Trust, now};
 use jackline_workspace::shell::{
@@ -229,15 +229,12 @@ fn hold(desk: &mut Desk<'_>, engine: &EngineSpec) {
          `jackline trust --list`, and go on if it was you",
         engine.label
     );
-    desk.tell(EventKind::Control {
+    desk.tell(EventKind::Control(Control {
         action: Action::Pause,
         by: Some(BY.to_owned()),
         why: Some(why),
-        call: None,
-        ask: None,
-        seconds: None,
-        constraint: None,
-    });
+        ..Control::default()
+    }));
 }
 
 /// It is done, as it thinks.

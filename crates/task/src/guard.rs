@@ -5,8 +5,10 @@ use std::cell::RefCell;
 
 use jackline_attempt::{Subtype, Violation};
 use jackline_engine::{
-    Arguments, AttemptId, AttemptResult, Decision, EventKind, Payload, PromptSource, Seen,
-    SessionId, Status, ToolName, Verdict,
+    Arguments, AttemptEnded, AttemptId, AttemptResult, AttemptStage, AttemptStarted, Decision,
+    EventKind, Payload, PromptSource, PromptSubmitted, Seen, SessionEnded, SessionId,
+    SessionStarted, Status, StopProposed, ToolFinished, ToolName, ToolProposed, UsageReported,
+    Verdict,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, ask_code};
@@ -57,20 +59,18 @@ impl<'r> Guard<'r> {
         model: String,
         prompt: &str,
     ) -> Result<(), String> {
-        let started = EventKind::SessionStarted {
+        let started = EventKind::SessionStarted(SessionStarted {
             workspace: Some(workspace.to_owned()),
             client: Some(CLIENT.to_owned()),
             model: Some(model),
-            prompt_hash: None,
-            tools_hash: None,
-            parameters_hash: None,
-            deadline: None,
-            parent: None,
-            role: None,
-        };
+            ..SessionStarted::default()
+        });
         self.demand(started)?;
         let text = Some(Payload::Inline(prompt.to_owned()));
-        self.demand(EventKind::PromptSubmitted { source: PromptSource::Human, text })
+        self.demand(EventKind::PromptSubmitted(PromptSubmitted {
+            source: PromptSource::Human,
+            text,
+        }))
     }
 
     /// Asks whether a call may run, or says who objects.
@@ -81,7 +81,12 @@ impl<'r> Guard<'r> {
             return Err(vec![Violation::new(Subtype::UnknownTool, message)]);
         };
         let (call, args) = (Reporter::call_id(number), Arguments::Parsed(args));
-        let kind = EventKind::ToolProposed { call, tool: name, args, cwd: None };
+        let kind = EventKind::ToolProposed(ToolProposed {
+            call,
+            tool: name,
+            args,
+            ..ToolProposed::default()
+        });
         let (verdict, outcome) = self.tell(kind);
         if outcome == Outcome::Passed || (outcome == Outcome::Decided && verdict.lets_run()) {
             self.owed.extend(verdict.context);
@@ -103,15 +108,14 @@ impl<'r> Guard<'r> {
     /// Tells how a call came back.
     pub(crate) fn finish(&mut self, back: CameBack) {
         let CameBack { number, status, text, exit_code, seen } = back;
-        let (verdict, outcome) = self.tell(EventKind::ToolFinished {
+        let (verdict, outcome) = self.tell(EventKind::ToolFinished(ToolFinished {
             call: Reporter::call_id(number),
-            of: None,
             status,
             result: Some(Payload::Inline(text)),
             exit_code,
             seen,
-            background: false,
-        });
+            ..ToolFinished::default()
+        }));
         if outcome == Outcome::Decided && verdict.concerns_agent() {
             self.owed.extend(verdict.context);
         }
@@ -119,13 +123,13 @@ impl<'r> Guard<'r> {
 
     /// Begins an attempt, unless the guards hold it.
     pub(crate) fn attempt_started(&mut self, number: u32) -> Result<(), String> {
-        self.demand(EventKind::AttemptStarted { attempt: attempt_id(number)? })
+        self.demand(EventKind::AttemptStarted(AttemptStarted { attempt: attempt_id(number)? }))
     }
 
     /// Writes down how far an attempt has come.
     pub(crate) fn stage(&mut self, number: u32, stage: &str) -> Result<(), String> {
         let (attempt, stage) = (attempt_id(number)?, stage.to_owned());
-        self.record(EventKind::AttemptStage { attempt, stage })
+        self.record(EventKind::AttemptStage(AttemptStage { attempt, stage }))
     }
 
     /// Writes down what became of an attempt.
@@ -134,7 +138,7 @@ impl<'r> Guard<'r> {
         number: u32,
         result: AttemptResult,
     ) -> Result<(), String> {
-        self.record(EventKind::AttemptEnded { attempt: attempt_id(number)?, result })
+        self.record(EventKind::AttemptEnded(AttemptEnded { attempt: attempt_id(number)?, result }))
     }
 
     /// The same in the session of another process, which did not come to it.
@@ -142,24 +146,19 @@ impl<'r> Guard<'r> {
         // A session that takes nothing any more has nothing that could be wrong with it.
         if let Ok(attempt) = attempt_id(number) {
             let result = AttemptResult::Rollback;
-            let ended = EventKind::AttemptEnded { attempt, result };
+            let ended = EventKind::AttemptEnded(AttemptEnded { attempt, result });
             self.reporter.borrow_mut().tell_of(session, ended);
         }
     }
 
     /// Writes down what an answer of the model has cost.
     pub(crate) fn used(&mut self, model: String, input: u64, output: u64) {
-        self.tell(EventKind::UsageReported {
-            request: None,
+        self.tell(EventKind::UsageReported(UsageReported {
             model: Some(model),
             input,
-            cache_read: 0,
-            cache_creation: 0,
             output,
-            window: None,
-            cost_micros: None,
-            unknown: false,
-        });
+            ..UsageReported::default()
+        }));
     }
 
     /// Ends the session because an attempt is neither done nor undone.
@@ -193,14 +192,14 @@ impl<'r> Guard<'r> {
     /// Ends the session. Where the task is done, it is asked whether it may end as done.
     pub(crate) fn end(&mut self, is_done: bool) {
         if is_done {
-            let kind = EventKind::StopProposed { reason: None, output: None, background: 0 };
+            let kind = EventKind::StopProposed(StopProposed::default());
             let (verdict, _) = self.tell(kind);
             if !verdict.lets_run() {
                 let why = verdict.context.unwrap_or_default();
                 self.aside.push(format!("the session does not count as complete: {why}"));
             }
         }
-        self.tell(EventKind::SessionEnded { failure: None });
+        self.tell(EventKind::SessionEnded(SessionEnded::default()));
     }
 
     /// Writes something down that the guards may refuse.

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use jackline_engine::{ActorId, Digest128, Event, EventKind, Payload, SessionId, Status, observe};
+use jackline_engine::{
+    ActorId, Digest128, Event, EventKind, Payload, SessionId, Status, ToolFinished, observe,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -68,15 +70,11 @@ impl Step {
     /// The fingerprint of the result without what changes by itself, as the
     /// engine sees it.
     fn scrubbed(&self) -> Option<Digest128> {
-        let kind = EventKind::ToolFinished {
-            call: None,
-            of: None,
+        let kind = EventKind::ToolFinished(ToolFinished {
             status: Status::Ok,
-            exit_code: None,
             result: Some(Payload::Inline(self.result.clone())),
-            seen: Vec::new(),
-            background: false,
-        };
+            ..ToolFinished::default()
+        });
         let session = SessionId::parse("reference").ok()?;
         let event = Event { session, id: None, at: None, actor: ActorId::main(), kind, meta: None };
         let result = observe(&event).result?;

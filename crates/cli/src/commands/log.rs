@@ -2,7 +2,11 @@
 
 use std::collections::VecDeque;
 
-use jackline_engine::{Arguments, Completion, DefinitionFact, EventKind, Payload, Status, Verdict};
+use jackline_engine::{
+    AdvisorAnswered, Arguments, AttemptEnded, AttemptStage, AttemptStarted, Completion, Control,
+    DefinitionFact, EventKind, ModelChanged, Payload, PromptSubmitted, SessionStarted, Status,
+    StopProposed, ToolFinished, ToolProposed, UsageReported, Verdict,
+};
 use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_record};
 
 use super::select;
@@ -120,17 +124,19 @@ fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
 /// An event in a few words.
 pub(super) fn what(kind: &EventKind) -> String {
     match kind {
-        EventKind::SessionStarted { client, .. } => client.clone().unwrap_or_default(),
-        EventKind::PromptSubmitted { text, .. } => {
+        EventKind::SessionStarted(SessionStarted { client, .. }) => {
+            client.clone().unwrap_or_default()
+        }
+        EventKind::PromptSubmitted(PromptSubmitted { text, .. }) => {
             text.as_ref().map_or("", Payload::head).to_owned()
         }
-        EventKind::ToolProposed { call, tool, args, .. } => {
+        EventKind::ToolProposed(ToolProposed { call, tool, args, .. }) => {
             // Some clients give ids that nobody can tell apart at a glance.
             let call = call.as_ref().filter(|call| call.as_str().len() <= ID_SHOWN_MAX);
             let call = call.map_or_else(String::new, |call| format!(" {call}"));
             format!("{tool}{call} {}", in_short(args))
         }
-        EventKind::ToolFinished { call, status, exit_code, .. } => {
+        EventKind::ToolFinished(ToolFinished { call, status, exit_code, .. }) => {
             let call = call.as_ref().map_or("", |call| call.as_str());
             // A command that came back and failed is not `ok` to anybody who reads.
             let ended = match exit_code.filter(|code| *code != 0) {
@@ -139,29 +145,32 @@ pub(super) fn what(kind: &EventKind) -> String {
             };
             format!("{} {ended}", plain(call, ID_SHOWN_MAX))
         }
-        EventKind::UsageReported { input, output, .. } => format!("{input} in, {output} out"),
-        EventKind::StopProposed { reason, .. } => reason.clone().unwrap_or_default(),
-        EventKind::AttemptStarted { attempt } | EventKind::AttemptStage { attempt, .. } => {
-            attempt.to_string()
+        EventKind::UsageReported(UsageReported { input, output, .. }) => {
+            format!("{input} in, {output} out")
         }
-        EventKind::AttemptEnded { attempt, result } => format!("{attempt} {}", result.word()),
-        EventKind::AdvisorAnswered { model, instruction, error } => {
+        EventKind::StopProposed(StopProposed { reason, .. }) => reason.clone().unwrap_or_default(),
+        EventKind::AttemptStarted(AttemptStarted { attempt })
+        | EventKind::AttemptStage(AttemptStage { attempt, .. }) => attempt.to_string(),
+        EventKind::AttemptEnded(AttemptEnded { attempt, result }) => {
+            format!("{attempt} {}", result.word())
+        }
+        EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction, error }) => {
             let said = instruction.as_ref().or(error.as_ref()).map_or("", Payload::head);
             match model {
                 Some(model) => format!("{model} {said}"),
                 None => said.to_owned(),
             }
         }
-        EventKind::ModelChanged { to, reason, .. } => format!("{to} {reason}"),
-        EventKind::Control { action, by, .. } => {
+        EventKind::ModelChanged(ModelChanged { to, reason, .. }) => format!("{to} {reason}"),
+        EventKind::Control(Control { action, by, .. }) => {
             let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
             format!("{}{by}", action.word())
         }
-        EventKind::PlanProposed { .. }
-        | EventKind::OutputProposed { .. }
-        | EventKind::CompactionFinished { .. }
-        | EventKind::IterationEnded { .. }
-        | EventKind::SessionEnded { .. } => String::new(),
+        EventKind::PlanProposed(_)
+        | EventKind::OutputProposed(_)
+        | EventKind::CompactionFinished(_)
+        | EventKind::IterationEnded(_)
+        | EventKind::SessionEnded(_) => String::new(),
     }
 }
 

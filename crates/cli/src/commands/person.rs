@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use jackline_engine::{
-    Action, ActorId, Event, EventKind, Markers, SessionId, Verdict, Waiting, wire::TEXT_BYTES_MAX,
+    Action, ActorId, Control, Event, EventKind, Markers, SessionId, Verdict, Waiting,
+    wire::TEXT_BYTES_MAX,
 };
 use jackline_journal::FileStore;
 use jackline_runtime::{Definitions, Off, Outcome, Runtime, agent_above, person};
@@ -86,15 +87,15 @@ impl<'a> Said<'a> {
             at: None,
             actor: ActorId::main(),
             meta: None,
-            kind: EventKind::Control {
+            kind: EventKind::Control(Control {
                 action: self.action,
                 by: Some(self.word.by.clone().unwrap_or_else(person)),
                 why: self.word.why.clone(),
-                call: None,
                 ask: self.ask,
                 seconds: self.seconds,
                 constraint: self.constraint,
-            },
+                ..Control::default()
+            }),
         };
         let definitions = Definitions::new(self.definition, Some(&store));
         let answer = Runtime::new(Box::new(store), definitions, here()).answer(event);

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write as _};
 
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Event, EventKind, SessionId, Timestamp};
+use jackline_engine::{Control, Event, EventKind, SessionId, Timestamp};
 use jackline_runtime::{Agent, Answer, Definitions, Outcome, Runtime, agent_above, now};
 
 use crate::args::StdioArgs;
@@ -104,7 +104,7 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
 /// The agent that gives itself a person's word, if one does.
 fn agent_behind(event: &Event) -> Option<Agent> {
     match &event.kind {
-        EventKind::Control { action, .. } if !action.closes() => agent_above(),
+        EventKind::Control(Control { action, .. }) if !action.closes() => agent_above(),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use jackline_engine::{EventKind, Status};
+use jackline_engine::{EventKind, Status, ToolFinished};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn ended(world: &World) -> Vec<Status> {
     let session = session(world);
     world.prove(&session);
     let status = |kind: &EventKind| match kind {
-        EventKind::ToolFinished { status, .. } => Some(*status),
+        EventKind::ToolFinished(ToolFinished { status, .. }) => Some(*status),
         _ => None,
     };
     world.records(&session).iter().filter_map(|record| status(&record.event.kind)).collect()

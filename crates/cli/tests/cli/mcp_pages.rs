@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use jackline_engine::{EventKind, Payload};
+use jackline_engine::{EventKind, Payload, ToolFinished};
 use serde_json::{Value, json};
 
 use crate::mcp_support::{Proxy, session, text};
@@ -252,7 +252,7 @@ fn what_no_reader_takes_is_bounded_and_seen_all_the_same() {
         let session = session(&world);
         world.prove(&session);
         let said = world.records(&session).into_iter().find_map(|it| match it.event.kind {
-            EventKind::ToolFinished { result: Some(result), .. } => Some(result),
+            EventKind::ToolFinished(ToolFinished { result: Some(result), .. }) => Some(result),
             _ => None,
         });
         let seen = match said.unwrap() {

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use jackline_engine::{EventKind, Status};
+use jackline_engine::{EventKind, Status, ToolFinished};
 use serde_json::{Value, json};
 
 use crate::mcp_http::{Asked, Http, Reply, event, reply_json, reply_status, stream};
@@ -45,7 +45,7 @@ fn ended(world: &World) -> Vec<Status> {
     let session = session(world);
     world.prove(&session);
     let status = |kind: &EventKind| match kind {
-        EventKind::ToolFinished { status, .. } => Some(*status),
+        EventKind::ToolFinished(ToolFinished { status, .. }) => Some(*status),
         _ => None,
     };
     world.records(&session).iter().filter_map(|record| status(&record.event.kind)).collect()

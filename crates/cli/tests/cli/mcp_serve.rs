@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use jackline_engine::{CallId, EventKind};
+use jackline_engine::{CallId, EventKind, ToolProposed};
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, World, feed};
@@ -648,7 +648,7 @@ fn servers_that_join_a_session_have_names_of_their_own_for_calls() {
     world.prove("s1");
     let records = world.records("s1");
     let calls = records.iter().filter_map(|record| match &record.event.kind {
-        EventKind::ToolProposed { call, .. } => call.as_ref().map(CallId::as_str),
+        EventKind::ToolProposed(ToolProposed { call, .. }) => call.as_ref().map(CallId::as_str),
         _ => None,
     });
     assert_eq!(calls.collect::<BTreeSet<_>>().len(), 4, "no name is given twice");

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use jackline_engine::{Arguments, EventKind, SessionId};
+use jackline_engine::{
+    Arguments, EventKind, SessionId, SessionStarted, ToolFinished, ToolProposed,
+};
 use jackline_journal::Note;
 use serde_json::{Value, json};
 
@@ -117,13 +119,17 @@ fn a_call_is_decided_on_and_what_is_refused_never_reaches_the_server() {
     let session = session(&world);
     world.prove(&session);
     let records = world.records(&session);
-    let EventKind::SessionStarted { client, parent, workspace, .. } = &records[0].event.kind else {
+    let EventKind::SessionStarted(SessionStarted { client, parent, workspace, .. }) =
+        &records[0].event.kind
+    else {
         panic!("{:?}", records[0].event)
     };
     assert_eq!(client.as_deref(), Some("mcp"));
     assert_eq!(parent.as_ref().map(SessionId::as_str), Some("the-client"));
     assert_eq!(workspace.as_deref(), world.work().to_str());
-    let EventKind::ToolProposed { tool, args, .. } = &records[1].event.kind else { panic!() };
+    let EventKind::ToolProposed(ToolProposed { tool, args, .. }) = &records[1].event.kind else {
+        panic!()
+    };
     assert_eq!((tool.as_str(), args), ("echo", &Arguments::Parsed(json!({"text": "a"}))));
 }
 
@@ -179,7 +185,9 @@ fn a_session_that_is_under_way_is_joined_and_neither_begun_nor_ended() {
     let expected = ["session_started", proposed, proposed, finished, proposed, finished];
     assert_eq!(kinds, expected);
     let calls = records.iter().filter_map(|record| match &record.event.kind {
-        EventKind::ToolProposed { call, .. } => call.as_ref().map(|call| call.as_str().to_owned()),
+        EventKind::ToolProposed(ToolProposed { call, .. }) => {
+            call.as_ref().map(|call| call.as_str().to_owned())
+        }
         _ => None,
     });
     let calls: Vec<String> = calls.collect();
@@ -384,7 +392,9 @@ fn what_only_the_fields_of_a_result_say_is_told_to_the_guards_too() {
         .records(&session)
         .iter()
         .filter_map(|record| match &record.event.kind {
-            EventKind::ToolFinished { result, .. } => Some(result.as_ref()?.head().to_owned()),
+            EventKind::ToolFinished(ToolFinished { result, .. }) => {
+                Some(result.as_ref()?.head().to_owned())
+            }
             _ => None,
         })
         .collect();

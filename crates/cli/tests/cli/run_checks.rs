@@ -24,7 +24,7 @@ fn lasts(seconds: u32) -> String {
 
 fn stops_proposed(world: &World, session: &str) -> usize {
     let records = world.records(session);
-    records.iter().filter(|it| matches!(it.event.kind, EventKind::StopProposed { .. })).count()
+    records.iter().filter(|it| matches!(it.event.kind, EventKind::StopProposed(_))).count()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use jackline_engine::EventKind;
+use jackline_engine::{AdvisorAnswered, EventKind, ModelChanged, UsageReported};
 use jackline_model::Provider;
 use jackline_model::scripted::{Broken, Script, ScriptedModel, Step};
 use jackline_runtime::now;
@@ -35,7 +35,9 @@ fn reasons(run: &Run) -> Vec<String> {
 fn waits(world: &World, id: &str) -> Vec<String> {
     let records = world.records(id).into_iter();
     let wait = |kind| match kind {
-        EventKind::ModelChanged { from, to, reason } if from == Some(to.clone()) => Some(reason),
+        EventKind::ModelChanged(ModelChanged { from, to, reason }) if from == Some(to.clone()) => {
+            Some(reason)
+        }
         _ => None,
     };
     records.filter_map(|record| wait(record.event.kind)).collect()
@@ -175,7 +177,10 @@ fn an_advisor_that_does_not_answer_has_its_turn_and_the_next_model_goes_on() {
     assert_eq!(told(&run, "advised")[0]["instruction"], Value::Null);
     assert_eq!(reasons(&run), ["blocked"]);
     let answers = world.records(&session(&run)).into_iter().filter(|record| {
-        matches!(&record.event.kind, EventKind::AdvisorAnswered { error: Some(_), .. })
+        matches!(
+            &record.event.kind,
+            EventKind::AdvisorAnswered(AdvisorAnswered { error: Some(_), .. })
+        )
     });
     assert_eq!(answers.count(), 1);
     world.prove(&session(&run));
@@ -192,7 +197,9 @@ fn what_an_advisor_costs_counts() {
     let by_advisor = records.filter(|record| record.event.actor.as_str() == "advisor");
     let costs: Vec<_> = by_advisor
         .map(|record| match record.event.kind {
-            EventKind::UsageReported { input, output, model, .. } => (input, output, model),
+            EventKind::UsageReported(UsageReported { input, output, model, .. }) => {
+                (input, output, model)
+            }
             other => panic!("{other:?}"),
         })
         .collect();

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use jackline_engine::{Decision, EventKind, Stop};
+use jackline_engine::{Decision, EventKind, Stop, ToolFinished, ToolProposed};
 use jackline_journal::EventRecord;
 use jackline_model::Provider;
 use jackline_model::scripted::{Script, ScriptedModel};
@@ -172,12 +172,14 @@ fn check(world: &World, seed: u64, id: &str, answered: &[String], how: &str) -> 
     let (mut names, mut finished, mut iterations) = (Vec::new(), Vec::new(), 1);
     for record in &records {
         match &record.event.kind {
-            EventKind::ToolProposed { call, tool, .. } => names.push((call, tool.to_string())),
-            EventKind::ToolFinished { call, status, .. } => {
+            EventKind::ToolProposed(ToolProposed { call, tool, .. }) => {
+                names.push((call, tool.to_string()));
+            }
+            EventKind::ToolFinished(ToolFinished { call, status, .. }) => {
                 let name = names.iter().rev().find(|(id, _)| *id == call).unwrap();
                 finished.push(format!("{} {}", name.1, status.word()));
             }
-            EventKind::IterationEnded { .. } => iterations += 1,
+            EventKind::IterationEnded(_) => iterations += 1,
             _ => {}
         }
     }
@@ -192,7 +194,7 @@ fn check(world: &World, seed: u64, id: &str, answered: &[String], how: &str) -> 
 /// Whether a record ends a session. Guards that only watch say how they would have ended it.
 fn ends(record: &EventRecord) -> bool {
     let kind = &record.event.kind;
-    let leaves = matches!(kind, EventKind::SessionEnded { .. } | EventKind::Control { .. });
+    let leaves = matches!(kind, EventKind::SessionEnded(_) | EventKind::Control(_));
     leaves || record.verdict.is_enforced(Decision::Stop)
 }
 

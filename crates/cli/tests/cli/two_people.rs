@@ -3,7 +3,7 @@
 
 use std::sync::Barrier;
 
-use jackline_engine::{Action, EventKind};
+use jackline_engine::{Action, Control, EventKind};
 use jackline_journal::EventRecord;
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn once(world: &World, session: &str, command: &str, told: &str) {
 fn took(world: &World, session: &str, wanted: Action) -> usize {
     let records = world.records(session);
     let is_wanted = |record: &&EventRecord| match record.event.kind {
-        EventKind::Control { action, .. } => {
+        EventKind::Control(Control { action, .. }) => {
             action == wanted && record.verdict.violations.is_empty()
         }
         _ => false,

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use jackline_engine::{Action, EventKind};
+use jackline_engine::{Action, Control, EventKind};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn propose(world: &World, session: &str, line: &str) -> String {
 /// What was said last to a session, and by whom.
 fn last_word(world: &World, session: &str) -> Option<(Action, Option<String>)> {
     world.records(session).into_iter().rev().find_map(|record| match record.event.kind {
-        EventKind::Control { action, by, .. } => Some((action, by)),
+        EventKind::Control(Control { action, by, .. }) => Some((action, by)),
         _ => None,
     })
 }

@@ -1,6 +1,6 @@
 //! A code that a person types where they talk to the agent.
 
-use jackline_engine::{Action, ActorId, Event, EventKind, SessionId, Waiting};
+use jackline_engine::{Action, ActorId, Control, Event, EventKind, SessionId, Waiting};
 use jackline_runtime::{Runtime, ask_code, parse_ask_code, person};
 
 /// What a person typed that can be an answer.
@@ -51,15 +51,13 @@ pub(crate) fn answer(runtime: &mut Runtime, session: &SessionId, typed: &Typed) 
         }
         _ => format!("A person refused exactly this call: {what}. Find another way."),
     };
-    let kind = EventKind::Control {
+    let kind = EventKind::Control(Control {
         action: *action,
         by: Some(person()),
         why: Some("typed at the client".to_owned()),
-        call: None,
         ask: Some(waiting.seq),
-        seconds: None,
-        constraint: None,
-    };
+        ..Control::default()
+    });
     let (session, actor) = (session.clone(), ActorId::main());
     let event = Event { session, id: None, at: None, actor, kind, meta: None };
     Said::Answer(Box::new(event), told)

@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use jackline_engine::{
-    ActorId, ContextLevel, Decision, Event, EventKind, RequestId, SessionId, UNANSWERED, Verdict,
+    ActorId, ContextLevel, Decision, Event, EventKind, RequestId, SessionId, StopProposed,
+    UNANSWERED, UsageReported, Verdict,
 };
 use jackline_runtime::{Notice, Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
 
@@ -313,24 +314,23 @@ fn usage_event(session: &SessionId, actor: ActorId, used: Usage) -> Event {
         format!("{input}-{cache_read}-{cache_creation}-{output}")
     };
     let request = request.and_then(|id| RequestId::parse(id).ok());
-    let kind = EventKind::UsageReported {
+    let kind = EventKind::UsageReported(UsageReported {
         request: request.or_else(|| RequestId::parse(numbers()).ok()),
         model,
         input,
         cache_read,
         cache_creation,
         output,
-        window: None,
-        cost_micros: None,
         unknown,
-    };
+        ..UsageReported::default()
+    });
     Event { session: session.clone(), id: None, at: None, actor, kind, meta: None }
 }
 
 /// A stop that the guard could not look at ended its turn, and not as done.
 fn unanswered_stop(session: &SessionId) -> Event {
     let reason = Some(UNANSWERED.to_owned());
-    let kind = EventKind::StopProposed { reason, output: None, background: 0 };
+    let kind = EventKind::StopProposed(StopProposed { reason, ..StopProposed::default() });
     let (session, actor) = (session.clone(), ActorId::main());
     Event { session, id: None, at: None, actor, kind, meta: None }
 }

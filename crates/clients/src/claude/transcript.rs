@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _};
 
 use jackline_engine::{
-    ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSource, RequestId, SessionId,
-    Timestamp, ToolName,
+    ActorId, Arguments, CallId, CompactionFinished, Event, EventKind, Payload, PromptSource,
+    PromptSubmitted, RequestId, SessionId, SessionStarted, StopProposed, Timestamp, ToolName,
+    ToolProposed, UsageReported,
 };
 use serde::Deserialize;
 
@@ -230,7 +231,13 @@ impl<R: BufRead> Transcript<R> {
         // A sub-agent is given its task by another agent.
         let human = !flag(line.is_sidechain) && !is_wrapper(&prompt);
         let source = if human { PromptSource::Human } else { PromptSource::Harness };
-        self.push(line, EventKind::PromptSubmitted { source, text: Some(Payload::Inline(prompt)) });
+        self.push(
+            line,
+            EventKind::PromptSubmitted(PromptSubmitted {
+                source,
+                text: Some(Payload::Inline(prompt)),
+            }),
+        );
     }
 
     /// What a person typed, or a finished task said, while the agent worked.
@@ -280,7 +287,13 @@ impl<R: BufRead> Transcript<R> {
             let after: u64 = read(sizes.post_tokens)?;
             Some(before.saturating_sub(after))
         });
-        self.push(line, EventKind::CompactionFinished { freed, summary: None });
+        self.push(
+            line,
+            EventKind::CompactionFinished(CompactionFinished {
+                freed,
+                ..CompactionFinished::default()
+            }),
+        );
     }
 
     /// The main agent's last message was the end of its turn. Nobody wrote that
@@ -294,7 +307,7 @@ impl<R: BufRead> Transcript<R> {
     fn flush_stop(&mut self) {
         if let Some(stop) = self.stop.take() {
             let reason = Some("end_turn".to_owned());
-            let kind = EventKind::StopProposed { reason, output: None, background: 0 };
+            let kind = EventKind::StopProposed(StopProposed { reason, ..StopProposed::default() });
             self.waiting.push_back(self.event(stop.at, ActorId::main(), kind));
         }
     }
@@ -306,17 +319,11 @@ impl<R: BufRead> Transcript<R> {
                 self.session = id;
             }
             let workspace = text(line.cwd).filter(|cwd| cwd.starts_with('/'));
-            let kind = EventKind::SessionStarted {
+            let kind = EventKind::SessionStarted(SessionStarted {
                 workspace,
                 client: Some(CLIENT.to_owned()),
-                model: None,
-                prompt_hash: None,
-                tools_hash: None,
-                parameters_hash: None,
-                deadline: None,
-                parent: None,
-                role: None,
-            };
+                ..SessionStarted::default()
+            });
             self.waiting.push_back(self.event(at(line), ActorId::main(), kind));
         }
         let event = self.event(at(line), actor(line), kind);
@@ -360,17 +367,16 @@ fn actor(line: &Line<'_>) -> ActorId {
 }
 
 fn report(usage: &Usage) -> EventKind {
-    EventKind::UsageReported {
+    EventKind::UsageReported(UsageReported {
         request: usage.request.as_ref().and_then(|id| RequestId::parse(id).ok()),
         model: usage.short_model(),
         input: usage.input,
         cache_read: usage.cache_read,
         cache_creation: usage.cache_creation,
         output: usage.output,
-        window: None,
-        cost_micros: None,
         unknown: usage.unknown,
-    }
+        ..UsageReported::default()
+    })
 }
 
 /// A call. Arguments that are no object, or nest too deep, stay text.
@@ -381,7 +387,7 @@ fn proposed(block: &Block<'_>, cwd: Option<String>) -> Option<EventKind> {
         Some(input) => Arguments::Parsed(serde_json::Value::Object(input)),
         None => Arguments::Text(Payload::Inline(block.input?.get().to_owned())),
     };
-    Some(EventKind::ToolProposed { call: Some(call), tool, args, cwd })
+    Some(EventKind::ToolProposed(ToolProposed { call: Some(call), tool, args, cwd }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::wire::{WireError, parse_event};
 use jackline_engine::{
-    ActorId, Arguments, CallId, Called, Event, EventKind, SessionId, ToolName, observe,
+    ActorId, Arguments, CallId, Called, Event, EventKind, SessionId, ToolFinished, ToolName,
+    ToolProposed, observe,
 };
 use serde_json::{Map, Value, json};
 
@@ -277,12 +278,15 @@ fn without_call(mut event: Event, tool: String, args: Option<Value>) -> Event {
     let nameless = |call: &Option<CallId>| call.as_ref().is_some_and(|id| id.as_str() == NO_CALL);
     let (session, actor) = (event.session.clone(), event.actor.clone());
     match &mut event.kind {
-        EventKind::ToolProposed { call, .. } if nameless(call) => *call = None,
-        EventKind::ToolFinished { call, of, .. } if nameless(call) => {
+        EventKind::ToolProposed(ToolProposed { call, .. }) if nameless(call) => *call = None,
+        EventKind::ToolFinished(ToolFinished { call, of, .. }) if nameless(call) => {
             if let (Ok(tool), Some(args)) = (ToolName::parse(tool), args) {
                 let args = Arguments::Parsed(args);
-                let kind =
-                    EventKind::ToolProposed { call: None, tool: tool.clone(), args, cwd: None };
+                let kind = EventKind::ToolProposed(ToolProposed {
+                    tool: tool.clone(),
+                    args,
+                    ..ToolProposed::default()
+                });
                 let proposed = Event { session, id: None, at: None, actor, kind, meta: None };
                 *of = observe(&proposed).args.map(|args| Called { tool, args });
             }

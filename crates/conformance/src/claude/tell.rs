@@ -9,7 +9,9 @@ use std::path::Path;
 
 use jackline_engine::json::parse_strict;
 use jackline_engine::{
-    Arguments, Decision, Event, EventKind, Payload, PromptSource, Seen, SessionId, Status, Verdict,
+    Arguments, Decision, Event, EventKind, Payload, PromptSource, PromptSubmitted, Seen,
+    SessionEnded, SessionId, SessionStarted, Status, StopProposed, ToolFinished, ToolProposed,
+    Verdict,
 };
 use serde_json::{Value, json};
 
@@ -115,7 +117,7 @@ impl Teller {
         let session = event.session.as_str();
         let main = event.actor.as_str() == "main";
         Ok(Some(match &event.kind {
-            EventKind::SessionStarted {
+            EventKind::SessionStarted(SessionStarted {
                 deadline,
                 parent,
                 role,
@@ -123,7 +125,7 @@ impl Teller {
                 tools_hash,
                 parameters_hash,
                 ..
-            } if deadline.is_some()
+            }) if deadline.is_some()
                 || parent.is_some()
                 || [role, prompt_hash, tools_hash, parameters_hash]
                     .iter()
@@ -131,18 +133,20 @@ impl Teller {
             {
                 return Ok(None);
             }
-            EventKind::SessionStarted { client: Some(other), .. } if other != "claude" => {
+            EventKind::SessionStarted(SessionStarted { client: Some(other), .. })
+                if other != "claude" =>
+            {
                 return Err(format!("the session is run by `{other}`, and not by this client"));
             }
-            EventKind::SessionStarted { workspace, model, .. } if main => {
+            EventKind::SessionStarted(SessionStarted { workspace, model, .. }) if main => {
                 if let Some(workspace) = workspace {
                     self.projects.insert(session.to_owned(), self.absolute(workspace));
                 }
                 let source = if self.begun.contains(session) { "resume" } else { "startup" };
                 ("SessionStart", json!({ "source": source, "model": model }))
             }
-            EventKind::PromptSubmitted { .. } if !main => ("SubagentStart", json!({})),
-            EventKind::PromptSubmitted { source, text } => {
+            EventKind::PromptSubmitted(_) if !main => ("SubagentStart", json!({})),
+            EventKind::PromptSubmitted(PromptSubmitted { source, text }) => {
                 let text = text.as_ref().map_or("", Payload::head);
                 let prompt = match source {
                     PromptSource::Human => text.to_owned(),
@@ -152,12 +156,14 @@ impl Teller {
                 };
                 ("UserPromptSubmit", json!({ "prompt": prompt }))
             }
-            EventKind::ToolProposed { .. } => ("PreToolUse", self.proposed(event)?),
-            EventKind::ToolFinished { .. } => self.finished(event)?,
-            EventKind::CompactionFinished { .. } if main => {
+            EventKind::ToolProposed(_) => ("PreToolUse", self.proposed(event)?),
+            EventKind::ToolFinished(_) => self.finished(event)?,
+            EventKind::CompactionFinished(_) if main => {
                 ("SessionStart", json!({ "source": "compact" }))
             }
-            EventKind::StopProposed { output, background, .. } if main || *background == 0 => {
+            EventKind::StopProposed(StopProposed { output, background, .. })
+                if main || *background == 0 =>
+            {
                 let said = output.as_ref().map(Payload::head);
                 let task = |number| json!({"id": format!("b{number}"), "type": "shell", "status": "running"});
                 let fields = json!({
@@ -168,31 +174,33 @@ impl Teller {
                 });
                 (if main { "Stop" } else { "SubagentStop" }, fields)
             }
-            EventKind::SessionEnded { failure: None } if main => {
+            EventKind::SessionEnded(SessionEnded { failure: None }) if main => {
                 ("SessionEnd", json!({ "reason": "other" }))
             }
-            EventKind::SessionStarted { .. }
-            | EventKind::CompactionFinished { .. }
-            | EventKind::StopProposed { .. }
-            | EventKind::SessionEnded { .. } => {
+            EventKind::SessionStarted(_)
+            | EventKind::CompactionFinished(_)
+            | EventKind::StopProposed(_)
+            | EventKind::SessionEnded(_) => {
                 let name = event.kind.name();
                 return Err(format!("the client has no such `{name}` of a sub-agent"));
             }
-            EventKind::PlanProposed { .. }
-            | EventKind::OutputProposed { .. }
-            | EventKind::UsageReported { .. }
-            | EventKind::IterationEnded { .. }
-            | EventKind::AttemptStarted { .. }
-            | EventKind::AttemptStage { .. }
-            | EventKind::AttemptEnded { .. }
-            | EventKind::AdvisorAnswered { .. }
-            | EventKind::ModelChanged { .. }
-            | EventKind::Control { .. } => return Ok(None),
+            EventKind::PlanProposed(_)
+            | EventKind::OutputProposed(_)
+            | EventKind::UsageReported(_)
+            | EventKind::IterationEnded(_)
+            | EventKind::AttemptStarted(_)
+            | EventKind::AttemptStage(_)
+            | EventKind::AttemptEnded(_)
+            | EventKind::AdvisorAnswered(_)
+            | EventKind::ModelChanged(_)
+            | EventKind::Control(_) => return Ok(None),
         }))
     }
 
     fn proposed(&mut self, event: &Event) -> Result<Value, String> {
-        let EventKind::ToolProposed { call: Some(call), tool, args, cwd } = &event.kind else {
+        let EventKind::ToolProposed(ToolProposed { call: Some(call), tool, args, cwd }) =
+            &event.kind
+        else {
             return Err("a call has no id".to_owned());
         };
         let input = match args {
@@ -214,7 +222,9 @@ impl Teller {
     }
 
     fn finished(&self, event: &Event) -> Result<(&'static str, Value), String> {
-        let EventKind::ToolFinished { call: Some(id), status, result, exit_code, .. } = &event.kind
+        let EventKind::ToolFinished(ToolFinished {
+            call: Some(id), status, result, exit_code, ..
+        }) = &event.kind
         else {
             return Err("a call has no id".to_owned());
         };
@@ -258,7 +268,8 @@ impl Teller {
 
     /// What a call gave back that did what it should.
     fn returned(&self, call: &Call, event: &Event) -> Result<Value, String> {
-        let EventKind::ToolFinished { result, seen, background, .. } = &event.kind else {
+        let EventKind::ToolFinished(ToolFinished { result, seen, background, .. }) = &event.kind
+        else {
             return Err("a result is none".to_owned());
         };
         let result = result.as_ref().map(Payload::head);

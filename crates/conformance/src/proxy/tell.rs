@@ -7,7 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use jackline_engine::{Arguments, Event, EventKind, PAGE_TURN, Payload, SessionId, Status};
+use jackline_engine::{
+    Arguments, Event, EventKind, PAGE_TURN, Payload, SessionEnded, SessionId, SessionStarted,
+    Status, ToolFinished, ToolProposed,
+};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -99,9 +102,9 @@ impl Teller {
 
     fn told(&mut self, event: &Event) -> Result<Told, String> {
         match &event.kind {
-            EventKind::ToolProposed { .. } => self.proposed(event),
-            EventKind::ToolFinished { .. } => self.finished(event),
-            EventKind::SessionStarted { workspace, .. } => {
+            EventKind::ToolProposed(_) => self.proposed(event),
+            EventKind::ToolFinished(_) => self.finished(event),
+            EventKind::SessionStarted(SessionStarted { workspace, .. }) => {
                 self.ended.remove(&event.session);
                 if let Some(workspace) = workspace {
                     let path = Path::new(&self.workspace).join(workspace).display().to_string();
@@ -109,8 +112,8 @@ impl Teller {
                 }
                 Ok(Told::Beside)
             }
-            EventKind::SessionEnded { .. } if !event.actor.is_main() => Ok(Told::Beside),
-            EventKind::SessionEnded { failure } => {
+            EventKind::SessionEnded(_) if !event.actor.is_main() => Ok(Told::Beside),
+            EventKind::SessionEnded(SessionEnded { failure }) => {
                 self.ended.insert(event.session.clone());
                 let owned = self.owned.remove(&event.session) && failure.is_none();
                 if owned && self.open.iter().any(|(session, _)| *session == event.session) {
@@ -118,24 +121,26 @@ impl Teller {
                 }
                 Ok(if owned { Told::Leave } else { Told::Beside })
             }
-            EventKind::PromptSubmitted { .. }
-            | EventKind::StopProposed { .. }
-            | EventKind::CompactionFinished { .. }
-            | EventKind::PlanProposed { .. }
-            | EventKind::OutputProposed { .. }
-            | EventKind::UsageReported { .. }
-            | EventKind::IterationEnded { .. }
-            | EventKind::AttemptStarted { .. }
-            | EventKind::AttemptStage { .. }
-            | EventKind::AttemptEnded { .. }
-            | EventKind::AdvisorAnswered { .. }
-            | EventKind::ModelChanged { .. }
-            | EventKind::Control { .. } => Ok(Told::Beside),
+            EventKind::PromptSubmitted(_)
+            | EventKind::StopProposed(_)
+            | EventKind::CompactionFinished(_)
+            | EventKind::PlanProposed(_)
+            | EventKind::OutputProposed(_)
+            | EventKind::UsageReported(_)
+            | EventKind::IterationEnded(_)
+            | EventKind::AttemptStarted(_)
+            | EventKind::AttemptStage(_)
+            | EventKind::AttemptEnded(_)
+            | EventKind::AdvisorAnswered(_)
+            | EventKind::ModelChanged(_)
+            | EventKind::Control(_) => Ok(Told::Beside),
         }
     }
 
     fn proposed(&mut self, event: &Event) -> Result<Told, String> {
-        let EventKind::ToolProposed { call: Some(call), tool, args, cwd } = &event.kind else {
+        let EventKind::ToolProposed(ToolProposed { call: Some(call), tool, args, cwd }) =
+            &event.kind
+        else {
             return Err("a call has no id".to_owned());
         };
         if !event.actor.is_main() {
@@ -179,8 +184,15 @@ impl Teller {
     }
 
     fn finished(&mut self, event: &Event) -> Result<Told, String> {
-        let EventKind::ToolFinished { call, status, result, exit_code, seen, background, .. } =
-            &event.kind
+        let EventKind::ToolFinished(ToolFinished {
+            call,
+            status,
+            result,
+            exit_code,
+            seen,
+            background,
+            ..
+        }) = &event.kind
         else {
             return Err("a result is none".to_owned());
         };

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
     Bypass, CallId, Completion, Decision, Definition, Event, EventKind, Facts, Mode, Now,
-    ROUNDS_MAX, Record, Session, Timestamp, Verdict, observe,
+    ROUNDS_MAX, Record, Session, Timestamp, ToolFinished, ToolProposed, Verdict, observe,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -170,7 +170,7 @@ fn held_less(high: &Definition, both: &Definition, events: &[Event]) -> Result<(
     let mut refused: Vec<&CallId> = Vec::new();
     for (number, event) in events.iter().enumerate() {
         // What was not let run does not come back.
-        if matches!(&event.kind, EventKind::ToolFinished { call: Some(call), .. } if refused.contains(&call))
+        if matches!(&event.kind, EventKind::ToolFinished(ToolFinished { call: Some(call), .. }) if refused.contains(&call))
         {
             continue;
         }
@@ -182,7 +182,7 @@ fn held_less(high: &Definition, both: &Definition, events: &[Event]) -> Result<(
         if holds(&other) > holds(&one) || ends(&other) || is_used_up(&other) {
             return Ok(());
         }
-        if let EventKind::ToolProposed { call: Some(call), .. } = &event.kind
+        if let EventKind::ToolProposed(ToolProposed { call: Some(call), .. }) = &event.kind
             && holds(&one) > Decision::Allow
         {
             refused.push(call);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::Definition;
-use crate::event::{EventKind, Payload};
+use crate::event::{AdvisorAnswered, EventKind, Payload};
 use crate::state::{State, beginning};
 use crate::verdict::{
     Class, Decision, Feedback, SafetyEvent, SafetyKind, Severity, Verdict, Violation,
@@ -59,7 +59,9 @@ pub(crate) struct AdvisorGuard;
 
 impl Guard for AdvisorGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::AdvisorAnswered { model, instruction, error } = &look.event.kind else {
+        let EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction, error }) =
+            &look.event.kind
+        else {
             return;
         };
         let used = look.state.advised.used;
@@ -86,7 +88,7 @@ impl Guard for AdvisorGuard {
 
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
-        if matches!(record.event.kind, EventKind::AdvisorAnswered { .. })
+        if matches!(record.event.kind, EventKind::AdvisorAnswered(_))
             && !objects(record.verdict, GUARD)
         {
             state.advised.used = state.advised.used.saturating_add(1);

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::dirty::clean::{self, Unclean};
 use super::limits::exhausted_hard;
 use super::{Answers, Fold, Guard, Look, Objection, context};
-use crate::event::{Action, EventKind};
+use crate::event::{Action, EventKind, StopProposed};
 use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
 use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
@@ -126,7 +126,7 @@ impl Guard for CompletionGuard {
             answers.completion = Some(Completion::Unverified { reason });
             return;
         }
-        if let EventKind::StopProposed { reason: Some(reason), .. } = &look.event.kind
+        if let EventKind::StopProposed(StopProposed { reason: Some(reason), .. }) = &look.event.kind
             && reason == UNANSWERED
         {
             let reason = "the guard was broken when the agent stopped".to_string();
@@ -151,7 +151,9 @@ impl Guard for CompletionGuard {
         if matches!(fold.said, Some(Action::Resume | Action::Acknowledge | Action::ClearBlocker)) {
             state.turn.forget_blocks();
         }
-        let EventKind::StopProposed { background: 0, .. } = record.event.kind else { return };
+        let EventKind::StopProposed(StopProposed { background: 0, .. }) = record.event.kind else {
+            return;
+        };
         if !record.event.actor.is_main() {
             return;
         }
@@ -182,10 +184,10 @@ impl Guard for CompletionGuard {
 fn asks_for_check(look: Look<'_>) -> bool {
     match look.event.kind {
         // Work that goes on in the background means that this is not the end.
-        EventKind::StopProposed { background, .. } => background == 0 && look.event.actor.is_main(),
-        EventKind::OutputProposed { .. } | EventKind::SessionEnded { .. } => {
-            look.event.actor.is_main()
+        EventKind::StopProposed(StopProposed { background, .. }) => {
+            background == 0 && look.event.actor.is_main()
         }
+        EventKind::OutputProposed(_) | EventKind::SessionEnded(_) => look.event.actor.is_main(),
         _ => false,
     }
 }
@@ -193,7 +195,7 @@ fn asks_for_check(look: Look<'_>) -> bool {
 /// What ran out so that the check is skipped. An agent that has left can't be
 /// kept from ending, so there the check is made whatever ran out.
 fn bypassing(look: Look<'_>) -> Option<Bypass> {
-    if matches!(look.event.kind, EventKind::SessionEnded { .. }) {
+    if matches!(look.event.kind, EventKind::SessionEnded(_)) {
         return None;
     }
     let reached = exhausted_hard(look).map(|reached| reached.bypass());
@@ -212,11 +214,11 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
     let cap = look.definition.completion_cap;
     let same = turn.same >= cap.same && turn.last_block == Some((short(&text), look.state.epoch));
     match look.event.kind {
-        EventKind::StopProposed { .. } if same || turn.blocks >= cap.blocks => {
+        EventKind::StopProposed(_) if same || turn.blocks >= cap.blocks => {
             log(look, problems, "continued_monitoring", answers);
             answers.completion = Some(Completion::Capped { rounds: turn.blocks, feedback: text });
         }
-        EventKind::StopProposed { .. } => {
+        EventKind::StopProposed(_) => {
             answers.object(Objection {
                 guard: "completion",
                 kind,
@@ -231,7 +233,7 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
             log(look, problems, if holds { "injected_test_prompt" } else { "observed" }, answers);
             answers.completion = Some(Completion::Incomplete { missing, feedback: text });
         }
-        EventKind::OutputProposed { .. } => {
+        EventKind::OutputProposed(_) => {
             // Structured output is not an end: the agent is told, not stopped.
             answers.feedback.push(Feedback {
                 provider: PROVIDER.to_string(),

@@ -23,7 +23,7 @@ use fill::{Seen, Standing};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::Definition;
-use crate::event::{Event, EventKind};
+use crate::event::{CompactionFinished, Event, EventKind, SessionStarted, ToolFinished};
 use crate::proposal::{Proposal, Run};
 use crate::state::{Report, State, beginning};
 use crate::verdict::{
@@ -120,7 +120,7 @@ impl Guard for ContextGuard {
             log(look, details, "stopped", answers);
         }
         match &look.event.kind {
-            EventKind::UsageReported { .. } => {
+            EventKind::UsageReported(_) => {
                 let unknown = now.level == ContextLevel::Unknown && !fill.told_unknown;
                 if now.level >= ContextLevel::Warn || unknown {
                     answers.context_gate = Some(now.gate());
@@ -129,7 +129,7 @@ impl Guard for ContextGuard {
                     log(look, details(look, &now, settings), "briefed", answers);
                 }
             }
-            EventKind::ToolFinished { .. } => tell(look, &fill, &now, answers),
+            EventKind::ToolFinished(_) => tell(look, &fill, &now, answers),
             kind if kind.is_work() => {
                 tell(look, &fill, &now, answers);
                 if now.level == ContextLevel::Block && !is_way_out(look.proposal) {
@@ -139,8 +139,8 @@ impl Guard for ContextGuard {
                     }
                 }
             }
-            EventKind::CompactionFinished { .. } => briefing::tell(look, &now, answers),
-            EventKind::SessionStarted { .. }
+            EventKind::CompactionFinished(_) => briefing::tell(look, &now, answers),
+            EventKind::SessionStarted(_)
                 if look.event.actor.is_main() && look.state.host.compacted =>
             {
                 briefing::tell(look, &now, answers);
@@ -173,7 +173,7 @@ impl Host {
 
     fn apply(&mut self, kind: &EventKind, main: bool) {
         match kind {
-            EventKind::SessionStarted { client, model, .. } if main => {
+            EventKind::SessionStarted(SessionStarted { client, model, .. }) if main => {
                 match client {
                     Some(client) => {
                         self.compacts = Some(COMPACTING_CLIENTS.contains(&client.as_str()));
@@ -189,7 +189,7 @@ impl Host {
                 }
                 self.compacted = false;
             }
-            EventKind::CompactionFinished { .. } if main => self.compacted = true,
+            EventKind::CompactionFinished(_) if main => self.compacted = true,
             _ => {}
         }
     }
@@ -210,8 +210,10 @@ fn seen<'a>(state: &State, definition: &Definition, event: &'a Event) -> Seen<'a
         return Seen::Usage { request: report.request, known, used, window };
     }
     match &event.kind {
-        EventKind::CompactionFinished { freed, .. } => Seen::Compaction { freed: *freed },
-        EventKind::ToolFinished { result: Some(result), .. } => Seen::Output(result),
+        EventKind::CompactionFinished(CompactionFinished { freed, .. }) => {
+            Seen::Compaction { freed: *freed }
+        }
+        EventKind::ToolFinished(ToolFinished { result: Some(result), .. }) => Seen::Output(result),
         _ => Seen::Nothing,
     }
 }

@@ -13,7 +13,7 @@ use super::completion::Checker;
 use super::dirty::{DirtySummary, clean};
 use super::limits::iterations;
 use super::{Answers, Guard, Look, Objection, advisor, fallback};
-use crate::event::{Action, EventKind};
+use crate::event::{Action, Control, EventKind};
 use crate::facts::{Markers, Queries, ReloadFact};
 use crate::session::Record;
 use crate::state::{Cause, Paused, ReportFile, State};
@@ -25,13 +25,14 @@ pub(crate) struct ControlGuard;
 
 impl Guard for ControlGuard {
     fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        if let EventKind::Control { action: Action::Reload, .. } = &look.event.kind {
+        if let EventKind::Control(Control { action: Action::Reload, .. }) = &look.event.kind {
             reload::needs(look, queries);
         }
     }
 
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::Control { action, by, why, constraint, .. } = &look.event.kind else {
+        let EventKind::Control(Control { action, by, why, constraint, .. }) = &look.event.kind
+        else {
             return;
         };
         if let Some(Futile { subtype, message, correction }) = futile(look, *action) {
@@ -70,7 +71,7 @@ pub(crate) fn is_refused(violations: &[Violation]) -> bool {
 /// or the report that it waits with removed; or who goes on in their place where it is stuck.
 pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
     match &record.event.kind {
-        EventKind::Control { action, .. } => {
+        EventKind::Control(Control { action, .. }) => {
             (!is_refused(&record.verdict.violations)).then_some(*action)
         }
         _ if advisor::lifts(record.verdict) || fallback::lifts(record) => {

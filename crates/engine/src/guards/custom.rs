@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::protocol::parse_arguments;
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::PolicyRule;
-use crate::event::{EventKind, Status};
+use crate::event::{EventKind, Status, ToolFinished, ToolProposed};
 use crate::facts::{CallView, Facts, PolicyFact, Queries, Query};
 use crate::state::{PolicyState, State};
 use crate::verdict::{Class, Decision};
@@ -35,12 +35,14 @@ pub(crate) struct Custom;
 impl Guard for Custom {
     fn needs(&self, look: Look<'_>, queries: &mut Queries) {
         let (tool, args, finished) = match &look.event.kind {
-            EventKind::ToolProposed { tool, args, .. } => {
+            EventKind::ToolProposed(ToolProposed { tool, args, .. }) => {
                 // Arguments that are none are refused by another guard.
                 let Ok(args) = parse_arguments(args) else { return };
                 (look.definition.resolve(tool.as_str()), args, None)
             }
-            EventKind::ToolFinished { status: Status::Ok, background: false, .. } => {
+            EventKind::ToolFinished(ToolFinished {
+                status: Status::Ok, background: false, ..
+            }) => {
                 let Some(call) = look.state.in_flight.find(look.key()) else { return };
                 (look.definition.resolve(&call.tool), Cow::Owned(Value::Null), Some(call))
             }
@@ -71,7 +73,7 @@ impl Guard for Custom {
     }
 
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::ToolProposed { tool, .. } = &look.event.kind else { return };
+        let EventKind::ToolProposed(ToolProposed { tool, .. }) = &look.event.kind else { return };
         let tool = look.definition.resolve(tool.as_str());
         for (number, rule) in look.definition.governing(tool) {
             let PolicyRule::Custom { name } = rule else { continue };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::digest::Digest128;
-use crate::event::{EventKind, PromptSource};
+use crate::event::{EventKind, PromptSource, PromptSubmitted, ToolProposed};
 use crate::state::{State, short};
 use crate::verdict::{Class, Decision};
 
@@ -28,7 +28,7 @@ pub(crate) struct EffectGuard;
 
 impl Guard for EffectGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::ToolProposed { tool, .. } = &look.event.kind else { return };
+        let EventKind::ToolProposed(ToolProposed { tool, .. }) = &look.event.kind else { return };
         let tool = look.definition.resolve(tool.as_str());
         let done = &look.state.effects.0;
         let (subtype, message) = match look.facts.observed.args {
@@ -65,7 +65,7 @@ impl Guard for EffectGuard {
         let (definition, record) = (fold.definition, fold.record);
         match &record.event.kind {
             // A call that a person let run although it was asked about.
-            EventKind::ToolFinished { .. } => {
+            EventKind::ToolFinished(_) => {
                 let Some(call) = state.in_flight.find(record.key(definition)) else { return };
                 let tool = definition.resolve(&call.tool);
                 let effect = call.args.map(|args| (short(tool.name), args));
@@ -73,14 +73,14 @@ impl Guard for EffectGuard {
                     remember(&mut state.effects, effect);
                 }
             }
-            EventKind::ToolProposed { tool, .. } if record.verdict.lets_run() => {
+            EventKind::ToolProposed(ToolProposed { tool, .. }) if record.verdict.lets_run() => {
                 let tool = definition.resolve(tool.as_str());
                 let effect = record.facts.observed.args.map(|args| (short(tool.name), args));
                 if !tool.idempotent {
                     remember(&mut state.effects, effect);
                 }
             }
-            EventKind::PromptSubmitted { source: PromptSource::Human, .. }
+            EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
                 if record.event.actor.is_main() =>
             {
                 state.effects = Effects::default();

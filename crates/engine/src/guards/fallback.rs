@@ -17,7 +17,7 @@ use serde_json::json;
 use super::advisor::{DETAIL_BYTES_MAX, line, no_effect, objects};
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::{Definition, ModelChoice};
-use crate::event::{EventKind, PromptSource};
+use crate::event::{EventKind, ModelChanged, PromptSource, PromptSubmitted};
 use crate::session::Record;
 use crate::state::{State, beginning, short};
 use crate::verdict::SafetyKind;
@@ -72,7 +72,9 @@ pub(crate) struct FallbackGuard;
 
 impl Guard for FallbackGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::ModelChanged { from, to, reason } = &look.event.kind else { return };
+        let EventKind::ModelChanged(ModelChanged { from, to, reason }) = &look.event.kind else {
+            return;
+        };
         let taken = if let Some(objection) = futile(look, from.as_deref(), to, reason) {
             // It is about the session itself, so it holds in every mode.
             answers.insist(objection);
@@ -96,14 +98,16 @@ impl Guard for FallbackGuard {
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
         match &record.event.kind {
-            EventKind::ModelChanged { from, to, .. } if !objects(record.verdict, GUARD) => {
+            EventKind::ModelChanged(ModelChanged { from, to, .. })
+                if !objects(record.verdict, GUARD) =>
+            {
                 if lifts(record) {
                     let works = state.fallback.works(fold.definition, from.as_deref()).into_owned();
                     state.fallback.lift(fold.definition, &works, to);
                 }
                 state.fallback.model = Some(beginning(to, NAME_BYTES_MAX).to_string());
             }
-            EventKind::PromptSubmitted { source: PromptSource::Human, .. }
+            EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
                 if record.event.actor.is_main() =>
             {
                 state.fallback.begin();
@@ -115,7 +119,9 @@ impl Guard for FallbackGuard {
 
 /// Whether the next model takes over where the one before was stuck.
 pub(super) fn lifts(record: &Record<'_>) -> bool {
-    let EventKind::ModelChanged { reason, .. } = &record.event.kind else { return false };
+    let EventKind::ModelChanged(ModelChanged { reason, .. }) = &record.event.kind else {
+        return false;
+    };
     reason == BLOCKED && !objects(record.verdict, GUARD)
 }
 

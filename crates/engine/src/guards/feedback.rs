@@ -145,7 +145,7 @@ pub(crate) struct FeedbackGuard;
 impl Guard for FeedbackGuard {
     fn needs(&self, look: Look<'_>, queries: &mut Queries) {
         let begins = look.state.seq == 0;
-        let delivers = matches!(look.event.kind, EventKind::ToolFinished { .. });
+        let delivers = matches!(look.event.kind, EventKind::ToolFinished(_));
         for (provider, cadence) in look.definition.feedback.iter().zip(&look.state.feedback) {
             let Some(file) = &provider.trigger.on_file_created else { continue };
             let wanted = (begins && file.since_start) || (delivers && !cadence.fired);
@@ -170,7 +170,7 @@ impl Guard for FeedbackGuard {
 
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         answers.feedback.extend(broken_definition(look));
-        if !matches!(look.event.kind, EventKind::ToolFinished { .. }) {
+        if !matches!(look.event.kind, EventKind::ToolFinished(_)) {
             return;
         }
         let moment = moment(look);
@@ -200,7 +200,7 @@ impl Guard for FeedbackGuard {
         if definition.feedback.iter().any(custom) {
             state.past.apply(fold);
         }
-        let delivers = matches!(record.event.kind, EventKind::ToolFinished { .. });
+        let delivers = matches!(record.event.kind, EventKind::ToolFinished(_));
         let has_deadline = deadline::of(definition, state, record.facts).is_some();
         let moment = Moment {
             calls: state.invocations.proposed,

@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::{Answers, Fold, Guard, Look, Objection};
-use crate::event::{Action, EventKind};
+use crate::event::{Action, Control, EventKind, ToolProposed};
 use crate::state::{Answered, Question, Signature, State};
 use crate::verdict::{Class, ConstraintKind, Decision, Violation};
 
@@ -31,7 +31,8 @@ impl Guard for Grants {
                 correction: Some("find another way, or ask the person".to_string()),
             });
         }
-        let EventKind::Control { action, call, ask, constraint, .. } = &look.event.kind else {
+        let EventKind::Control(Control { action, call, ask, constraint, .. }) = &look.event.kind
+        else {
             return;
         };
         match action {
@@ -66,7 +67,7 @@ impl Guard for Grants {
         let record = fold.record;
         let now = state.clock.now();
         match &record.event.kind {
-            EventKind::ToolProposed { call, .. } => {
+            EventKind::ToolProposed(ToolProposed { call, .. }) => {
                 let Some(signature) = signature(fold.proposal, record.facts) else { return };
                 let refuses = |v: &Violation| v.kind == "refused" && v.enforced;
                 let refused = record.verdict.violations.iter().any(refuses);
@@ -78,7 +79,7 @@ impl Guard for Grants {
                 }
                 state.asks.tidy(now);
             }
-            EventKind::Control { action: Action::Grant | Action::Refuse, .. } => {
+            EventKind::Control(Control { action: Action::Grant | Action::Refuse, .. }) => {
                 let look = Look {
                     definition: fold.definition,
                     state,
@@ -92,7 +93,9 @@ impl Guard for Grants {
                     state.asks.settle(answered);
                 }
             }
-            EventKind::Control { action: Action::ExpireConstraint, constraint, .. } => {
+            EventKind::Control(Control {
+                action: Action::ExpireConstraint, constraint, ..
+            }) => {
                 state.asks.expire(constraint.as_deref().unwrap_or_default());
             }
             _ => {}
@@ -110,7 +113,8 @@ fn question(fold: Fold<'_>) -> Question {
 
 /// What a person's answer puts in force.
 fn answer(look: Look<'_>) -> Option<Answered> {
-    let EventKind::Control { action, call, ask, why, seconds, .. } = &look.event.kind else {
+    let EventKind::Control(Control { action, call, ask, why, seconds, .. }) = &look.event.kind
+    else {
         return None;
     };
     let kind = match action {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{Answers, Fold, Guard, Look, Objection, listed};
 use crate::definition::Definition;
 use crate::digest::Digest;
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, SessionStarted};
 use crate::facts::{Queries, Query};
 use crate::proposal::Proposal;
 use crate::session::Session;
@@ -63,9 +63,14 @@ pub struct Agent {
 impl Agent {
     /// What the beginning of a session says of its agent.
     fn of(event: &Event) -> Option<Self> {
-        let EventKind::SessionStarted {
-            model, prompt_hash, tools_hash, parameters_hash, role, ..
-        } = &event.kind
+        let EventKind::SessionStarted(SessionStarted {
+            model,
+            prompt_hash,
+            tools_hash,
+            parameters_hash,
+            role,
+            ..
+        }) = &event.kind
         else {
             return None;
         };

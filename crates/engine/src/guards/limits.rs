@@ -331,15 +331,15 @@ impl Guard for LimitGuard {
 /// override that holds.
 pub(crate) fn steps(kind: &EventKind, verdict: &Verdict) -> u64 {
     let again = match kind {
-        EventKind::StopProposed { .. } => verdict.is_enforced(Decision::Deny),
-        EventKind::PlanProposed { .. } | EventKind::OutputProposed { .. } => {
+        EventKind::StopProposed(_) => verdict.is_enforced(Decision::Deny),
+        EventKind::PlanProposed(_) | EventKind::OutputProposed(_) => {
             let wrong = verdict.repair.as_ref().is_some_and(|repair| repair.attempt > 0);
             wrong && verdict.enforced == Some(true)
         }
         _ => false,
     };
     let overrides = match kind {
-        EventKind::ToolProposed { .. } | EventKind::ToolFinished { .. } => {
+        EventKind::ToolProposed(_) | EventKind::ToolFinished(_) => {
             verdict.constraints.iter().filter(|it| it.enforced).count() as u64
         }
         _ => 0,

@@ -76,7 +76,7 @@ fn is_taken(violation: &Violation) -> bool {
 /// Whether markers count at an event: all that an agent or its client reports,
 /// but not what a person says, nor that the agent is gone.
 fn is_gate(kind: &EventKind) -> bool {
-    !matches!(kind, EventKind::Control { .. } | EventKind::SessionEnded { .. })
+    !matches!(kind, EventKind::Control(_) | EventKind::SessionEnded(_))
 }
 
 fn stopped() -> Objection<'static> {

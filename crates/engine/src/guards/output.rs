@@ -20,7 +20,7 @@ pub(crate) struct OutputGuard;
 impl Guard for OutputGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         let Some(fact) = &look.facts.output else { return };
-        if !matches!(look.event.kind, EventKind::ToolFinished { .. }) {
+        if !matches!(look.event.kind, EventKind::ToolFinished(_)) {
             return;
         }
         let io = look.definition.io.output;

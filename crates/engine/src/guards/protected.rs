@@ -18,7 +18,7 @@ use jackline_shell::{Access, Word};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::digest::Digest;
-use crate::event::{Event, EventKind, PromptSource};
+use crate::event::{Event, EventKind, PromptSource, PromptSubmitted, ToolFinished};
 use crate::facts::{FileKind, Queries, Query, Wants, WatchedFact};
 use crate::id::CallId;
 use crate::place::{Place, Target};
@@ -102,11 +102,13 @@ impl Guard for Protected {
             state.paused = Some(Paused::by_guard(Cause::Protected, why));
         }
         match &record.event.kind {
-            EventKind::ToolFinished { background: true, .. } => state.watched.loose = true,
+            EventKind::ToolFinished(ToolFinished { background: true, .. }) => {
+                state.watched.loose = true;
+            }
             // The client's own prompts tell of what ended in the background, and
             // not that all of it has.
-            EventKind::PromptSubmitted { source: PromptSource::Human, .. }
-            | EventKind::SessionStarted { .. } => state.watched.loose = false,
+            EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
+            | EventKind::SessionStarted(_) => state.watched.loose = false,
             _ => {}
         }
     }
@@ -155,11 +157,11 @@ fn at_work(state: &State) -> Option<&str> {
 pub(super) fn compares(kind: &EventKind) -> bool {
     matches!(
         kind,
-        EventKind::SessionStarted { .. }
-            | EventKind::PromptSubmitted { .. }
-            | EventKind::ToolProposed { .. }
-            | EventKind::ToolFinished { .. }
-            | EventKind::StopProposed { .. }
+        EventKind::SessionStarted(_)
+            | EventKind::PromptSubmitted(_)
+            | EventKind::ToolProposed(_)
+            | EventKind::ToolFinished(_)
+            | EventKind::StopProposed(_)
     )
 }
 
@@ -174,7 +176,10 @@ fn may_write(call: &Call) -> bool {
 }
 
 fn is_person_speaking(event: &Event) -> bool {
-    matches!(event.kind, EventKind::PromptSubmitted { source: PromptSource::Human, .. })
+    matches!(
+        event.kind,
+        EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
+    )
 }
 
 /// Protected files that were changed while a call was under way.

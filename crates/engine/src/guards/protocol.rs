@@ -10,7 +10,10 @@ use alloc::string::{String, ToString};
 use serde_json::Value;
 
 use super::{Answers, Guard, Look, Objection};
-use crate::event::{Arguments, EventKind, Payload, Status};
+use crate::event::{
+    Arguments, AttemptEnded, AttemptStage, AttemptStarted, EventKind, Payload, Status,
+    ToolFinished, ToolProposed,
+};
 use crate::json::parse_strict;
 use crate::state::{ATTEMPTS_MAX, Why};
 use crate::verdict::{Class, Decision};
@@ -21,7 +24,7 @@ impl Guard for Protocol {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         let state = look.state;
         match &look.event.kind {
-            EventKind::SessionStarted { .. } => {
+            EventKind::SessionStarted(_) => {
                 if let Some(elsewhere) = &look.facts.elsewhere {
                     answers.object(objection(
                         "another_workspace",
@@ -31,7 +34,7 @@ impl Guard for Protocol {
                     ));
                 }
             }
-            EventKind::ToolProposed { call, .. } => {
+            EventKind::ToolProposed(ToolProposed { call, .. }) => {
                 if let Some(call) = call.as_ref().filter(|call| state.in_flight.is_open(call)) {
                     answers.object(objection(
                         "duplicate_call",
@@ -41,12 +44,12 @@ impl Guard for Protocol {
                     ));
                 }
             }
-            EventKind::ToolFinished { status, .. } => {
+            EventKind::ToolFinished(ToolFinished { status, .. }) => {
                 if state.in_flight.find(look.key()).is_none() {
                     unexpected_result(look, *status, answers);
                 }
             }
-            EventKind::AttemptStarted { attempt } => {
+            EventKind::AttemptStarted(AttemptStarted { attempt }) => {
                 if state.attempts.iter().any(|open| open.id == *attempt) {
                     answers.object(objection(
                         "duplicate_attempt",
@@ -63,7 +66,8 @@ impl Guard for Protocol {
                     ));
                 }
             }
-            EventKind::AttemptStage { attempt, .. } | EventKind::AttemptEnded { attempt, .. } => {
+            EventKind::AttemptStage(AttemptStage { attempt, .. })
+            | EventKind::AttemptEnded(AttemptEnded { attempt, .. }) => {
                 if !state.attempts.iter().any(|open| open.id == *attempt) {
                     answers.object(objection(
                         "unknown_attempt",
@@ -79,7 +83,7 @@ impl Guard for Protocol {
 }
 
 fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
-    let EventKind::ToolFinished { call, .. } = &look.event.kind else { return };
+    let EventKind::ToolFinished(ToolFinished { call, .. }) = &look.event.kind else { return };
     let name = call.as_ref().map_or("without an id", |call| call.as_str());
     let gone = call.as_ref().and_then(|call| look.state.gone(call)).map(|gone| gone.why);
     match (gone, status) {

@@ -12,7 +12,7 @@ use jackline_shell::{Access, Exit, Lines, Word};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::{Checker, Definition, PolicyRule};
-use crate::event::{EventKind, Seen, Status};
+use crate::event::{EventKind, Seen, Status, ToolFinished};
 use crate::facts::{FileFact, FileKind, Queries, Query, Wants};
 use crate::id::ActorId;
 use crate::place::Target;
@@ -38,7 +38,7 @@ impl Guard for ReadGuard {
                 ask_changed(look, queries);
             }
         }
-        if let EventKind::ToolFinished { seen, .. } = &look.event.kind
+        if let EventKind::ToolFinished(ToolFinished { seen, .. }) = &look.event.kind
             && let Some(call) = look.state.in_flight.find(look.key())
         {
             let shown = seen.iter().map(|seen| look.place.locate(&seen.path, "."));
@@ -90,12 +90,12 @@ impl Guard for ReadGuard {
         let actor = &record.event.actor;
         let changed = record.facts.changed.iter().flatten();
         match &record.event.kind {
-            EventKind::ToolProposed { .. } => {
+            EventKind::ToolProposed(_) => {
                 for (path, fact) in changed {
                     state.reads.changed_outside(path, fact);
                 }
             }
-            EventKind::ToolFinished { .. } => {
+            EventKind::ToolFinished(_) => {
                 // The call is still open here: it is closed after the guards
                 // have seen it.
                 let key = record.key(fold.definition);
@@ -115,7 +115,7 @@ impl Guard for ReadGuard {
                 }
                 learn(state, &call, fold);
             }
-            EventKind::CompactionFinished { .. } => state.reads.forget(actor),
+            EventKind::CompactionFinished(_) => state.reads.forget(actor),
             _ => {}
         }
     }
@@ -415,7 +415,9 @@ fn part(lines: Lines) -> Part {
 }
 
 fn has_succeeded(kind: &EventKind) -> bool {
-    let EventKind::ToolFinished { status, exit_code, background, .. } = kind else { return false };
+    let EventKind::ToolFinished(ToolFinished { status, exit_code, background, .. }) = kind else {
+        return false;
+    };
     *status == Status::Ok && matches!(exit_code, None | Some(0)) && !background
 }
 
@@ -440,7 +442,7 @@ fn learn_names(state: &mut State, call: &Call, fold: Fold<'_>) {
 /// What an actor knows after a call has come back.
 fn learn(state: &mut State, call: &Call, fold: Fold<'_>) {
     let record = fold.record;
-    let EventKind::ToolFinished { seen, .. } = &record.event.kind else { return };
+    let EventKind::ToolFinished(ToolFinished { seen, .. }) = &record.event.kind else { return };
     let succeeded = has_succeeded(&record.event.kind);
     let look = |path: &str| found(fold, path);
     let shown: Vec<(String, Part)> = seen

@@ -44,7 +44,7 @@ impl Guard for ReportGuard {
         if !record.event.actor.is_main() {
             return;
         }
-        let compacted = matches!(record.event.kind, EventKind::CompactionFinished { .. });
+        let compacted = matches!(record.event.kind, EventKind::CompactionFinished(_));
         let level = record.verdict.context_gate.map(|gate| gate.level);
         let full = level.is_some_and(|level| level >= ContextLevel::Compact);
         if full && !state.reports.full {

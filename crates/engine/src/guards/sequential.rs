@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answers, Fold, Guard, Look, Objection, listed};
 use crate::definition::{PolicyRule, Resolved};
-use crate::event::{EventKind, Status};
+use crate::event::{EventKind, Status, ToolFinished};
 use crate::state::{PolicyState, State};
 use crate::verdict::{Class, Decision};
 
@@ -88,12 +88,12 @@ impl Guard for Sequential {
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let (definition, record) = (fold.definition, fold.record);
         // A command that says "ok" and exits with an error did not succeed.
-        let EventKind::ToolFinished {
+        let EventKind::ToolFinished(ToolFinished {
             status: Status::Ok,
             background: false,
             exit_code: None | Some(0),
             ..
-        } = &record.event.kind
+        }) = &record.event.kind
         else {
             return;
         };

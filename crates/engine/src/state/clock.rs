@@ -92,7 +92,7 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::EventKind;
+    use crate::event::{EventKind, SessionEnded};
     use crate::id::{ActorId, SessionId};
 
     fn tick(clock: &Clock, wall: i64, boot: Option<(&str, u64)>) -> Clock {
@@ -101,7 +101,7 @@ mod tests {
             id: None,
             at: None,
             actor: ActorId::main(),
-            kind: EventKind::SessionEnded { failure: None },
+            kind: EventKind::SessionEnded(SessionEnded::default()),
             meta: None,
         };
         let (boot_id, boot_ms) = boot.unwrap_or(("", 0));

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Key, State, short};
 use crate::digest::Digest128;
-use crate::event::{EventKind, Payload, PromptSource, Status};
+use crate::event::{
+    EventKind, Payload, PromptSource, PromptSubmitted, Status, ToolFinished, ToolProposed,
+};
 use crate::guards::Fold;
 use crate::verdict::Decision;
 
@@ -101,12 +103,13 @@ impl State {
         let record = fold.record;
         let trail = &mut self.trail;
         match &record.event.kind {
-            EventKind::PromptSubmitted { source: PromptSource::Human, text: Some(text) }
-                if trail.goal.is_none() && record.event.actor.is_main() =>
-            {
+            EventKind::PromptSubmitted(PromptSubmitted {
+                source: PromptSource::Human,
+                text: Some(text),
+            }) if trail.goal.is_none() && record.event.actor.is_main() => {
                 trail.goal = goal(text);
             }
-            EventKind::ToolProposed { call, .. } => {
+            EventKind::ToolProposed(ToolProposed { call, .. }) => {
                 let Some(proposal) = fold.proposal else { return };
                 let args = record.facts.observed.args;
                 let key = match call {
@@ -127,7 +130,7 @@ impl State {
                     ended,
                 });
             }
-            EventKind::ToolFinished { status, exit_code, .. } => {
+            EventKind::ToolFinished(ToolFinished { status, exit_code, .. }) => {
                 let key = match record.key(fold.definition) {
                     Key::Id(call) => short(call.as_str()),
                     Key::Called(tool, args) => anonymous(tool, Some(args)),

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, State};
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, UsageReported};
 use crate::id::{ActorId, RequestId};
 use crate::time::Timestamp;
 
@@ -79,7 +79,7 @@ pub(crate) struct Report<'a> {
 impl<'a> Report<'a> {
     /// The report that an event is.
     pub(crate) fn of(event: &'a Event) -> Option<Self> {
-        let EventKind::UsageReported {
+        let EventKind::UsageReported(UsageReported {
             request,
             model,
             input,
@@ -89,7 +89,7 @@ impl<'a> Report<'a> {
             window,
             cost_micros,
             unknown,
-        } = &event.kind
+        }) = &event.kind
         else {
             return None;
         };

@@ -11,7 +11,11 @@ use alloc::string::String;
 use serde_json::Value;
 
 use super::{TEXT_BYTES_MAX, WireError, wrong};
-use crate::event::{Arguments, Event, EventKind, Seen};
+use crate::event::{
+    AdvisorAnswered, Arguments, AttemptEnded, AttemptStage, AttemptStarted, CompactionFinished,
+    Control, Event, EventKind, IterationEnded, ModelChanged, OutputProposed, PlanProposed,
+    PromptSubmitted, Seen, SessionStarted, StopProposed, ToolFinished, ToolProposed, UsageReported,
+};
 use crate::json::DEPTH_MAX;
 
 /// Checks what the types of an event leave open: how long its texts are, how deep
@@ -21,7 +25,7 @@ pub fn check(event: &Event) -> Result<(), WireError> {
     let Event { session: _, id: _, at: _, actor: _, kind, meta } = event;
     flat("meta", meta.as_ref())?;
     match kind {
-        EventKind::SessionStarted {
+        EventKind::SessionStarted(SessionStarted {
             workspace,
             client,
             model,
@@ -31,7 +35,7 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             deadline: _,
             parent: _,
             role,
-        } => texts([
+        }) => texts([
             ("workspace", workspace),
             ("client", client),
             ("model", model),
@@ -40,7 +44,7 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             ("parameters_hash", parameters_hash),
             ("role", role),
         ]),
-        EventKind::ToolProposed { call: _, tool: _, args, cwd } => {
+        EventKind::ToolProposed(ToolProposed { call: _, tool: _, args, cwd }) => {
             match args {
                 Arguments::Parsed(args @ Value::Object(_)) => flat("args", Some(args))?,
                 Arguments::Parsed(other) => return Err(wrong("args", "an object", other)),
@@ -48,7 +52,7 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             }
             texts([("cwd", cwd)])
         }
-        EventKind::ToolFinished {
+        EventKind::ToolFinished(ToolFinished {
             call: _,
             of: _,
             status: _,
@@ -56,36 +60,51 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             exit_code: _,
             seen,
             background: _,
-        } => seen.iter().try_for_each(|Seen { path, .. }| text("path", path)),
-        EventKind::PlanProposed { plan, plan_text } => {
+        }) => seen.iter().try_for_each(|Seen { path, .. }| text("path", path)),
+        EventKind::PlanProposed(PlanProposed { plan, plan_text }) => {
             if plan.is_some() && plan_text.is_some() {
                 return Err(WireError::Both("plan", "plan_text"));
             }
             flat("plan", plan.as_ref())
         }
-        EventKind::OutputProposed { name, text: _, truncated: _ } => texts([("name", name)]),
-        EventKind::UsageReported { model, .. }
-        | EventKind::AdvisorAnswered { model, instruction: _, error: _ } => {
+        EventKind::OutputProposed(OutputProposed { name, text: _, truncated: _ }) => {
+            texts([("name", name)])
+        }
+        EventKind::UsageReported(UsageReported { model, .. })
+        | EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction: _, error: _ }) => {
             texts([("model", model)])
         }
-        EventKind::IterationEnded { phase, task, tests: _, build, files_changed: _, error: _ } => {
-            texts([("phase", phase), ("task", task), ("build", build)])
+        EventKind::IterationEnded(IterationEnded {
+            phase,
+            task,
+            tests: _,
+            build,
+            files_changed: _,
+            error: _,
+        }) => texts([("phase", phase), ("task", task), ("build", build)]),
+        EventKind::StopProposed(StopProposed { reason, output: _, background: _ }) => {
+            texts([("reason", reason)])
         }
-        EventKind::StopProposed { reason, output: _, background: _ } => texts([("reason", reason)]),
-        EventKind::AttemptStage { attempt: _, stage } => text("stage", stage),
-        EventKind::ModelChanged { from, to, reason } => {
+        EventKind::AttemptStage(AttemptStage { attempt: _, stage }) => text("stage", stage),
+        EventKind::ModelChanged(ModelChanged { from, to, reason }) => {
             texts([("from", from)])?;
             text("to", to)?;
             text("reason", reason)
         }
-        EventKind::Control { action: _, by, why, call: _, ask: _, seconds: _, constraint } => {
-            texts([("by", by), ("why", why), ("constraint", constraint)])
-        }
-        EventKind::PromptSubmitted { source: _, text: _ }
-        | EventKind::CompactionFinished { freed: _, summary: _ }
-        | EventKind::AttemptStarted { attempt: _ }
-        | EventKind::AttemptEnded { attempt: _, result: _ }
-        | EventKind::SessionEnded { .. } => Ok(()),
+        EventKind::Control(Control {
+            action: _,
+            by,
+            why,
+            call: _,
+            ask: _,
+            seconds: _,
+            constraint,
+        }) => texts([("by", by), ("why", why), ("constraint", constraint)]),
+        EventKind::PromptSubmitted(PromptSubmitted { source: _, text: _ })
+        | EventKind::CompactionFinished(CompactionFinished { freed: _, summary: _ })
+        | EventKind::AttemptStarted(AttemptStarted { attempt: _ })
+        | EventKind::AttemptEnded(AttemptEnded { attempt: _, result: _ })
+        | EventKind::SessionEnded(_) => Ok(()),
     }
 }
 
@@ -241,13 +260,13 @@ mod tests {
         let made = |line: &str| parse_recorded(serde_json::from_str(line).unwrap()).unwrap();
         let mut event =
             made(r#"{"session":"s","event":"tool_proposed","call":"c","tool":"t","args":{}}"#);
-        if let EventKind::ToolProposed { args, .. } = &mut event.kind {
+        if let EventKind::ToolProposed(ToolProposed { args, .. }) = &mut event.kind {
             *args = Arguments::Parsed(json!([1]));
         }
         let said = check(&event).unwrap_err().to_string();
         assert_eq!(said, "`args` must be an object, not an array");
         let mut event = made(r#"{"session":"s","event":"plan_proposed","plan_text":"a"}"#);
-        if let EventKind::PlanProposed { plan, .. } = &mut event.kind {
+        if let EventKind::PlanProposed(PlanProposed { plan, .. }) = &mut event.kind {
             *plan = Some(json!({}));
         }
         assert_eq!(check(&event).unwrap_err().to_string(), "give `plan` or `plan_text`, not both");

@@ -5,8 +5,11 @@
 
 use arbitrary::Arbitrary;
 use jackline_engine::{
-    Action, ActorId, Arguments, AttemptId, AttemptResult, CallId, Called, Digest128, Event,
-    EventKind, Payload, PromptSource, RequestId, Seen, SessionId, Status, Tests, ToolName, json,
+    Action, ActorId, AdvisorAnswered, Arguments, AttemptEnded, AttemptId, AttemptResult,
+    AttemptStage, AttemptStarted, CallId, Called, CompactionFinished, Control, Digest128, Event,
+    EventKind, IterationEnded, ModelChanged, OutputProposed, Payload, PlanProposed, PromptSource,
+    PromptSubmitted, RequestId, Seen, SessionEnded, SessionId, SessionStarted, Status,
+    StopProposed, Tests, ToolFinished, ToolName, ToolProposed, UsageReported, json,
 };
 use serde_json::{Value, json};
 
@@ -81,72 +84,70 @@ impl Move {
         let at = KINDS.iter().position(|kind| *kind == self.kind);
         let letter = KINDS.get(at.unwrap_or(usize::from(self.kind) % KINDS.len()));
         match letter.copied().unwrap_or_default() {
-            b's' => EventKind::SessionStarted {
-                workspace: None,
+            b's' => EventKind::SessionStarted(SessionStarted {
                 client: self.word(),
-                model: None,
-                prompt_hash: None,
-                tools_hash: None,
-                parameters_hash: None,
                 deadline: self.flag().then(|| world.wall().plus_ms(u64::from(self.what) * 5_000)),
-                parent: None,
                 role: self.word(),
-            },
-            b'p' => EventKind::PromptSubmitted {
+                ..SessionStarted::default()
+            }),
+            b'p' => EventKind::PromptSubmitted(PromptSubmitted {
                 source: pick(PromptSource::ALL, self.how),
                 text: self.payload(),
-            },
-            b't' => EventKind::ToolProposed {
+            }),
+            b't' => EventKind::ToolProposed(ToolProposed {
                 call: self.call(),
                 tool: self.tool(),
                 args: self.arguments(),
                 cwd: self.word(),
-            },
+            }),
             b'f' => self.finished(),
-            b'l' => EventKind::PlanProposed {
+            b'l' => EventKind::PlanProposed(PlanProposed {
                 plan: self.flag().then(|| self.value()),
                 plan_text: (!self.flag()).then(|| self.text()),
-            },
-            b'o' => EventKind::OutputProposed {
+            }),
+            b'o' => EventKind::OutputProposed(OutputProposed {
                 name: self.word(),
                 text: self.payload(),
                 truncated: self.flag(),
-            },
+            }),
             b'u' => self.usage(),
-            b'c' => EventKind::CompactionFinished {
+            b'c' => EventKind::CompactionFinished(CompactionFinished {
                 freed: self.flag().then(|| self.count()),
                 summary: self.payload(),
-            },
-            b'i' => EventKind::IterationEnded {
+            }),
+            b'i' => EventKind::IterationEnded(IterationEnded {
                 phase: self.word(),
                 task: self.word(),
                 tests: self.flag().then(|| Tests { failed: self.count(), passed: 1 }),
                 build: self.word(),
                 files_changed: self.flag().then(|| self.count()),
                 error: self.payload(),
-            },
-            b'x' => EventKind::StopProposed {
+            }),
+            b'x' => EventKind::StopProposed(StopProposed {
                 reason: self.word(),
                 output: self.payload(),
                 background: u64::from(digit(self.how) == 9),
-            },
-            b'a' => EventKind::AttemptStarted { attempt: self.attempt() },
-            b'g' => EventKind::AttemptStage { attempt: self.attempt(), stage: "validated".into() },
-            b'e' => EventKind::AttemptEnded {
+            }),
+            b'a' => EventKind::AttemptStarted(AttemptStarted { attempt: self.attempt() }),
+            b'g' => EventKind::AttemptStage(AttemptStage {
+                attempt: self.attempt(),
+                stage: "validated".into(),
+            }),
+            b'e' => EventKind::AttemptEnded(AttemptEnded {
                 attempt: self.attempt(),
                 result: pick(AttemptResult::ALL, self.how),
-            },
-            b'v' => EventKind::AdvisorAnswered {
+            }),
+            b'v' => EventKind::AdvisorAnswered(AdvisorAnswered {
                 model: self.word(),
                 instruction: (digit(self.how) < 8).then(|| self.advice()),
                 error: self.payload(),
-            },
-            b'm' => EventKind::ModelChanged {
+            }),
+            b'm' => EventKind::ModelChanged(ModelChanged {
                 from: self.word(),
                 to: self.name('m', self.what),
                 reason: pick_of(&["blocked", "overload", "return", ""], self.how).to_owned(),
-            },
-            b'k' => EventKind::Control {
+            }),
+            b'k' => EventKind::Control(Control {
                 action: pick(Action::ALL, self.how),
                 by: self.word(),
                 why: self.flag().then(|| "\u{10ffff}".repeat(usize::from(self.what) * 4)),
@@ -154,8 +155,8 @@ impl Move {
                 ask: self.flag().then(|| u64::from(self.what)),
                 seconds: self.flag().then(|| self.count()),
                 constraint: self.word(),
-            },
-            _ => EventKind::SessionEnded { failure: None },
+            }),
+            _ => EventKind::SessionEnded(SessionEnded::default()),
         }
     }
 
@@ -165,7 +166,7 @@ impl Move {
             Arguments::Parsed(value) => json::digest(&value),
             Arguments::Text(text) => Digest128::of(text.head().as_bytes()),
         };
-        EventKind::ToolFinished {
+        EventKind::ToolFinished(ToolFinished {
             of: call.is_none().then(|| Called { tool: self.tool(), args }),
             call,
             status: pick(Status::ALL, b'0' + self.who.wrapping_sub(b'0') / 4),
@@ -177,21 +178,21 @@ impl Move {
                 Vec::new()
             },
             background: self.what % 32 == 31,
-        }
+        })
     }
 
     fn usage(self) -> EventKind {
-        EventKind::UsageReported {
+        EventKind::UsageReported(UsageReported {
             request: self.flag().then(|| RequestId::parse(self.name('r', self.what)).unwrap()),
             model: self.word(),
             input: self.count(),
             cache_read: u64::from(self.how),
-            cache_creation: 0,
             output: self.count() / 3,
             window: self.flag().then_some(200_000),
             cost_micros: self.flag().then(|| self.count()),
             unknown: self.what % 32 == 31,
-        }
+            ..UsageReported::default()
+        })
     }
 
     /// Clients without call ids leave them out.

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use jackline_engine::{
-    Definition, Event, EventKind, Facts, Observation, Payload, Record, Session, observe,
+    Definition, Event, EventKind, Facts, Observation, Payload, Record, Session, ToolFinished,
+    observe,
 };
 use jackline_journal::{EventRecord, Line, RecordError, Verifier, parse_record};
 
@@ -121,7 +122,9 @@ fn facts(record: &EventRecord, recorded: &Definition, definition: &Definition) -
 fn seen(event: &Event, recorded: &Observation) -> Observation {
     let mut seen = observe(event);
     seen.args = recorded.args.or(seen.args);
-    if let EventKind::ToolFinished { result: Some(Payload::Elided { .. }), .. } = &event.kind {
+    if let EventKind::ToolFinished(ToolFinished { result: Some(Payload::Elided { .. }), .. }) =
+        &event.kind
+    {
         seen.result.clone_from(&recorded.result);
     }
     seen

@@ -2,7 +2,7 @@
 
 use jackline_engine::{
     Arguments, Constraint, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query,
-    ROUNDS_MAX, SafetyEvent, Session, Stop, Understood, Verdict, Violation,
+    ROUNDS_MAX, SafetyEvent, Session, Stop, ToolProposed, Understood, Verdict, Violation,
 };
 
 use super::name_of;
@@ -76,8 +76,10 @@ pub(super) fn judge(
     facts: &Facts,
 ) -> Judged {
     let is_proposed = is_proposed(&event.kind);
-    let is_readable =
-        !matches!(event.kind, EventKind::ToolProposed { args: Arguments::Text(_), .. });
+    let is_readable = !matches!(
+        event.kind,
+        EventKind::ToolProposed(ToolProposed { args: Arguments::Text(_), .. })
+    );
     Judge { session, understood, is_proposed, is_readable, facts }.judge()
 }
 
@@ -194,10 +196,10 @@ impl Judged {
 fn is_proposed(kind: &EventKind) -> bool {
     matches!(
         kind,
-        EventKind::ToolProposed { .. }
-            | EventKind::StopProposed { .. }
-            | EventKind::PlanProposed { .. }
-            | EventKind::OutputProposed { .. }
+        EventKind::ToolProposed(_)
+            | EventKind::StopProposed(_)
+            | EventKind::PlanProposed(_)
+            | EventKind::OutputProposed(_)
     )
 }
 

@@ -4,7 +4,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use jackline_engine::definition::Redact;
-use jackline_engine::{Definition, Event, EventKind, ObservedResult, Payload, observe_text};
+use jackline_engine::{
+    Definition, Event, EventKind, ObservedResult, Payload, ToolFinished, observe_text,
+};
 
 use crate::redact::{redact, redact_text};
 
@@ -59,15 +61,18 @@ impl Memo {
     ) -> Option<ObservedResult> {
         let redacts = definition.journal.redact == Redact::BuiltIn;
         let said = match &mut event.kind {
-            EventKind::ToolFinished { result: result @ Some(Payload::Inline(_)), .. } => {
-                result.take()
-            }
+            EventKind::ToolFinished(ToolFinished {
+                result: result @ Some(Payload::Inline(_)),
+                ..
+            }) => result.take(),
             _ => None,
         };
         if redacts {
             redact(event, definition);
         }
-        let EventKind::ToolFinished { result, .. } = &mut event.kind else { return None };
+        let EventKind::ToolFinished(ToolFinished { result, .. }) = &mut event.kind else {
+            return None;
+        };
         let Some(Payload::Inline(mut text)) = said else { return None };
         let Said { redacted, seen } = self.said(&text, redacts);
         if let Some(redacted) = redacted {

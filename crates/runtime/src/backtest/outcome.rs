@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jackline_engine::{
-    CallId, Decision, Event, EventKind, SafetyEvent, SafetyKind, Stop, ToolName, Violation,
+    CallId, Decision, Event, EventKind, SafetyEvent, SafetyKind, Stop, ToolFinished, ToolName,
+    ToolProposed, Violation,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -61,7 +62,7 @@ impl BacktestOutcome {
     /// The call that an event is about.
     pub(super) fn call(&mut self, event: &Event) -> Option<Call> {
         match &event.kind {
-            EventKind::ToolProposed { call, tool, .. } => {
+            EventKind::ToolProposed(ToolProposed { call, tool, .. }) => {
                 let proposed = Call { index: self.calls, tool: tool.clone() };
                 self.calls += 1;
                 if let Some(call) = call {
@@ -72,7 +73,7 @@ impl BacktestOutcome {
                 }
                 Some(proposed)
             }
-            EventKind::ToolFinished { call, of, .. } => match (call, of) {
+            EventKind::ToolFinished(ToolFinished { call, of, .. }) => match (call, of) {
                 (Some(call), _) => self.open.remove(call),
                 // Without ids a result can't be told from that of another call
                 // of the same tool; the latest call is near enough.

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use jackline_engine::{
-    ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSource, SessionId, Status,
-    ToolName,
+    ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSource, PromptSubmitted,
+    SessionId, SessionStarted, Status, ToolFinished, ToolName, ToolProposed,
 };
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -115,7 +115,10 @@ impl<'a> Trajectory<'a> {
             }
             turn = now;
             if spoke {
-                let kind = EventKind::PromptSubmitted { source: PromptSource::Human, text: None };
+                let kind = EventKind::PromptSubmitted(PromptSubmitted {
+                    source: PromptSource::Human,
+                    ..PromptSubmitted::default()
+                });
                 events.push(event(kind));
             }
             let (proposed, finished) =
@@ -135,32 +138,28 @@ impl Step<'_> {
         let tool =
             ToolName::parse(self.tool).map_err(|error| format!("the name of its tool {error}"))?;
         let call = Some(call);
-        let proposed = EventKind::ToolProposed { call: call.clone(), tool, args, cwd: None };
-        let finished = EventKind::ToolFinished {
+        let proposed = EventKind::ToolProposed(ToolProposed {
+            call: call.clone(),
+            tool,
+            args,
+            ..ToolProposed::default()
+        });
+        let finished = EventKind::ToolFinished(ToolFinished {
             call,
-            of: None,
             status: if self.is_error == Some(true) { Status::Error } else { Status::Ok },
-            exit_code: None,
             result: self.result.0.map(Payload::Inline),
-            seen: Vec::new(),
-            background: false,
-        };
+            ..ToolFinished::default()
+        });
         Ok((proposed, finished))
     }
 }
 
 fn started(model: Option<String>) -> EventKind {
-    EventKind::SessionStarted {
-        workspace: None,
+    EventKind::SessionStarted(SessionStarted {
         client: Some(CLIENT.to_owned()),
         model,
-        prompt_hash: None,
-        tools_hash: None,
-        parameters_hash: None,
-        deadline: None,
-        parent: None,
-        role: None,
-    }
+        ..SessionStarted::default()
+    })
 }
 
 /// Arguments that were no object, or of no call at all, are text.

@@ -20,8 +20,7 @@ pub(super) fn remember(
     definition: &Definition,
     judged: &Judged,
 ) {
-    let is_call =
-        matches!(event.kind, EventKind::ToolProposed { .. } | EventKind::ToolFinished { .. });
+    let is_call = matches!(event.kind, EventKind::ToolProposed(_) | EventKind::ToolFinished(_));
     let is_strict = is_call && definition.loops.profile == Profile::Strict;
     let is_overridden = is_strict && !judged.constraints.is_empty();
     let safety = judged.safety.iter().filter(|it| is_overridden && is_loop(it) || is_identity(it));
@@ -68,8 +67,8 @@ fn is_held_alike(recorded: &Verdict, judged: &Judged) -> bool {
 /// what was shown was shown. That the definition of then found a loop or a stranger,
 /// held the session or ended it is its own affair; what people did is not.
 fn happened(event: &Event, recorded: &Verdict) -> Verdict {
-    let by_person = matches!(event.kind, EventKind::Control { .. });
-    let ends = by_person || matches!(event.kind, EventKind::SessionEnded { .. });
+    let by_person = matches!(event.kind, EventKind::Control(_));
+    let ends = by_person || matches!(event.kind, EventKind::SessionEnded(_));
     let is_kept = |found: &&Violation| {
         found.guard != LOOPS && found.guard != IDENTITY && found.decision < Decision::Pause
     };

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use jackline_engine::{
-    CallId, EventKind, How, Points, Runs, Session, Status, Touched, Understanding,
+    CallId, EventKind, How, Points, Runs, Session, Status, ToolFinished, ToolProposed, Touched,
+    Understanding,
 };
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 
@@ -18,11 +19,15 @@ pub(super) fn changed(session: &Session, directory: &Path) -> Option<BTreeSet<St
     let read = journal.for_each(|line| {
         let Line::Event(record) = parse_record(line)? else { return Ok(()) };
         match &record.event.kind {
-            EventKind::ToolProposed { call: Some(call), .. } if record.verdict.lets_run() => {
+            EventKind::ToolProposed(ToolProposed { call: Some(call), .. })
+                if record.verdict.lets_run() =>
+            {
                 let understood = session.understand(&record.event);
                 open.insert(call.clone(), understood.as_ref().map(writes).unwrap_or_default());
             }
-            EventKind::ToolFinished { call: Some(call), status: Status::Ok, .. } => {
+            EventKind::ToolFinished(ToolFinished {
+                call: Some(call), status: Status::Ok, ..
+            }) => {
                 changed.extend(open.remove(call).unwrap_or_default());
             }
             _ => {}

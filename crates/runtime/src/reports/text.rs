@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use jackline_engine::{Decision, EventKind, LastAction, ReportFile, Summary};
+use jackline_engine::{Decision, EventKind, IterationEnded, LastAction, ReportFile, Summary};
 
 use super::{SAFETY_LOG, Told, figures};
 
@@ -137,7 +137,9 @@ fn goal(told: &Told<'_>) -> Vec<String> {
 fn state(told: &Told<'_>) -> Vec<String> {
     let mut lines = vec![format!("Session: {}", name(told))];
     let (phase, task) = match &told.event.kind {
-        EventKind::IterationEnded { phase, task, .. } => (phase.as_deref(), task.as_deref()),
+        EventKind::IterationEnded(IterationEnded { phase, task, .. }) => {
+            (phase.as_deref(), task.as_deref())
+        }
         _ => (None, None),
     };
     let Summary { progress, goal, .. } = told.summary;
@@ -162,7 +164,9 @@ fn done(told: &Told<'_>) -> Vec<String> {
     let Summary { dirty_bits, epoch, tests: seen, .. } = told.summary;
     let changed = told.changed.as_ref().filter(|changed| !changed.is_empty());
     let (reported, files) = match &told.event.kind {
-        EventKind::IterationEnded { tests, files_changed, .. } => (tests.as_ref(), *files_changed),
+        EventKind::IterationEnded(IterationEnded { tests, files_changed, .. }) => {
+            (tests.as_ref(), *files_changed)
+        }
         _ => (None, None),
     };
     let files = match (files, changed) {

@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jackline_attempt::InternalOutcome;
-use jackline_engine::{Decision, EventKind, Failure, Payload, PromptSource, Stop, Summary};
+use jackline_engine::{
+    Decision, EventKind, Failure, IterationEnded, Payload, PromptSource, SessionEnded, Stop,
+    StopProposed, Summary,
+};
 use jackline_model::{ErrorKind, Message, Model, Patience};
 use jackline_runtime::now;
 
@@ -241,7 +244,7 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     /// Ends the session; `failure` is what kept it from going on.
     fn finish(&mut self, failure: Option<Failure>) {
-        let verdict = self.desk.tell(EventKind::SessionEnded { failure });
+        let verdict = self.desk.tell(EventKind::SessionEnded(SessionEnded { failure }));
         self.stop = verdict.stop;
     }
 
@@ -315,14 +318,11 @@ impl<'a, 'h> Driver<'a, 'h> {
         let before = self.before.take();
         let seen = before.and_then(|before| before.changed_since(&self.opening.workspace));
         let files_changed = files_changed.or(seen);
-        let verdict = self.desk.tell(EventKind::IterationEnded {
-            phase: None,
-            task: None,
-            tests: None,
-            build: None,
+        let verdict = self.desk.tell(EventKind::IterationEnded(IterationEnded {
             files_changed,
             error: error.map(Payload::Inline),
-        });
+            ..IterationEnded::default()
+        }));
         self.desk.owe(&verdict);
         let summary = self.desk.summary();
         let number = summary.as_ref().map_or(0, |summary| summary.progress.iteration_count);
@@ -377,7 +377,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     /// Ends the session because its time is up.
     fn time_is_up(&mut self) -> Goes {
         let reason = Some("deadline".to_owned());
-        self.desk.tell(EventKind::StopProposed { reason, output: None, background: 0 });
+        self.desk.tell(EventKind::StopProposed(StopProposed { reason, ..StopProposed::default() }));
         self.finish(None);
         Goes::Over
     }

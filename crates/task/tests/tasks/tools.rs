@@ -49,7 +49,10 @@ fn a_call_of_a_forged_tool_is_proposed_and_so_is_what_it_calls() {
         .records(&done.report.session)
         .iter()
         .filter_map(|record| match &record.event.kind {
-            jackline_engine::EventKind::ToolProposed { tool, .. } => Some(tool.to_string()),
+            jackline_engine::EventKind::ToolProposed(jackline_engine::ToolProposed {
+                tool,
+                ..
+            }) => Some(tool.to_string()),
             _ => None,
         })
         .collect();

@@ -1,6 +1,6 @@
 //! What messages are made of: blocks of text, calls and results.
 
-use jackline_engine::{CallId, EventKind, Payload, Seen, Status};
+use jackline_engine::{CallId, EventKind, Payload, Seen, Status, ToolFinished};
 use serde::Deserialize;
 
 use super::super::lines::{Raw, flag, read, text};
@@ -101,15 +101,15 @@ pub(super) fn finished(block: &Block<'_>, beside: Raw<'_>, denial: Raw<'_>) -> O
     let result = said(block.content).or_else(|| printed(&beside));
     let status = status(block, &beside, denial, result.as_deref().unwrap_or_default());
     let background = flag(beside.is_async) || beside.background_task_id.is_some();
-    Some(EventKind::ToolFinished {
+    Some(EventKind::ToolFinished(ToolFinished {
         call: Some(call),
-        of: None,
         status,
         exit_code: exit_code(status, &beside, background, result.as_deref().unwrap_or_default()),
         result: result.map(Payload::Inline),
         seen: seen(beside.file).into_iter().collect(),
         background,
-    })
+        ..ToolFinished::default()
+    }))
 }
 
 fn status(block: &Block<'_>, beside: &Beside<'_>, denial: Raw<'_>, result: &str) -> Status {

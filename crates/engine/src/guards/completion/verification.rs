@@ -85,7 +85,7 @@ pub(super) fn ask(
     let (run, fact) = current(number, look);
     let begins = run == next(number, look.state.seq);
     // An agent that has left does not wait for a run that would only begin.
-    let left = matches!(look.event.kind, EventKind::SessionEnded { .. });
+    let left = matches!(look.event.kind, EventKind::SessionEnded(_));
     if fact.is_none() && !(begins && left) {
         queries.ask(Query::Verification { run, line: line.to_string(), timeout_seconds });
     }
@@ -174,7 +174,7 @@ pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     let record = fold.record;
     // Once a stop was let through nothing more is done, so what was checked holds.
     let is_refused = state.turn.missing.is_some();
-    if is_refused && matches!(record.event.kind, EventKind::IterationEnded { .. }) {
+    if is_refused && matches!(record.event.kind, EventKind::IterationEnded(_)) {
         state.work += 1;
     }
     let told = matches!(record.verdict.completion, Some(Completion::Incomplete { .. }));

@@ -18,7 +18,7 @@ use super::progress::TestCounts;
 use super::{Answers, Fold, Guard, Look};
 use crate::checks::{self, Check, What};
 use crate::definition::Definition;
-use crate::event::{Action, EventKind, Status};
+use crate::event::{Action, EventKind, Status, ToolFinished};
 use crate::observe::{BuildOutcome, ObservedResult, TestSummary, TestVerdict};
 use crate::place::Place;
 use crate::proposal::Proposal;
@@ -239,13 +239,13 @@ impl Guard for DirtyGuard {
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
         match &record.event.kind {
-            EventKind::ToolProposed { .. } if record.verdict.lets_run() => {
+            EventKind::ToolProposed(_) if record.verdict.lets_run() => {
                 let Some(proposal) = fold.proposal else { return };
                 if let Some(command) = checks::test_command(fold.definition, proposal) {
                     state.dirty.command = Some(command);
                 }
             }
-            EventKind::ToolFinished { status, exit_code, background, .. } => {
+            EventKind::ToolFinished(ToolFinished { status, exit_code, background, .. }) => {
                 // The call is still open here: it is closed after the guards
                 // have seen it.
                 let key = record.key(fold.definition);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{Limit, Measured, Per, warn};
 use crate::definition::Definition;
-use crate::event::{Action, EventKind};
+use crate::event::{Action, EventKind, SessionStarted};
 use crate::guards::{Answers, Fold, Look, Objection, progress};
 use crate::state::{Cause, Paused, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
@@ -105,13 +105,14 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
 /// Whether whoever supervises the agent has it begin or go on. An agent program may propose
 /// no call at all, so nothing else would hold it.
 fn begins(look: Look<'_>) -> bool {
-    let is_prompt = matches!(look.event.kind, EventKind::PromptSubmitted { .. });
+    let is_prompt = matches!(look.event.kind, EventKind::PromptSubmitted(_));
     is_prompt && look.event.actor.is_main() && look.state.spent.supervised
 }
 
 pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     let record = fold.record;
-    if let EventKind::SessionStarted { client: Some(client), .. } = &record.event.kind
+    if let EventKind::SessionStarted(SessionStarted { client: Some(client), .. }) =
+        &record.event.kind
         && record.event.actor.is_main()
     {
         state.spent.supervised |= client == SUPERVISOR;

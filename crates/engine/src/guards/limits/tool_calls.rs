@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::{Counter, Measured, Per, Spent, warn};
 use crate::definition::Definition;
-use crate::event::EventKind;
+use crate::event::{EventKind, ToolProposed};
 use crate::guards::{Answers, Fold, Look, Objection};
 use crate::proposal::Proposal;
 use crate::state::{State, short};
@@ -71,7 +71,9 @@ fn message(measured: &Measured<'_>, calls: u64) -> String {
 
 /// Counts calls that run, and those that a person is asked about, once.
 pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
-    let EventKind::ToolProposed { call, .. } = &fold.record.event.kind else { return };
+    let EventKind::ToolProposed(ToolProposed { call, .. }) = &fold.record.event.kind else {
+        return;
+    };
     let (Some(proposal), limits) = (fold.proposal, &fold.definition.limits.tool_calls) else {
         return;
     };

@@ -35,7 +35,10 @@ use memory::{Found, Noticed, Told, What, short_form};
 use super::{Answers, Fold, Guard, Look};
 use crate::definition::{Definition, Resolved};
 use crate::digest::Digest128;
-use crate::event::{Action, Event, EventKind, PromptSource, Status};
+use crate::event::{
+    Action, Control, Event, EventKind, PromptSource, PromptSubmitted, Status, StopProposed,
+    ToolFinished,
+};
 use crate::facts::Facts;
 use crate::id::ActorId;
 use crate::proposal::Proposal;
@@ -54,7 +57,7 @@ pub(crate) struct LoopGuard;
 impl Guard for LoopGuard {
     fn decide(&self, look: Look<'_>, answers: &mut Answers) {
         match &look.event.kind {
-            EventKind::ToolProposed { .. } => {
+            EventKind::ToolProposed(_) => {
                 let Some(proposal) = look.proposal else { return };
                 let loops = &look.definition.loops;
                 // Nearly every call is neither refused nor under an override, and
@@ -71,7 +74,7 @@ impl Guard for LoopGuard {
                     answer::answer(look, &found, &about, answers);
                 }
             }
-            EventKind::ToolFinished { .. } => {
+            EventKind::ToolFinished(_) => {
                 let Some(call) = look.state.in_flight.find(look.key()) else { return };
                 let known = look.state.actors.get(&call.actor);
                 let mut looping = known.map(|actor| actor.looping.clone()).unwrap_or_default();
@@ -92,21 +95,26 @@ impl Guard for LoopGuard {
         let record = fold.record;
         let actor = &record.event.actor;
         match &record.event.kind {
-            EventKind::ToolProposed { .. } => proposed(state, fold),
-            EventKind::ToolFinished { .. } => finished(state, fold),
-            EventKind::PromptSubmitted { source: PromptSource::Human, .. } => {
+            EventKind::ToolProposed(_) => proposed(state, fold),
+            EventKind::ToolFinished(_) => finished(state, fold),
+            EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. }) => {
                 state.actors.of_person(actor).for_each(|actor| actor.looping.human());
                 state.overrides.human(actor);
             }
             // Whatever has not come back by now never will, and that is an
             // outcome, too.
-            EventKind::PromptSubmitted { source: PromptSource::Harness, .. } => {
+            EventKind::PromptSubmitted(PromptSubmitted {
+                source: PromptSource::Harness, ..
+            }) => {
                 lost(state, fold, |call| call.actor == *actor);
             }
-            EventKind::SessionStarted { .. } | EventKind::StopProposed { background: 0, .. } => {
+            EventKind::SessionStarted(_)
+            | EventKind::StopProposed(StopProposed { background: 0, .. }) => {
                 lost(state, fold, |call| actor.is_main() || call.actor == *actor);
             }
-            EventKind::Control { action: Action::ExpireConstraint, constraint, .. } => {
+            EventKind::Control(Control {
+                action: Action::ExpireConstraint, constraint, ..
+            }) => {
                 state.overrides.expire(constraint.as_deref().unwrap_or_default());
             }
             _ => {}
@@ -182,7 +190,7 @@ fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
     let seen = facts.observed.result.as_ref();
     let error = seen.and_then(|seen| seen.error);
     let (outcome, failed) = match &event.kind {
-        EventKind::ToolFinished { status, exit_code, background, .. } => (
+        EventKind::ToolFinished(ToolFinished { status, exit_code, background, .. }) => (
             step::outcome_signature(seen, *status, *exit_code, *background),
             error.is_some() || *status != Status::Ok || exit_code.is_some_and(|code| code != 0),
         ),

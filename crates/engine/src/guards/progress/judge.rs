@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Progress, fingerprint};
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, IterationEnded};
 use crate::guards::dirty::{Hidden, Passing};
 use crate::state::State;
 
@@ -97,7 +97,14 @@ fn known(set: &Progress, state: &State, event: &Event) -> Known {
         error: seen.error,
         exempt: false,
     };
-    if let EventKind::IterationEnded { phase, tests, build, files_changed, error, .. } = &event.kind
+    if let EventKind::IterationEnded(IterationEnded {
+        phase,
+        tests,
+        build,
+        files_changed,
+        error,
+        ..
+    }) = &event.kind
     {
         known.changed = files_changed.map_or(known.changed, |files| files > 0);
         if let Some(tests) = tests {

@@ -16,7 +16,9 @@ use super::dirty::Passing;
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::Definition;
 use crate::digest::Digest128;
-use crate::event::{Action, Event, EventKind, Payload, PromptSource};
+use crate::event::{
+    Action, Event, EventKind, IterationEnded, Payload, PromptSource, PromptSubmitted,
+};
 use crate::state::{Cause, Paused, State, short};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind, Violation};
 
@@ -245,14 +247,14 @@ impl Guard for ProgressGuard {
             state.progress.steps = state.progress.steps.saturating_add(1);
         }
         match &event.kind {
-            EventKind::IterationEnded { phase, task, tests, .. } => {
+            EventKind::IterationEnded(IterationEnded { phase, task, tests, .. }) => {
                 let counts = tests.as_ref().map(|tests| TestCounts::of(tests.passed, tests.failed));
                 state.progress.counts = counts.or(state.progress.counts);
                 state.progress.told = true;
                 state.progress.phase = phase.as_deref().map(name);
                 state.progress.task = task.as_deref().map(name);
             }
-            EventKind::PromptSubmitted { source: PromptSource::Human, .. }
+            EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
                 if event.actor.is_main() =>
             {
                 state.progress.failures = 0;
@@ -280,8 +282,8 @@ pub(crate) fn ends(definition: &Definition, state: &State, event: &Event) -> boo
     let most =
         definition.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
     match &event.kind {
-        EventKind::IterationEnded { .. } => true,
-        EventKind::ToolProposed { .. } => !state.progress.told && state.progress.steps >= most,
+        EventKind::IterationEnded(_) => true,
+        EventKind::ToolProposed(_) => !state.progress.told && state.progress.steps >= most,
         _ => false,
     }
 }
@@ -298,7 +300,7 @@ fn details(
 ) -> BTreeMap<String, Value> {
     let progress = &look.state.progress;
     let (phase, task) = match &look.event.kind {
-        EventKind::IterationEnded { phase, task, .. } => {
+        EventKind::IterationEnded(IterationEnded { phase, task, .. }) => {
             (phase.as_deref().map(name), task.as_deref().map(name))
         }
         _ => (progress.phase.clone(), progress.task.clone()),

@@ -14,7 +14,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Answers, Fold, Guard, Look, Objection, shortened};
-use crate::event::{Event, EventKind, Payload};
+use crate::event::{Event, EventKind, OutputProposed, Payload, PlanProposed, ToolProposed};
 use crate::facts::DecodedFact;
 use crate::json::parse_strict;
 use crate::state::{State, short};
@@ -46,15 +46,15 @@ struct Written<'a> {
 impl Written<'_> {
     fn of(event: &Event) -> Option<Written<'_>> {
         match &event.kind {
-            EventKind::ToolProposed { tool, .. } => Some(Written {
+            EventKind::ToolProposed(ToolProposed { tool, .. }) => Some(Written {
                 invalid: "invalid_arguments",
                 what: "the arguments of",
                 name: tool.as_str(),
             }),
-            EventKind::PlanProposed { .. } => {
+            EventKind::PlanProposed(_) => {
                 Some(Written { invalid: "invalid_plan", what: "the", name: "plan" })
             }
-            EventKind::OutputProposed { name, .. } => Some(Written {
+            EventKind::OutputProposed(OutputProposed { name, .. }) => Some(Written {
                 invalid: "invalid_output",
                 what: "the output",
                 name: name.as_deref().unwrap_or("output"),
@@ -128,10 +128,10 @@ impl Guard for SchemaGuard {
 /// What can be used instead of what was written.
 fn accepted(look: Look<'_>, decoded: &DecodedFact, answers: &mut Answers) {
     match &look.event.kind {
-        EventKind::ToolProposed { .. } => {
+        EventKind::ToolProposed(_) => {
             answers.args = look.proposal.and_then(|proposal| proposal.args).cloned();
         }
-        EventKind::PlanProposed { plan, .. } => answers.output.clone_from(plan),
+        EventKind::PlanProposed(PlanProposed { plan, .. }) => answers.output.clone_from(plan),
         _ => answers.output.clone_from(&decoded.value),
     }
 }
@@ -143,10 +143,10 @@ fn decoded<'a>(event: &Event, fact: Option<&'a DecodedFact>) -> Cow<'a, DecodedF
         return Cow::Borrowed(fact);
     }
     let wrong = match &event.kind {
-        EventKind::ToolProposed { args, .. } => {
+        EventKind::ToolProposed(ToolProposed { args, .. }) => {
             parse_arguments(args).err().map(|reason| ("a JSON object", reason))
         }
-        EventKind::PlanProposed { plan: None, plan_text: Some(text) } => {
+        EventKind::PlanProposed(PlanProposed { plan: None, plan_text: Some(text) }) => {
             strictly(text).map(|reason| ("JSON", reason))
         }
         _ => None,

@@ -16,7 +16,7 @@ const PROVIDER: &str = "Schema";
 
 pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
     let Some(decoded) = &look.facts.decoded else { return };
-    if !matches!(look.event.kind, EventKind::ToolFinished { .. }) || decoded.errors.is_empty() {
+    if !matches!(look.event.kind, EventKind::ToolFinished(_)) || decoded.errors.is_empty() {
         return;
     }
     let call = look.state.in_flight.find(look.key());

@@ -1,6 +1,6 @@
 //! A conversation that begins anew, with what whoever works has to know.
 
-use jackline_engine::{EventKind, Invocations};
+use jackline_engine::{CompactionFinished, EventKind, Invocations};
 
 use super::{Driver, Goes};
 use crate::engines::Reason;
@@ -23,7 +23,10 @@ impl Driver<'_, '_> {
         let (used, pct) = (main.and_then(|it| it.used), main.and_then(|it| it.pct));
         self.take_over_text(None)?;
         let freed = used.map(|used| used.saturating_sub(self.own.conversation.tokens()));
-        let verdict = self.desk.tell(EventKind::CompactionFinished { freed, summary: None });
+        let verdict = self.desk.tell(EventKind::CompactionFinished(CompactionFinished {
+            freed,
+            ..CompactionFinished::default()
+        }));
         self.desk.say(&Told::Restarted { pct });
         match verdict.context {
             Some(text) => self.tell(text),

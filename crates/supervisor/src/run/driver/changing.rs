@@ -1,6 +1,6 @@
 //! Another engine takes over, or the first one comes back.
 
-use jackline_engine::{Decision, EventKind};
+use jackline_engine::{Decision, EventKind, ModelChanged};
 use jackline_runtime::now;
 
 use super::Driver;
@@ -28,11 +28,11 @@ impl Driver<'_, '_> {
     pub(super) fn change_to(&mut self, next: usize, reason: Reason) -> Result<bool, RunError> {
         let (from, to) = (self.chain.label(), self.chain.label_of(next));
         let word = reason.word().to_owned();
-        let verdict = self.desk.tell(EventKind::ModelChanged {
+        let verdict = self.desk.tell(EventKind::ModelChanged(ModelChanged {
             from: Some(from.clone()),
             to: to.clone(),
             reason: word.clone(),
-        });
+        }));
         if verdict.is_enforced(Decision::Deny) {
             return Ok(false);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackline_engine::EventKind;
+use jackline_engine::{EventKind, ModelChanged};
 use jackline_model::{ErrorKind, ModelError};
 use jackline_runtime::now;
 
@@ -66,7 +66,11 @@ impl Driver<'_, '_> {
     pub(super) fn wait_out(&mut self, error: &ModelError, pause: Duration) -> Goes {
         self.waits += 1;
         let (label, reason) = (self.chain.label(), error.kind.as_str().to_owned());
-        self.desk.tell(EventKind::ModelChanged { from: Some(label.clone()), to: label, reason });
+        self.desk.tell(EventKind::ModelChanged(ModelChanged {
+            from: Some(label.clone()),
+            to: label,
+            reason,
+        }));
         let waits = Waits::Model { why: error.to_string(), ms: in_ms(pause) };
         self.desk.say(&Told::Waiting { waits });
         match sleep(&mut self.desk, pause) {

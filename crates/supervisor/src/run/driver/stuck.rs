@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::ModelChoice;
-use jackline_engine::{ActorId, EventKind, Payload, Summary};
+use jackline_engine::{ActorId, AdvisorAnswered, EventKind, Payload, Summary};
 use jackline_model::{Message, Request};
 
 use super::{Driver, Goes, patience};
@@ -95,11 +95,11 @@ impl Driver<'_, '_> {
             let model = choice.label();
             let told = Told::Advised { model: model.clone(), instruction: instruction.clone() };
             self.desk.say(&told);
-            let verdict = self.desk.tell(EventKind::AdvisorAnswered {
+            let verdict = self.desk.tell(EventKind::AdvisorAnswered(AdvisorAnswered {
                 model: Some(model),
                 instruction: instruction.map(Payload::Inline),
                 error: error.map(Payload::Inline),
-            });
+            }));
             let lifted = self.desk.summary().is_some_and(|it| it.phase != "paused");
             if lifted {
                 let text = why(&verdict);

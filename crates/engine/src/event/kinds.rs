@@ -1,0 +1,303 @@
+//! What each kind of event says: one struct a variant of [`EventKind`].
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::words::{Action, AttemptResult, Failure, PromptSource, Status};
+use super::{Arguments, Called, EventKind, Payload, Seen, Tests};
+use crate::id::{AttemptId, CallId, RequestId, SessionId, ToolName};
+use crate::time::Timestamp;
+
+/// An agent began, or came back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SessionStarted {
+    /// The directory the agent works in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// The program that runs the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The model behind the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The hash of its system prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_hash: Option<String>,
+    /// The hash of the schemas of its tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools_hash: Option<String>,
+    /// The hash of the parameters of its model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters_hash: Option<String>,
+    /// When the work must be over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// The session this one was started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    /// The role the agent acts in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+}
+
+/// Somebody gave the agent a task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PromptSubmitted {
+    /// Who wrote it.
+    pub source: PromptSource,
+    /// What they wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Payload>,
+}
+
+/// The agent wants to call a tool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ToolProposed {
+    /// The call; clients without call ids leave it out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The tool as the agent names it.
+    pub tool: ToolName,
+    /// The arguments, or text that should be arguments.
+    #[serde(flatten)]
+    pub args: Arguments,
+    /// The directory the call works in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+}
+
+/// A call came back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ToolFinished {
+    /// The call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// What was called, where the client has no call ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<Called>,
+    /// How it ended.
+    pub status: Status,
+    /// What it returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Payload>,
+    /// The exit status of a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// Which parts of which files the agent was shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<Seen>,
+    /// Whether the work goes on behind the result.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub background: bool,
+}
+
+/// The agent wants to follow a plan.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PlanProposed {
+    /// The plan, already parsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Value>,
+    /// The plan as the model wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_text: Option<Payload>,
+}
+
+/// The agent wants to hand over structured output.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct OutputProposed {
+    /// Which output of the definition it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The output as the model wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Payload>,
+    /// Whether the model was cut short.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// The provider counted tokens.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct UsageReported {
+    /// The request, so that a later report replaces this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestId>,
+    /// The model that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens read from the provider's cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_read: u64,
+    /// Tokens written to the provider's cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_creation: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// The model's context window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// What it cost, in millionths of a dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// Whether the counts are there and nobody can read them: not the same as none.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub unknown: bool,
+}
+
+/// The agent's context was compacted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CompactionFinished {
+    /// Tokens freed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freed: Option<u64>,
+    /// What is left of the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Payload>,
+}
+
+/// An autonomous run finished an iteration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct IterationEnded {
+    /// The phase of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Test counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<Tests>,
+    /// How the build ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// How many files changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files_changed: Option<u64>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Payload>,
+}
+
+/// The agent wants to end its turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct StopProposed {
+    /// Why it stops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it says at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Payload>,
+    /// How many background tasks still run.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub background: u64,
+}
+
+/// A validation-first attempt began.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct AttemptStarted {
+    /// The attempt.
+    pub attempt: AttemptId,
+}
+
+/// An attempt reached a stage.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct AttemptStage {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The stage.
+    pub stage: String,
+}
+
+/// An attempt ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct AttemptEnded {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Whether its work stays.
+    pub result: AttemptResult,
+}
+
+/// An advisor was asked, out of band, because the session is stuck.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct AdvisorAnswered {
+    /// The model that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it wants the agent to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<Payload>,
+    /// Why there is no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Payload>,
+}
+
+/// Another model goes on with the work.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ModelChanged {
+    /// The one before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The one that goes on.
+    pub to: String,
+    /// Why: a word, of which some are known.
+    pub reason: String,
+}
+
+/// Somebody outside the agent steers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Control {
+    /// What they want.
+    pub action: Action,
+    /// Who they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why they want it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The call that is granted or refused; the last that was asked about if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The same, by the number of the record in which a person was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask: Option<u64>,
+    /// How long a grant holds; once where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    /// The constraint that is ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<String>,
+}
+
+/// The agent is gone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SessionEnded {
+    /// What kept it from going on, where whoever runs it gave up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+macro_rules! into_kind {
+    ($($name:ident)*) => {$(
+        impl From<$name> for EventKind {
+            fn from(it: $name) -> Self {
+                Self::$name(it)
+            }
+        }
+    )*};
+}
+
+into_kind! {
+    SessionStarted PromptSubmitted ToolProposed ToolFinished PlanProposed OutputProposed
+    UsageReported CompactionFinished IterationEnded StopProposed AttemptStarted AttemptStage
+    AttemptEnded AdvisorAnswered ModelChanged Control SessionEnded
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
