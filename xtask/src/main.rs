@@ -5,6 +5,7 @@
 
 mod bench;
 mod clients;
+mod full;
 mod fuzz;
 mod generate;
 mod local_model;
@@ -20,14 +21,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [FILTER…]   check the house rules and run all tests, with nextest where it
-                   is installed
-  test --clients [FILTER…]
-                   install the pinned agent client into a cache directory, and run
-                   the tests that drive it
-  test --local-model [FILTER…]
-                   fetch a small model (98 MB) into a cache directory, build with the
-                   feature `local-model` (a quarter of an hour, the first time), and
-                   run the tests that have it answer
+                   is installed; `test --help` lists further groups of tests
+  test --full AREA run tests that take too long for `.ci/run`
   tidy             check the house rules that no compiler checks
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema

@@ -1,7 +1,24 @@
 //! All tests that a fresh machine with Rust can run.
 
 use crate::shell::{self, cargo, has_cargo};
-use crate::{clients, local_model, tidy};
+use crate::{clients, full, local_model, tidy};
+
+const USAGE: &str = "\
+usage: cargo xtask test [FILTER…]
+         Without a filter: check the house rules, run the examples in the
+         documentation and all tests. With one: run the tests that match it.
+
+       cargo xtask test --clients [FILTER…]
+         Install the pinned agent client, MCP servers and the JSON Schema suite into a
+         cache directory, and run the tests that need them. `.ci/run` does this, too.
+
+       cargo xtask test --local-model [FILTER…]
+         Fetch a small model (98 MB) into a cache directory, build with the feature
+         `local-model`, and run the tests that have the model answer.
+
+       cargo xtask test --full AREA [WORD…]
+         Run tests that take too long for `.ci/run`. Without an area: list the areas.
+";
 
 /// Benchmarks bring a second policy engine for comparison; tests don't need it.
 const WHAT: [&str; 4] = ["--workspace", "--exclude", "jackline-bench", "--locked"];
@@ -9,6 +26,11 @@ const WHAT: [&str; 4] = ["--workspace", "--exclude", "jackline-bench", "--locked
 pub(crate) fn run(filter: &[String]) -> Result<(), String> {
     if let Some((first, rest)) = filter.split_first() {
         match first.as_str() {
+            "--help" | "-h" => {
+                println!("{USAGE}\nareas of --full:\n{}", full::list());
+                return Ok(());
+            }
+            "--full" => return full::run(rest),
             "--clients" => return clients::run(rest),
             "--local-model" => return local_model::run(rest),
             _ => {}
