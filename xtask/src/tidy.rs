@@ -1,5 +1,7 @@
 //! House rules that no compiler checks.
 
+mod confined;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -122,6 +124,7 @@ pub(crate) fn run() -> Result<(), String> {
     check_layers(&mut problems);
     check_engine(&mut problems);
     check_sources(&mut problems);
+    confined::check(&mut problems);
     check_changelog(&mut problems);
     if problems.is_empty() {
         println!("tidy: all house rules hold");

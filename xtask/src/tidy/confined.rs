@@ -1,0 +1,120 @@
+//! Words that only listed files may contain. A list shrinks: an unlisted file with the word breaks
+//! the rule, and so does a listed file without it.
+
+use std::path::Path;
+
+use super::{product_part, read, show};
+use crate::shell::root;
+
+/// A word, and the only product files that may contain it.
+struct Confined {
+    /// In lower case; files are searched without regard to case.
+    word: &'static str,
+    /// What the rule is for.
+    rule: &'static str,
+    /// Names of crates; all crates where it is empty.
+    crates: &'static [&'static str],
+    /// The files, relative to `crates`, each with a reason.
+    files: &'static [(&'static str, &'static str)],
+}
+
+const RULES: [Confined; 2] = [
+    Confined {
+        word: "claude",
+        rule: "crates below `clients` know no agent client",
+        crates: &[
+            "attempt",
+            "decode",
+            "definition",
+            "engine",
+            "journal",
+            "mcp",
+            "model",
+            "program",
+            "registry",
+            "runtime",
+            "sandbox",
+            "shell",
+            "supervisor",
+            "task",
+            "workspace",
+        ],
+        files: &[
+            ("definition/data/models.yaml", "prices and context windows of models"),
+            ("definition/packs/secrets.yaml", "paths of credentials"),
+            ("definition/src/keys/models.rs", "baseline: the word `claude` of `worker`"),
+            ("definition/src/layers/every_key.rs", "baseline: an example of each key"),
+            ("definition/src/layers/held_as_hard/any.rs", "baseline: client names of tests"),
+            ("definition/src/layers/held_as_hard/stories.rs", "baseline: client names of tests"),
+            ("definition/src/lower/models.rs", "baseline: the word `claude` of `worker`"),
+            ("engine/src/choice.rs", "baseline: `ModelKind::Claude`"),
+            ("engine/src/guards/protected/paths.rs", "paths of settings that are protected"),
+            ("engine/src/models.rs", "baseline: a comment on names of models"),
+            ("mcp/src/shown.rs", "baseline: a limit of one client"),
+            ("mcp/src/wrap/pages.rs", "baseline: a limit of one client"),
+            ("runtime/src/ancestry.rs", "programs and variables of agents"),
+            ("runtime/src/definitions.rs", "baseline: `claude_home`"),
+            ("runtime/src/home.rs", "baseline: `claude_home`, `CLAUDE_CODE_SESSION_ID`"),
+            ("runtime/src/lib.rs", "baseline: `claude_home`"),
+            ("supervisor/src/engines.rs", "baseline: `EngineKind::Claude`"),
+            ("supervisor/src/lib.rs", "baseline: `ClaudeCode`"),
+            ("supervisor/src/load.rs", "baseline: `EngineKind::Claude`"),
+            ("supervisor/src/run.rs", "baseline: `ClaudeCode`"),
+            ("supervisor/src/run/reach.rs", "baseline: `EngineKind::Claude`"),
+            ("supervisor/src/run/startable.rs", "baseline: `ClaudeCode`"),
+            ("supervisor/src/worker.rs", "baseline: answers of Claude Code"),
+            ("supervisor/src/worker/failing.rs", "baseline: answers of Claude Code"),
+        ],
+    },
+    Confined {
+        word: "catch_unwind",
+        rule: "a panic is caught at the door of an adapter or around code that users wrote",
+        crates: &[],
+        files: &[
+            ("clients/src/claude/hook.rs", "the door of the hook"),
+            ("clients/src/claude/undo.rs", "baseline: a fault while files are restored"),
+            ("mcp/src/serve.rs", "a tool of the server"),
+            ("runtime/src/backtest.rs", "a recorded run that breaks the engine"),
+            ("runtime/src/backtest/journal.rs", "a recorded session that breaks the engine"),
+            ("runtime/src/door.rs", "baseline: the runtime's own door"),
+            ("runtime/src/explain.rs", "an explanation that breaks the engine"),
+            ("runtime/src/extensions.rs", "custom guards, checks and feedback"),
+        ],
+    },
+];
+
+pub(super) fn check(problems: &mut Vec<String>) {
+    let crates = root().join("crates");
+    for rule in &RULES {
+        let mut with_word = Vec::new();
+        for directory in super::children(&crates) {
+            if rule.crates.is_empty() || rule.crates.contains(&super::name(&directory).as_str()) {
+                collect(&directory, rule.word, &mut with_word);
+            }
+        }
+        let listed = |path: &str| rule.files.iter().any(|(file, _)| *file == path);
+        for path in with_word.iter().filter(|path| !listed(path)) {
+            let Confined { word, rule, .. } = rule;
+            problems.push(format!("crates/{path} contains `{word}`, but {rule}"));
+        }
+        for (file, _) in
+            rule.files.iter().filter(|(file, _)| !with_word.iter().any(|it| it == file))
+        {
+            let word = rule.word;
+            problems.push(format!("crates/{file} has no `{word}` any more; remove it from the list in xtask/src/tidy/confined.rs"));
+        }
+    }
+}
+
+/// Adds the product files of a directory that contain a word, relative to `crates`.
+fn collect(directory: &Path, word: &str, with_word: &mut Vec<String>) {
+    for path in super::children(directory) {
+        let is_test = super::name(&path) == "tests";
+        if path.is_dir() && !is_test {
+            collect(&path, word, with_word);
+        } else if path.is_file() && product_part(&read(&path)).to_lowercase().contains(word) {
+            let path = show(&path);
+            with_word.push(path.strip_prefix("crates/").unwrap_or(&path).to_owned());
+        }
+    }
+}
