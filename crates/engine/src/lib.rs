@@ -40,6 +40,7 @@ mod trajectory;
 mod understanding;
 mod verdict;
 pub mod wire;
+mod words;
 
 pub use definition::{Definition, Mode};
 pub use digest::{Digest, Digest128, Hasher};
@@ -76,8 +77,9 @@ pub use path::{PathError, canonical};
 pub use place::Place;
 pub use session::{Ground, Record, Session, StateError, Understood};
 pub use state::{
-    BudgetSummary, ContextSummary, Invocations, LastAction, Order, ReportFile, STATE_BYTES_MAX,
-    STATE_FORMAT, Summary, TurnSummary, UsageTotals, Waiting,
+    BudgetSummary, ContextSummary, Invocations, LastAction, Order, PauseCause, ReportFile,
+    STATE_BYTES_MAX, STATE_FORMAT, SessionPhase, Summary, TurnStatus, TurnSummary, UsageTotals,
+    Waiting,
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::{Kind, PAGE_TURN, path_keys};

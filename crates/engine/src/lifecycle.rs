@@ -18,7 +18,7 @@ use crate::id::ActorId;
 use crate::proposal::{Proposal, Recognised};
 use crate::session::initial_policies;
 use crate::state::{
-    ATTEMPTS_MAX, Asks, Attempt, Call, Cause, Changes, Overrides, Paused, Phase, Proof, State,
+    ATTEMPTS_MAX, Asks, Attempt, Call, Changes, Overrides, PauseCause, Paused, Phase, Proof, State,
     TurnResult, UsageTotals, Why,
 };
 use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
@@ -58,10 +58,10 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
 fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
     let code = Stop::of;
     match look.state.paused.as_ref().map(|paused| paused.cause) {
-        Some(Cause::Loop) => return code(StopCode::SystemError).because("loop"),
-        Some(Cause::NoProgress) => return code(StopCode::Capped).because("progress"),
-        Some(Cause::Checkpoint) => return code(StopCode::Capped).because("iterations"),
-        Some(Cause::Person | Cause::Protected) => return code(StopCode::HumanRequested),
+        Some(PauseCause::Loop) => return code(StopCode::SystemError).because("loop"),
+        Some(PauseCause::NoProgress) => return code(StopCode::Capped).because("progress"),
+        Some(PauseCause::Checkpoint) => return code(StopCode::Capped).because("iterations"),
+        Some(PauseCause::Person | PauseCause::Protected) => return code(StopCode::HumanRequested),
         None if look.is_paused() => return code(StopCode::HumanRequested),
         None => {}
     }

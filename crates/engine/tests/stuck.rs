@@ -7,7 +7,8 @@ use std::sync::Arc;
 use jackline_engine::definition::{Advisor, Graded, Loops, ModelChoice, ModelKind, ModelProvider};
 use jackline_engine::wire::parse_event;
 use jackline_engine::{
-    Decision, Definition, Facts, Mode, Now, Record, Session, Timestamp, Verdict, observe,
+    Decision, Definition, Facts, Mode, Now, PauseCause, Record, Session, Timestamp, Verdict,
+    observe,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -213,7 +214,7 @@ fn play(models: u32, budget: Option<u32>, ops: &[Op]) {
             }
         }
         let summary = engine.session.summary();
-        assert_eq!(summary.paused_cause == Some("loop"), model.stuck, "{context}");
+        assert_eq!(summary.paused_cause == Some(PauseCause::Loop), model.stuck, "{context}");
         assert_eq!(summary.steps, model.steps, "{context}");
         assert_eq!(summary.model, model.at_work, "{context}");
         let asked = summary.advisor.map(|advisor| (advisor.used, advisor.budget));

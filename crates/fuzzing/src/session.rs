@@ -14,7 +14,7 @@ use jackline_engine::json::parse_strict;
 use jackline_engine::wire::parse_recorded;
 use jackline_engine::{
     Decision, Definition, Event, Facts, Mode, OffFact, QUERIES_MAX, ROUNDS_MAX, Record,
-    STATE_BYTES_MAX, Session, Verdict,
+    STATE_BYTES_MAX, Session, SessionPhase, Verdict,
 };
 
 use crate::in_time;
@@ -222,7 +222,7 @@ fn replay(session: &mut Session, record: &Record<'_>) {
 /// A session that was stopped stays so, whatever comes.
 fn check_over(played: &Played) {
     let summary = played.session.summary();
-    if summary.phase != "stopped" {
+    if summary.phase != SessionPhase::Stopped {
         return;
     }
     let mut world = World::default();

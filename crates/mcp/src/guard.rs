@@ -3,8 +3,8 @@
 
 use jackline_engine::{
     Arguments, CallId, Decision, EventKind, OutputFact, PAGE_TURN, Payload, Repair, Seen,
-    SessionEnded, SessionId, SessionStarted, Status, ToolFinished, ToolName, ToolProposed, Verdict,
-    Violation,
+    SessionEnded, SessionId, SessionPhase, SessionStarted, Status, ToolFinished, ToolName,
+    ToolProposed, Verdict, Violation,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, Runtime, ask_code, now};
@@ -251,7 +251,10 @@ impl Guard {
             return;
         }
         let before = self.reporter.summary();
-        if before.as_ref().is_some_and(|it| !["new", "ended"].contains(&it.phase)) {
+        if before
+            .as_ref()
+            .is_some_and(|it| ![SessionPhase::New, SessionPhase::Ended].contains(&it.phase))
+        {
             self.begun = Some(Begun::Elsewhere);
             self.calls = names_of_joined();
             return;

@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use jackline_engine::{Digest, SessionId, Summary, Waiting};
+use jackline_engine::{Digest, SessionId, SessionPhase, Summary, Waiting};
 use jackline_journal::{FileStore, StoreError};
 
 use crate::clock;
@@ -104,7 +104,7 @@ pub enum AskError {
 /// Whether a session is there to hear an answer. One that has ended may come back, and what it
 /// has asked stays with it until then; one that is over asks nobody any more.
 pub fn still_asks(summary: &Summary) -> bool {
-    !matches!(summary.phase, "stopped" | "ended")
+    summary.is_open()
 }
 
 /// What waits for a person in the sessions of a store.
@@ -122,7 +122,7 @@ pub fn pending(store: &FileStore) -> Result<Asking, StoreError> {
                 continue;
             }
         };
-        if summary.phase == "stopped" {
+        if summary.phase == SessionPhase::Stopped {
             continue;
         }
         let ended = !still_asks(&summary);

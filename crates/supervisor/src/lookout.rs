@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use jackline_engine::Markers;
+use jackline_engine::{Markers, SessionPhase};
 use jackline_journal::JournalFile;
 use jackline_runtime::{Found, end_checks, glance, is_checking, off_now};
 
@@ -99,9 +99,9 @@ impl Lookout {
             glance(&found, &journal).ok()
         });
         let phase = session.map(|session| session.summary().phase);
-        let stopped = phase == Some("stopped");
+        let stopped = phase == Some(SessionPhase::Stopped);
         self.stopped.store(stopped, Ordering::SeqCst);
-        self.paused.store(phase == Some("paused"), Ordering::SeqCst);
+        self.paused.store(phase == Some(SessionPhase::Paused), Ordering::SeqCst);
         stopped
     }
 }

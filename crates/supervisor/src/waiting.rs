@@ -33,7 +33,8 @@ pub(crate) enum Waited {
 /// Waits until a person does something: a command, or a file that comes or goes.
 pub(crate) fn wait(desk: &mut Desk<'_>, workspace: &Path, paused: &Summary) -> Waited {
     let is_there = |file: &str| workspace.join(file).symlink_metadata().is_ok();
-    let reports: Vec<&str> = paused.reports.iter().copied().filter(|it| is_there(it)).collect();
+    let paths = paused.reports.iter().map(|report| report.path());
+    let reports: Vec<&str> = paths.filter(|it| is_there(it)).collect();
     // It may be gone already: whoever is told of the wait may act on it at once.
     let held_by_file = paused.paused_by_file || is_there(Markers::PAUSE);
     loop {

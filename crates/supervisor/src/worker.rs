@@ -240,7 +240,7 @@ fn hold(desk: &mut Desk<'_>, engine: &EngineSpec) {
 /// It is done, as it thinks.
 fn stop(desk: &mut Desk<'_>, told: &mut Told, said: &str, calls: u32) -> std::io::Result<Ended> {
     let Some(summary) = desk.summary() else { return Ok(Ended::Held) };
-    if summary.stop.is_some() || summary.phase == "paused" {
+    if summary.stop.is_some() || summary.is_paused() {
         return Ok(Ended::Held);
     }
     let mut contexts = summary.context.iter();

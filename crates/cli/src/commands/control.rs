@@ -4,7 +4,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use jackline_engine::{Action, SessionId, Summary, Verdict};
+use jackline_engine::{Action, PauseCause, SessionId, SessionPhase, Summary, Verdict};
 use jackline_journal::FileStore;
 use jackline_runtime::{Sessions, inspect};
 use jackline_supervisor::{Kept, PREFIX};
@@ -224,7 +224,7 @@ fn is_run(session: &SessionId) -> bool {
 
 /// That a session has ended, and how it is opened anew; none where it has not.
 fn has_ended(now: &Summary, session: &SessionId) -> Option<(String, String)> {
-    let stop = now.stop.as_ref().filter(|_| now.phase == "ended")?;
+    let stop = now.stop.as_ref().filter(|_| now.phase == SessionPhase::Ended)?;
     let name = plain(session.as_str(), 60);
     let again = format!(", and then `jackline run --resume {name}` goes on");
     let again = if is_run(session) { again } else { String::new() };
@@ -277,7 +277,7 @@ fn in_words(action: Action) -> (&'static str, &'static str) {
 /// The same where something else still holds the session.
 fn still_paused(action: Action, now: Option<&Summary>) -> (&'static str, &'static str) {
     match action {
-        Action::Resume if now.and_then(|now| now.paused_cause) == Some("checkpoint") => (
+        Action::Resume if now.and_then(|now| now.paused_cause) == Some(PauseCause::Checkpoint) => (
             "is not paused by that any more, and still waits at its checkpoint",
             "read `.jackline/CHECKPOINT.md`; `jackline ack` goes on",
         ),

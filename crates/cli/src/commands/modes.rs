@@ -265,7 +265,7 @@ fn open_sessions(file: &Path) -> Vec<Open> {
     let open = |found: Found| {
         let session = inspect(&store, &found).ok()?;
         let has_it = session.place().definition.iter().any(|at| Path::new(at) == file);
-        let is_open = has_it && !matches!(session.summary().phase, "ended" | "stopped");
+        let is_open = has_it && session.summary().is_open();
         is_open.then(|| Open {
             name: plain(&found.name, 40),
             when: found.modified.map(ago).unwrap_or_default(),

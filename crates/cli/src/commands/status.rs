@@ -10,8 +10,8 @@ use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::models::usd;
 use jackline_engine::{
-    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Markers,
-    ProgressSummary, ReportFile, Session, Summary, TurnSummary,
+    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Markers, PauseCause,
+    ProgressSummary, ReportFile, Session, SessionPhase, StopCode, Summary, TurnStatus, TurnSummary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{
@@ -175,14 +175,12 @@ fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
 fn phase(summary: &Summary) -> String {
     let text = match &summary.stop {
         Some(stop) => format!("{}: {stop}", summary.phase),
-        None => summary.phase.to_owned(),
+        None => summary.phase.word().to_owned(),
     };
     let colour = match (summary.phase, &summary.stop) {
-        ("running" | "new", _) => AnsiColor::Green,
-        (_, Some(stop)) if stop.code == jackline_engine::StopCode::ObjectiveAchieved => {
-            AnsiColor::Green
-        }
-        ("paused", _) => AnsiColor::Yellow,
+        (SessionPhase::Running | SessionPhase::New, _) => AnsiColor::Green,
+        (_, Some(stop)) if stop.code == StopCode::ObjectiveAchieved => AnsiColor::Green,
+        (SessionPhase::Paused, _) => AnsiColor::Yellow,
         _ => AnsiColor::Red,
     };
     styled(colour.on_default(), text)
@@ -190,7 +188,7 @@ fn phase(summary: &Summary) -> String {
 
 /// What waits for a person, and how they answer it.
 fn asked(opened: &Opened, summary: &Summary) -> Vec<(&'static str, String)> {
-    if summary.phase == "ended" {
+    if summary.phase == SessionPhase::Ended {
         return left_behind(summary.waiting.len())
             .map(|left| ("asked", left))
             .into_iter()
@@ -234,17 +232,19 @@ fn show(
         row("", dim("jackline on"));
     }
     // Who left while they were held still is.
-    if summary.phase == "paused" || (summary.phase == "ended" && summary.paused_cause.is_some()) {
+    if summary.is_paused()
+        || (summary.phase == SessionPhase::Ended && summary.paused_cause.is_some())
+    {
         let by = summary.paused_by.as_deref().unwrap_or("a person");
         let why = summary.paused_why.as_deref().unwrap_or("no reason given");
         row("paused by", format!("{}: {}", plain(by, 40), plain(why, 160)));
         row("to go on", way_of_held(opened, summary));
     }
-    if summary.phase == "stopped" {
+    if summary.phase == SessionPhase::Stopped {
         row("to go on", way_to_reopen(opened).to_owned());
     }
     for report in &summary.reports {
-        row("report", (*report).to_owned());
+        row("report", report.path().to_owned());
     }
     if has_safety_log(opened) {
         row("safety log", SAFETY_LOG.to_owned());
@@ -311,7 +311,7 @@ fn show(
 
 /// Which turn, and what became of it.
 pub(super) fn turn_in_words(turn: &TurnSummary) -> String {
-    let result = turn.result.unwrap_or("not finished");
+    let result = turn.result.map_or("not finished", TurnStatus::word);
     let blocks = match turn.blocks {
         0 => String::new(),
         1 => ", blocked once".to_owned(),
@@ -358,18 +358,22 @@ fn way_on(opened: &Opened, summary: &Summary) -> &'static str {
     let held = |workspace: &Path| workspace.join(Markers::PAUSE).symlink_metadata().is_ok();
     match summary.paused_cause {
         _ if workspace.is_some_and(held) => "remove `.jackline/PAUSE`",
-        Some("person") if summary.paused_by_file => "it goes on with the next call: that is gone",
-        Some("loop" | "no_progress") => "a message of yours, or `jackline clear`",
+        Some(PauseCause::Person) if summary.paused_by_file => {
+            "it goes on with the next call: that is gone"
+        }
+        Some(cause) if cause.is_stuck() => "a message of yours, or `jackline clear`",
         // Somebody has put their word over something else, and each has its own.
-        Some("person" | "protected") if summary.reports.contains(&ReportFile::Blocker.path()) => {
+        Some(PauseCause::Person | PauseCause::Protected)
+            if summary.reports.contains(&ReportFile::Blocker) =>
+        {
             "a message of yours, or `jackline resume` for the pause and `jackline clear` for the blocker"
         }
-        Some("person" | "protected")
-            if summary.reports.contains(&ReportFile::Checkpoint.path()) =>
+        Some(PauseCause::Person | PauseCause::Protected)
+            if summary.reports.contains(&ReportFile::Checkpoint) =>
         {
             "`jackline resume` for the pause and `jackline ack` for the checkpoint"
         }
-        Some("checkpoint") => "`jackline ack`",
+        Some(PauseCause::Checkpoint) => "`jackline ack`",
         _ => "a message of yours, or `jackline resume`",
     }
 }
@@ -377,7 +381,7 @@ fn way_on(opened: &Opened, summary: &Summary) -> &'static str {
 /// How a session goes on that is held, or was when it ended. No run comes back to what has
 /// ended; the agent of a client may, and is held as before.
 fn way_of_held(opened: &Opened, summary: &Summary) -> String {
-    if summary.phase != "ended" {
+    if summary.phase != SessionPhase::Ended {
         return way_on(opened, summary).to_owned();
     }
     let anew = format!("it has ended; {} opens it anew", way_to_reopen(opened));

@@ -1,27 +1,6 @@
 //! The fixed words of events.
 
-use serde::{Deserialize, Serialize};
-
-/// Makes an enum of a fixed set of words: each value has one word, on the wire and in journals.
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$vdoc])* #[serde(rename = $word)] $variant,)*
-        }
-
-        impl $name {
-            /// Every value by its word on the wire.
-            pub const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)*];
-
-            /// The word on the wire.
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-        }
-    )*};
-}
+use crate::words::words;
 
 words! {
     /// What kept a run from going on.

@@ -16,7 +16,7 @@ use super::{Answers, Guard, Look, Objection, advisor, fallback};
 use crate::event::{Action, Control, EventKind};
 use crate::facts::{Markers, Queries, ReloadFact};
 use crate::session::Record;
-use crate::state::{Cause, Paused, ReportFile, State};
+use crate::state::{PauseCause, Paused, ReportFile, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind, Violation};
 
 use super::reports::settled;
@@ -162,7 +162,7 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         | Action::ExpireConstraint => None,
         // Others could lift what is there, an advisor or who acknowledges; a person's own word
         // is lifted by people, and by itself.
-        Action::Pause if cause.is_some_and(Cause::lies_beneath) => None,
+        Action::Pause if cause.is_some_and(PauseCause::lies_beneath) => None,
         Action::Pause => paused.map(|paused| {
             Futile::now(
                 format!("the session is paused already, by {}", held_by(paused)),
@@ -171,7 +171,7 @@ fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
         }),
         Action::Resume if pause && !off => Some(held_by_file(Markers::PAUSE)),
         // Lifted without being acknowledged it would hold the next call again.
-        Action::Resume if cause == Some(Cause::Checkpoint) && iterations::waits(look) => {
+        Action::Resume if cause == Some(PauseCause::Checkpoint) && iterations::waits(look) => {
             Some(waits_not(look, "a checkpoint has to be acknowledged"))
         }
         Action::Resume if paused.is_some() => None,
@@ -237,9 +237,9 @@ fn waits_not(look: Look<'_>, what: &str) -> Futile {
         None => Futile::now(format!("{what}: the session is not paused"), "nothing to do"),
         Some(paused) => {
             let way = match paused.cause {
-                Cause::Person | Cause::Protected => "`jackline resume` goes on",
-                Cause::Loop | Cause::NoProgress => "`jackline clear` goes on",
-                Cause::Checkpoint => "`jackline ack` goes on",
+                PauseCause::Person | PauseCause::Protected => "`jackline resume` goes on",
+                PauseCause::Loop | PauseCause::NoProgress => "`jackline clear` goes on",
+                PauseCause::Checkpoint => "`jackline ack` goes on",
             };
             Futile::now(format!("{what}: the session is paused by {}", held_by(paused)), way)
         }

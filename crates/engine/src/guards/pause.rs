@@ -5,7 +5,7 @@ use alloc::string::ToString;
 
 use super::control::held_by;
 use super::{Answers, Guard, Look, Objection, reports};
-use crate::state::Cause;
+use crate::state::PauseCause;
 use crate::verdict::{Class, Decision};
 
 pub(crate) struct Pause;
@@ -17,18 +17,18 @@ impl Guard for Pause {
             return;
         }
         let (subtype, correction) = match paused.cause {
-            Cause::Person => {
+            PauseCause::Person => {
                 ("paused_by_person", "end the turn; a person's next message or `resume` goes on")
             }
-            Cause::Protected => {
+            PauseCause::Protected => {
                 ("paused_by_guard", "end the turn; a person's next message or `resume` goes on")
             }
-            Cause::Loop | Cause::NoProgress => (
+            PauseCause::Loop | PauseCause::NoProgress => (
                 "blocked",
                 "end the turn and say what you would need; a person reads \
                  `.jackline/BLOCKER_REPORT.md` and goes on with `jackline clear`",
             ),
-            Cause::Checkpoint => (
+            PauseCause::Checkpoint => (
                 "checkpoint",
                 "end the turn; a person reads `.jackline/CHECKPOINT.md` and goes on with \
                  `jackline ack`",
@@ -56,7 +56,7 @@ impl Look<'_> {
     /// settled that.
     pub(crate) fn is_stuck(self) -> bool {
         let cause = self.state.paused.as_ref().map(|paused| paused.cause);
-        cause.is_some_and(Cause::is_stuck) && !reports::is_settled(self)
+        cause.is_some_and(PauseCause::is_stuck) && !reports::is_settled(self)
     }
 
     /// Whether nothing may run now, by a pause or by a person's file.

@@ -23,7 +23,7 @@ use crate::facts::{FileKind, Queries, Query, Wants, WatchedFact};
 use crate::id::CallId;
 use crate::place::{Place, Target};
 use crate::proposal::{Proposal, Run, Touch};
-use crate::state::{Call, Cause, Paused, ReportFile, State};
+use crate::state::{Call, PauseCause, Paused, ReportFile, State};
 use crate::tool::Kind;
 use crate::verdict::{Class, Decision, Violation};
 
@@ -99,7 +99,7 @@ impl Guard for Protected {
         let waits = super::reports::wanted(state).is_some();
         if record.verdict.violations.iter().any(damage) && !waits {
             let why = "a protected file was changed during a call".to_string();
-            state.paused = Some(Paused::by_guard(Cause::Protected, why));
+            state.paused = Some(Paused::by_guard(PauseCause::Protected, why));
         }
         match &record.event.kind {
             EventKind::ToolFinished(ToolFinished { background: true, .. }) => {

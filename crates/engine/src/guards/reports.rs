@@ -11,7 +11,7 @@ use alloc::string::String;
 use super::{Answers, Fold, Guard, Look, control, protected};
 use crate::event::EventKind;
 use crate::facts::Facts;
-use crate::state::{Cause, Phase, ReportFile, State};
+use crate::state::{PauseCause, Phase, ReportFile, State};
 use crate::verdict::{ContextLevel, Stop};
 
 pub(crate) struct ReportGuard;
@@ -92,9 +92,9 @@ pub(crate) fn wanted(state: &State) -> Option<ReportFile> {
     }
     let paused = state.paused.as_ref()?;
     match paused.over.as_deref().unwrap_or(paused).cause {
-        Cause::Loop | Cause::NoProgress => Some(ReportFile::Blocker),
-        Cause::Checkpoint => Some(ReportFile::Checkpoint),
-        Cause::Person | Cause::Protected => None,
+        PauseCause::Loop | PauseCause::NoProgress => Some(ReportFile::Blocker),
+        PauseCause::Checkpoint => Some(ReportFile::Checkpoint),
+        PauseCause::Person | PauseCause::Protected => None,
     }
 }
 
@@ -114,6 +114,7 @@ mod tests {
     use crate::id::SessionId;
     use crate::place::Place;
     use crate::session::{Record, Session};
+    use crate::state::SessionPhase;
     use crate::state::{Order, Paused, Summary};
     use crate::time::Timestamp;
     use crate::verdict::{ContextGate, Decision, SafetyKind, Verdict};
@@ -146,7 +147,7 @@ mod tests {
             }
         }
 
-        fn paused(cause: Cause) -> Self {
+        fn paused(cause: PauseCause) -> Self {
             let mut world = Self::new();
             let why = "it goes in circles".to_string();
             world.session.state_mut().paused = Some(Paused::by_guard(cause, why));
@@ -247,16 +248,17 @@ mod tests {
     #[test]
     fn each_cause_has_its_report_and_its_way_on() {
         for (cause, path, action) in [
-            (Cause::Loop, Some(BLOCKER), "clear_blocker"),
-            (Cause::NoProgress, Some(BLOCKER), "clear_blocker"),
-            (Cause::Checkpoint, Some(CHECKPOINT), "acknowledge"),
-            (Cause::Protected, None, "resume"),
+            (PauseCause::Loop, Some(BLOCKER), "clear_blocker"),
+            (PauseCause::NoProgress, Some(BLOCKER), "clear_blocker"),
+            (PauseCause::Checkpoint, Some(CHECKPOINT), "acknowledge"),
+            (PauseCause::Protected, None, "resume"),
         ] {
             let mut world = World::paused(cause);
             assert_eq!(world.propose(1), Decision::Pause);
             assert_eq!(world.there(), Vec::from_iter(path), "{cause:?}");
-            assert_eq!(world.summary().reports, Vec::from_iter(path));
-            assert_eq!(world.summary().paused_cause, Some(cause.word()));
+            let reports = world.summary().reports;
+            assert!(reports.iter().map(|report| report.path()).eq(path), "{cause:?}");
+            assert_eq!(world.summary().paused_cause, Some(cause));
             let others = ["acknowledge", "clear_blocker"].into_iter().filter(|it| *it != action);
             for other in others {
                 assert_eq!(world.control(other), Decision::Deny, "{cause:?} {other}");
@@ -275,7 +277,7 @@ mod tests {
             r#"{"event":"control","action":"reset"}"#,
             r#"{"event":"prompt_submitted","text":"go on"}"#,
         ] {
-            let mut world = World::paused(Cause::Loop);
+            let mut world = World::paused(PauseCause::Loop);
             world.propose(1);
             assert_eq!(world.send(line).decision, Decision::Allow);
             assert_eq!(world.there(), Vec::<&str>::new());
@@ -286,8 +288,8 @@ mod tests {
     #[test]
     fn a_report_that_a_person_removed_is_settled() {
         for (cause, path, action) in [
-            (Cause::Loop, BLOCKER, "clear_blocker"),
-            (Cause::Checkpoint, CHECKPOINT, "acknowledge"),
+            (PauseCause::Loop, BLOCKER, "clear_blocker"),
+            (PauseCause::Checkpoint, CHECKPOINT, "acknowledge"),
         ] {
             let mut world = World::paused(cause);
             world.propose(1);
@@ -301,7 +303,7 @@ mod tests {
                 (SafetyKind::Control, "resumed")
             );
             assert_eq!(safety.details.get("action").and_then(|it| it.as_str()), Some(action));
-            assert_eq!(world.summary().phase, "running");
+            assert_eq!(world.summary().phase, SessionPhase::Running);
             assert_eq!(world.there(), Vec::<&str>::new());
         }
     }
@@ -311,14 +313,14 @@ mod tests {
         let mut world = World::new();
         assert_eq!(world.propose(1), Decision::Allow);
         let why = "it goes in circles".to_string();
-        world.session.state_mut().paused = Some(Paused::by_guard(Cause::Loop, why));
+        world.session.state_mut().paused = Some(Paused::by_guard(PauseCause::Loop, why));
         assert_eq!(world.propose(2), Decision::Pause);
         // The first call is still at work.
         world.files.remove(BLOCKER);
         let verdict = world.finish(1);
         assert_eq!(verdict.decision, Decision::Pause);
         assert_eq!(world.there(), [BLOCKER]);
-        assert_eq!(world.summary().paused_cause, Some("loop"), "it waits for the same");
+        assert_eq!(world.summary().paused_cause, Some(PauseCause::Loop), "it waits for the same");
         assert_eq!(world.propose(3), Decision::Pause);
         // Now nothing is at work.
         world.files.remove(BLOCKER);
@@ -327,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_report_that_somebody_replaced_says_nothing_by_going() {
-        let mut world = World::paused(Cause::Loop);
+        let mut world = World::paused(PauseCause::Loop);
         world.propose(1);
         world.put(BLOCKER, "of another session");
         // It is not ours any more, so it is written again, as ours.
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_another_session_wrote_or_removed_settles_nothing() {
-        let mut world = World::paused(Cause::Loop);
+        let mut world = World::paused(PauseCause::Loop);
         world.propose(1);
         world.by_us = true;
         world.files.remove(BLOCKER);
@@ -351,7 +353,7 @@ mod tests {
 
     #[test]
     fn one_that_could_not_be_written_is_written_later_and_settles_nothing() {
-        let mut world = World::paused(Cause::NoProgress);
+        let mut world = World::paused(PauseCause::NoProgress);
         let call = r#"{"event":"tool_proposed","call":"c1","tool":"Bash","args":{}}"#;
         for _ in 0..3 {
             assert_eq!(world.send_to(call, Disk::Full, None).decision, Decision::Pause);
@@ -386,10 +388,10 @@ mod tests {
     #[test]
     fn leaving_while_a_guard_holds_ends_as_what_it_holds_for() {
         for (cause, code) in [
-            (Cause::Loop, "SYSTEM_ERROR{loop}"),
-            (Cause::NoProgress, "CAPPED{progress}"),
-            (Cause::Checkpoint, "CAPPED{iterations}"),
-            (Cause::Protected, "HUMAN_REQUESTED"),
+            (PauseCause::Loop, "SYSTEM_ERROR{loop}"),
+            (PauseCause::NoProgress, "CAPPED{progress}"),
+            (PauseCause::Checkpoint, "CAPPED{iterations}"),
+            (PauseCause::Protected, "HUMAN_REQUESTED"),
         ] {
             let mut world = World::paused(cause);
             let verdict = world.send(r#"{"event":"session_ended"}"#);

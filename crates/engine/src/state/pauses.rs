@@ -9,47 +9,38 @@ use alloc::string::{String, ToString as _};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Action;
+use crate::words::words;
 
 /// A pause, by a person or by a guard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Paused {
     pub(crate) by: Option<String>,
     pub(crate) why: Option<String>,
-    pub(crate) cause: Cause,
+    pub(crate) cause: PauseCause,
     /// The blocker or checkpoint that held the session before, and still does beneath this.
     // INVARIANT: it can lie beneath, and has nothing beneath itself.
     pub(crate) over: Option<Box<Paused>>,
 }
 
-/// What a session is paused for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Cause {
-    /// A person wants it.
-    Person,
-    /// A protected file was changed.
-    Protected,
-    /// The agent goes in circles; a blocker report says how.
-    Loop,
-    /// Iterations bring nothing; a blocker report says so.
-    NoProgress,
-    /// The iterations are used up; a checkpoint waits to be acknowledged.
-    Checkpoint,
+words! {
+    /// What a session is paused for.
+    PauseCause {
+        /// A person wants it.
+        Person = "person",
+        /// A protected file was changed.
+        Protected = "protected",
+        /// The agent goes in circles; a blocker report says how.
+        Loop = "loop",
+        /// Iterations bring nothing; a blocker report says so.
+        NoProgress = "no_progress",
+        /// The iterations are used up; a checkpoint waits to be acknowledged.
+        Checkpoint = "checkpoint",
+    }
 }
 
-impl Cause {
-    /// The word in `status`.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Person => "person",
-            Self::Protected => "protected",
-            Self::Loop => "loop",
-            Self::NoProgress => "no_progress",
-            Self::Checkpoint => "checkpoint",
-        }
-    }
-
+impl PauseCause {
     /// Whether the agent gets nowhere, so that a blocker has to be cleared.
-    pub(crate) fn is_stuck(self) -> bool {
+    pub fn is_stuck(self) -> bool {
         matches!(self, Self::Loop | Self::NoProgress)
     }
 
@@ -72,11 +63,11 @@ impl Cause {
 impl Paused {
     /// A pause that a person wants.
     pub(crate) fn by_person(by: Option<String>, why: Option<String>) -> Self {
-        Self { by, why, cause: Cause::Person, over: None }
+        Self { by, why, cause: PauseCause::Person, over: None }
     }
 
     /// A pause that no person has asked for.
-    pub(crate) fn by_guard(cause: Cause, why: String) -> Self {
+    pub(crate) fn by_guard(cause: PauseCause, why: String) -> Self {
         Self { by: Some("jackline".to_string()), why: Some(why), cause, over: None }
     }
 
@@ -109,7 +100,7 @@ mod tests {
     use super::*;
 
     fn blocker() -> Paused {
-        Paused::by_guard(Cause::Loop, "it goes in circles".to_string())
+        Paused::by_guard(PauseCause::Loop, "it goes in circles".to_string())
     }
 
     fn person() -> Paused {
@@ -130,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_checkpoint_lies_beneath_a_persons_pause_as_a_blocker_does() {
-        let checkpoint = || Paused::by_guard(Cause::Checkpoint, "the cap".to_string());
+        let checkpoint = || Paused::by_guard(PauseCause::Checkpoint, "the cap".to_string());
         let both = || person().put_over(Some(checkpoint()));
         assert_eq!(both().after(Action::Resume), Some(checkpoint()));
         assert_eq!(both().after(Action::Acknowledge), Some(person()));

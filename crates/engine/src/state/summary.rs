@@ -4,12 +4,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::actors::Actor;
-
 use super::clock::Clock;
-use super::{Invocations, LastAction, Override, Paused, Phase, State, UsageTotals};
+use super::{
+    Invocations, LastAction, Override, PauseCause, Paused, Phase, ReportFile, State, TurnStatus,
+    UsageTotals,
+};
 use crate::definition::{Definition, Per};
 use crate::facts::{Markers, Now};
 use crate::guards::advisor::AdvisorSummary;
@@ -20,12 +22,13 @@ use crate::guards::progress::{ProgressSummary, TestCounts};
 use crate::id::{ActorId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{Constraint, ContextLevel, Stop};
+use crate::words::words;
 
 /// A state in the words of `status`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// `new`, `running`, `paused`, `stopped` or `ended`.
-    pub phase: &'static str,
+    /// Where it is in its life.
+    pub phase: SessionPhase,
     /// How it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
@@ -35,10 +38,9 @@ pub struct Summary {
     /// Why it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_why: Option<String>,
-    /// What it is paused for: `person`, `protected`, `loop`, `no_progress` or
-    /// `checkpoint`.
+    /// What it is paused for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub paused_cause: Option<&'static str>,
+    pub paused_cause: Option<PauseCause>,
     /// Whether nothing but a person's file held it when it was looked at last.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub paused_by_file: bool,
@@ -100,9 +102,36 @@ pub struct Summary {
     /// What the agent did last, the latest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub last_actions: Vec<LastAction>,
-    /// Reports for people that are out, by path.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub reports: Vec<&'static str>,
+    /// Reports for people that are out; serialised as their paths.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "paths")]
+    pub reports: Vec<ReportFile>,
+}
+
+words! {
+    /// Where a session is in its life.
+    SessionPhase {
+        /// Nothing has happened yet.
+        New = "new",
+        /// It is at work.
+        Running = "running",
+        /// A person, a guard or a file holds it.
+        Paused = "paused",
+        /// A terminal stop ended it; only a reset opens it again.
+        Stopped = "stopped",
+        /// The agent left, and may come back.
+        Ended = "ended",
+    }
+}
+
+impl SessionPhase {
+    /// Whether the session is neither stopped nor ended.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::New | Self::Running | Self::Paused)
+    }
+}
+
+fn paths<S: Serializer>(reports: &[ReportFile], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(reports.iter().map(|report| report.path()))
 }
 
 /// A limit in the words of `status`.
@@ -166,7 +195,7 @@ pub struct TurnSummary {
     /// Counts from 1.
     pub number: u64,
     /// How it ended; none while it is open.
-    pub result: Option<&'static str>,
+    pub result: Option<TurnStatus>,
     /// How often a stop was blocked in it.
     pub blocks: u32,
     /// Steps taken in it.
@@ -176,6 +205,16 @@ pub struct TurnSummary {
 }
 
 impl Summary {
+    /// Whether a person, a guard or a file holds the session.
+    pub fn is_paused(&self) -> bool {
+        self.phase == SessionPhase::Paused
+    }
+
+    /// Whether the session is neither stopped nor ended.
+    pub fn is_open(&self) -> bool {
+        self.phase.is_open()
+    }
+
     /// How long the session will have lasted if something happens now. Guards know it only
     /// at an event.
     pub fn elapsed_at(&self, now: &Now) -> u64 {
@@ -187,19 +226,19 @@ impl State {
     pub(crate) fn summary(&self, definition: &Definition) -> Summary {
         let (phase, stop) = match &self.phase {
             Phase::New | Phase::Running if self.paused.is_some() || self.marked.pause => {
-                ("paused", None)
+                (SessionPhase::Paused, None)
             }
-            Phase::New => ("new", None),
-            Phase::Running => ("running", None),
-            Phase::Stopped(ending) => ("stopped", Some(Stop::from(ending))),
-            Phase::Ended(ending) => ("ended", Some(Stop::from(ending))),
+            Phase::New => (SessionPhase::New, None),
+            Phase::Running => (SessionPhase::Running, None),
+            Phase::Stopped(ending) => (SessionPhase::Stopped, Some(Stop::from(ending))),
+            Phase::Ended(ending) => (SessionPhase::Ended, Some(Stop::from(ending))),
         };
         let by_file = self.marked.pause.then(|| {
             let why = Some(format!("`{}` is there", Markers::PAUSE));
             Paused::by_person(None, why)
         });
         let paused = self.paused.clone().or(by_file);
-        let paused_cause = paused.as_ref().map(|paused| paused.cause.word());
+        let paused_cause = paused.as_ref().map(|paused| paused.cause);
         let (paused_by, paused_why) = paused.map_or((None, None), |paused| (paused.by, paused.why));
         Summary {
             phase,
@@ -217,7 +256,7 @@ impl State {
             epoch: self.epoch,
             turn: TurnSummary {
                 number: self.turn.number,
-                result: self.turn.result.map(super::TurnResult::word),
+                result: self.turn.result.map(super::TurnResult::status),
                 blocks: self.turn.blocks,
                 steps: self.spent.turn.steps,
                 usage: self.usage.turn,
@@ -248,7 +287,7 @@ impl State {
             model: self.fallback.model.clone(),
             goal: self.trail.goal.clone(),
             last_actions: self.trail.actions().collect(),
-            reports: self.reports.out.iter().map(|report| report.path()).collect(),
+            reports: self.reports.out.clone(),
         }
     }
 

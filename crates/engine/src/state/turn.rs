@@ -5,6 +5,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Bypass;
+use crate::words::words;
 
 /// How much is kept of what was missing.
 const MISSING_CHARS_MAX: usize = 200;
@@ -44,15 +45,34 @@ pub(crate) enum TurnResult {
 }
 
 impl TurnResult {
-    pub(crate) fn word(self) -> &'static str {
+    /// The same, without what a bypass ran out of.
+    pub(crate) fn status(self) -> TurnStatus {
         match self {
-            Self::Complete => "complete",
-            Self::Free => "unchecked",
-            Self::Incomplete => "incomplete",
-            Self::Bypassed(_) => "bypassed",
-            Self::Capped => "capped",
-            Self::Unverified => "unverified",
+            Self::Complete => TurnStatus::Complete,
+            Self::Free => TurnStatus::Unchecked,
+            Self::Incomplete => TurnStatus::Incomplete,
+            Self::Bypassed(_) => TurnStatus::Bypassed,
+            Self::Capped => TurnStatus::Capped,
+            Self::Unverified => TurnStatus::Unverified,
         }
+    }
+}
+
+words! {
+    /// How a turn ended, as `status` shows it.
+    TurnStatus {
+        /// The completion check passed.
+        Complete = "complete",
+        /// The definition asks for nothing, so nothing was checked.
+        Unchecked = "unchecked",
+        /// The check failed, and the definition only observes.
+        Incomplete = "incomplete",
+        /// The check was skipped because an allowance ran out.
+        Bypassed = "bypassed",
+        /// The check failed too often.
+        Capped = "capped",
+        /// The turn ended during a pause, or the check could not run.
+        Unverified = "unverified",
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use jackline_engine::{Definition, Event, ReportFile, Session, SessionId, Summary, Timestamp};
+use jackline_engine::{
+    Definition, Event, ReportFile, Session, SessionId, SessionPhase, Summary, Timestamp,
+};
 
 use super::Runtime;
 use crate::live::Live;
@@ -21,12 +23,12 @@ pub enum Standing {
 impl Standing {
     fn of(summary: &Summary) -> Self {
         match (summary.phase, &summary.stop) {
-            ("stopped", Some(stop)) => Self::Stopped(stop.to_string()),
-            ("paused", _) => {
+            (SessionPhase::Stopped, Some(stop)) => Self::Stopped(stop.to_string()),
+            (SessionPhase::Paused, _) => {
                 let why = summary.paused_why.clone();
                 let why = why.unwrap_or_else(|| "no reason given".to_owned());
-                let report = summary.reports.iter().find(|it| **it != ReportFile::Briefing.path());
-                let read = report.map_or_else(String::new, |it| format!(" (see `{it}`)"));
+                let report = summary.reports.iter().find(|it| **it != ReportFile::Briefing);
+                let read = report.map_or_else(String::new, |it| format!(" (see `{}`)", it.path()));
                 Self::Paused(format!("{why}{read}"))
             }
             _ => Self::Running,

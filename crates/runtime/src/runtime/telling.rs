@@ -34,7 +34,7 @@ impl Runtime {
         let workspace = live.session.place().workspace.as_deref();
         let happened = Happened { session: &live.id, workspace, at };
         let stops = matches!(event.kind, EventKind::StopProposed(_));
-        let paused = stops && live.session.summary().phase == "paused";
+        let paused = stops && live.session.summary().is_paused();
         if let Some(notice) = happened.notice(event, verdict, paused) {
             self.notices.add(definition, &notice);
         }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use jackline_engine::SessionPhase;
 use jackline_engine::wire::parse_recorded;
 use jackline_journal::Note;
 use jackline_runtime::{AskError, Off, Outcome, Switch, ask_code, find_ask, pending};
@@ -40,7 +41,7 @@ fn while_it_is_off_everything_is_written_down_and_nothing_holds() {
         assert_eq!(verdict["enforced"], false, "{verdict}");
         assert_eq!(verdict["context"], Value::Null);
     }
-    assert_eq!(world.summary("s").phase, "running", "no stop was reached");
+    assert_eq!(world.summary("s").phase, SessionPhase::Running, "no stop was reached");
     let facts = &world.records("s")[0].facts;
     assert_eq!(facts.off.as_ref().unwrap().why, "a migration");
 

@@ -128,7 +128,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                 self.lose_workspace();
                 return Ok(None);
             }
-            if summary.phase == "paused" {
+            if summary.is_paused() {
                 if self.unblock(&summary)? == Goes::Over {
                     return Ok(None);
                 }
@@ -145,7 +145,7 @@ impl<'a, 'h> Driver<'a, 'h> {
             match self.iterate()? {
                 Ended::Done { counts_as, answer } => {
                     self.desk.say(&Told::Stopping { allowed: true, why: counts_as });
-                    let paused = self.desk.summary().is_some_and(|it| it.phase == "paused");
+                    let paused = self.desk.summary().is_some_and(|it| it.is_paused());
                     if paused {
                         continue;
                     }
@@ -334,7 +334,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     fn exhaust(&mut self, error: String) -> Result<Goes, RunError> {
         self.exhausted += 1;
         self.end_iteration(Some(error), Some(0));
-        let paused = self.desk.summary().is_none_or(|summary| summary.phase == "paused");
+        let paused = self.desk.summary().is_none_or(|summary| summary.is_paused());
         if self.exhausted <= EXHAUSTED_MAX || paused || self.change(Reason::Verification)? {
             return Ok(Goes::On);
         }

@@ -81,7 +81,7 @@ fn standing_lines(app: &App, seen: &Seen, standing: &Standing, lines: &mut Lines
     let palette = app.palette;
     lines.all.push(Line::styled(fit(&clean(&seen.name), lines.width), Palette::bold()));
     let phase = palette.phase(standing.phase, standing.achieved);
-    lines.add("phase", standing.phase, phase);
+    lines.add("phase", standing.phase.word(), phase);
     if let Some(why) = &standing.why {
         lines.add("", why, phase);
     }

@@ -161,7 +161,7 @@ fn list(app: &App, buffer: &mut Buffer, area: Rect) {
 fn listed(app: &App, seen: &Seen, chosen: bool, width: usize) -> Line<'static> {
     let waits = !seen.asks().is_empty();
     let (phase, style) = match &seen.standing {
-        Ok(it) => (it.phase, app.palette.phase(it.phase, it.achieved)),
+        Ok(it) => (it.phase.word(), app.palette.phase(it.phase, it.achieved)),
         Err(_) => ("unclear", app.palette.bad()),
     };
     let age = seen.modified.map(|at| age(at, app.now));

@@ -1,6 +1,6 @@
 //! Which styles mean what. Without colours the words and marks say it alone.
 
-use jackline_engine::Decision;
+use jackline_engine::{Decision, SessionPhase};
 use ratatui_core::style::{Color, Modifier, Style};
 
 /// The styles of a frame.
@@ -50,11 +50,11 @@ impl Palette {
     }
 
     /// A phase, as `status` paints it.
-    pub(super) fn phase(self, phase: &str, achieved: bool) -> Style {
+    pub(super) fn phase(self, phase: SessionPhase, achieved: bool) -> Style {
         match phase {
-            "running" | "new" => self.good(),
+            SessionPhase::Running | SessionPhase::New => self.good(),
             _ if achieved => self.good(),
-            "paused" => self.warning(),
+            SessionPhase::Paused => self.warning(),
             _ => self.bad(),
         }
     }

@@ -3,7 +3,9 @@
 
 use jackline_definition::words;
 use jackline_engine::definition::Limits;
-use jackline_engine::{Decision, Definition, SessionId, StopCode, Summary, Timestamp};
+use jackline_engine::{
+    Decision, Definition, SessionId, SessionPhase, StopCode, Summary, Timestamp,
+};
 use jackline_journal::{EventRecord, Opened};
 use jackline_runtime::{ask_code, still_asks};
 
@@ -35,7 +37,7 @@ pub(super) struct Standing {
     pub(super) workspace: Option<String>,
     /// The definition and its mode.
     pub(super) definition: String,
-    pub(super) phase: &'static str,
+    pub(super) phase: SessionPhase,
     /// Whether it ended as it should.
     pub(super) achieved: bool,
     /// Why it is in this phase.
@@ -121,7 +123,7 @@ impl Standing {
 
 /// Why a session does not run.
 fn why(summary: &Summary) -> Option<String> {
-    if summary.phase == "paused" {
+    if summary.is_paused() {
         let by = summary.paused_by.as_deref().unwrap_or("a person");
         let why = summary.paused_why.as_deref().unwrap_or("no reason given");
         return Some(format!("by {}: {}", clean(by), clean(why)));

@@ -1,6 +1,6 @@
 //! Frames as text, and what keys do to them.
 
-use jackline_engine::{Action, Decision, SessionId, Summary, Timestamp};
+use jackline_engine::{Action, Decision, SessionId, SessionPhase, Summary, Timestamp};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::style::Color;
 use ratatui_core::terminal::Terminal;
@@ -24,7 +24,7 @@ fn id(name: &str) -> SessionId {
     SessionId::parse(name).unwrap()
 }
 
-fn standing(name: &str, phase: &'static str) -> Standing {
+fn standing(name: &str, phase: SessionPhase) -> Standing {
     Standing {
         session: id(name),
         workspace: Some("/project".to_owned()),
@@ -98,9 +98,12 @@ fn app() -> App {
         in_force: vec![("one call may pass: said dana".to_owned(), Some(ago(-300_000)))],
         in_flight: vec!["Bash".to_owned()],
         parts: parts(&worked()),
-        ..standing("busy", "running")
+        ..standing("busy", SessionPhase::Running)
     };
-    let held = Standing { why: Some("by dana: lunch".to_owned()), ..standing("held", "paused") };
+    let held = Standing {
+        why: Some("by dana: lunch".to_owned()),
+        ..standing("held", SessionPhase::Paused)
+    };
     let broken = Err("the journal is damaged at record 4; `jackline verify` says more".to_owned());
     let sessions = vec![
         seen("held", held, 2000),
@@ -209,7 +212,7 @@ fn what_an_agent_wrote_cannot_act_on_the_terminal() {
     let session = Standing {
         workspace: Some(hostile.to_owned()),
         why: Some(hostile.to_owned()),
-        ..standing("s", "paused")
+        ..standing("s", SessionPhase::Paused)
     };
     app.take(vec![seen(hostile, session, 0)], 0);
     app.tell(Err(hostile.to_owned()));
@@ -239,7 +242,7 @@ fn the_session_that_waits_is_chosen_first_and_stays_chosen() {
     assert_eq!(app.chosen().unwrap().name, "busy");
     let mut again = app.sessions.clone();
     again.reverse();
-    again.push(seen("new", standing("new", "new"), 0));
+    again.push(seen("new", standing("new", SessionPhase::New), 0));
     app.take(again, 1000);
     assert_eq!(app.chosen().unwrap().name, "busy");
     app.press(Key::Down, 1000);

@@ -14,7 +14,7 @@ use super::{Limit, Measured, Per, warn};
 use crate::definition::Definition;
 use crate::event::{Action, EventKind, SessionStarted};
 use crate::guards::{Answers, Fold, Look, Objection, progress};
-use crate::state::{Cause, Paused, State};
+use crate::state::{PauseCause, Paused, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
 
 const DIMENSION: &str = "iterations";
@@ -125,7 +125,7 @@ pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
             && (violation.guard.as_str(), violation.subtype.as_str()) == ("limits", DIMENSION)
     });
     if let Some(held) = held {
-        state.paused = Some(Paused::by_guard(Cause::Checkpoint, held.message.clone()));
+        state.paused = Some(Paused::by_guard(PauseCause::Checkpoint, held.message.clone()));
     }
 }
 

@@ -42,7 +42,7 @@ use crate::event::{
 use crate::facts::Facts;
 use crate::id::ActorId;
 use crate::proposal::Proposal;
-use crate::state::{Actors, Call, Cause, Clock, Paused, State, short};
+use crate::state::{Actors, Call, Clock, PauseCause, Paused, State, short};
 use crate::tool::Kind;
 use crate::verdict::{Decision, SafetyKind, Verdict, Violation};
 
@@ -366,7 +366,7 @@ fn carry_out(
     if let Some(violation) = verdict.violations.iter().find(holds)
         && state.paused.is_none()
     {
-        state.paused = Some(Paused::by_guard(Cause::Loop, violation.message.clone()));
+        state.paused = Some(Paused::by_guard(PauseCause::Loop, violation.message.clone()));
     }
     let now = state.clock.now();
     let number = state.asks.next_number();

@@ -19,7 +19,7 @@ use crate::digest::Digest128;
 use crate::event::{
     Action, Event, EventKind, IterationEnded, Payload, PromptSource, PromptSubmitted,
 };
-use crate::state::{Cause, Paused, State, short};
+use crate::state::{PauseCause, Paused, State, short};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind, Violation};
 
 mod judge;
@@ -272,7 +272,8 @@ impl Guard for ProgressGuard {
         }
         let stuck = |violation: &&Violation| violation.guard == GUARD && violation.enforced;
         if let Some(violation) = record.verdict.violations.iter().find(stuck) {
-            state.paused = Some(Paused::by_guard(Cause::NoProgress, violation.message.clone()));
+            state.paused =
+                Some(Paused::by_guard(PauseCause::NoProgress, violation.message.clone()));
         }
     }
 }

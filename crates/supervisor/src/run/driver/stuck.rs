@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::ModelChoice;
-use jackline_engine::{ActorId, AdvisorAnswered, EventKind, Payload, Summary};
+use jackline_engine::{ActorId, AdvisorAnswered, EventKind, PauseCause, Payload, Summary};
 use jackline_model::{Message, Request};
 
 use super::{Driver, Goes, patience};
@@ -31,14 +31,14 @@ const NO_ADVISOR: &str = "an agent program works, and gives no advice";
 impl Driver<'_, '_> {
     /// A session that is paused: an advisor, the next engine, and only then a person.
     pub(super) fn unblock(&mut self, summary: &Summary) -> Result<Goes, RunError> {
-        let is_stuck = matches!(summary.paused_cause, Some("loop" | "no_progress"));
+        let is_stuck = summary.paused_cause.is_some_and(PauseCause::is_stuck);
         self.exhausted = 0;
         if is_stuck && (self.advise(summary)? || self.change(Reason::Blocked)?) {
             return Ok(Goes::On);
         }
         let why = summary.paused_why.clone().unwrap_or_else(|| "no reason given".to_owned());
         let how = how_to_go_on(summary);
-        if summary.paused_cause == Some("checkpoint") {
+        if summary.paused_cause == Some(PauseCause::Checkpoint) {
             // That no iteration is left is for the person, and holds no longer once they go on.
             self.desk.take_owed();
         }
@@ -52,7 +52,7 @@ impl Driver<'_, '_> {
             Waited::Changed => {
                 self.knock();
                 let goes =
-                    self.desk.summary().is_some_and(|it| it.stop.is_none() && it.phase != "paused");
+                    self.desk.summary().is_some_and(|it| it.stop.is_none() && !it.is_paused());
                 if goes {
                     self.desk.say(&Told::GoesOn {});
                     let owed = self.desk.take_owed().map(|owed| format!("\n\n{owed}"));
@@ -100,7 +100,7 @@ impl Driver<'_, '_> {
                 instruction: instruction.map(Payload::Inline),
                 error: error.map(Payload::Inline),
             }));
-            let lifted = self.desk.summary().is_some_and(|it| it.phase != "paused");
+            let lifted = self.desk.summary().is_some_and(|it| !it.is_paused());
             if lifted {
                 let text = why(&verdict);
                 self.tell(text)?;
@@ -154,13 +154,13 @@ impl Driver<'_, '_> {
 /// What a person can do about a session that waits.
 fn how_to_go_on(summary: &Summary) -> String {
     let verb = match summary.paused_cause {
-        Some("loop" | "no_progress") => "jackline clear",
-        Some("checkpoint") => "jackline ack",
+        Some(cause) if cause.is_stuck() => "jackline clear",
+        Some(PauseCause::Checkpoint) => "jackline ack",
         _ if summary.paused_by_file => return "remove .jackline/PAUSE".to_owned(),
         _ => "jackline resume",
     };
     match summary.reports.first() {
-        Some(report) => format!("read {report}, then `{verb}`, or `jackline stop`"),
+        Some(report) => format!("read {}, then `{verb}`, or `jackline stop`", report.path()),
         None => format!("`{verb}`, or `jackline stop`"),
     }
 }

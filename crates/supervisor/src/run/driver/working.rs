@@ -86,7 +86,7 @@ impl Driver<'_, '_> {
         }
         self.knock();
         let summary = self.desk.summary();
-        let goes = summary.is_some_and(|it| it.stop.is_none() && it.phase != "paused");
+        let goes = summary.is_some_and(|it| it.stop.is_none() && !it.is_paused());
         !goes || self.desk.lookout.is_over()
     }
 
