@@ -7,7 +7,7 @@ use jackline_engine::definition::{
     UnknownTools,
 };
 use jackline_engine::models::usd;
-use jackline_engine::{Kind, Mode};
+use jackline_engine::{Dimension, Kind, Mode};
 
 /// How much of a text is quoted.
 const QUOTED_CHARS_MAX: usize = 60;
@@ -131,7 +131,7 @@ pub fn progress(progress: &Progress) -> String {
 }
 
 /// Every dimension by the key that limits it.
-pub fn limits(limits: &Limits) -> [(&'static str, Option<Limit>); 7] {
+pub fn limits(limits: &Limits) -> [(Dimension, Option<Limit>); 7] {
     let Limits {
         steps,
         wall_seconds,
@@ -144,32 +144,36 @@ pub fn limits(limits: &Limits) -> [(&'static str, Option<Limit>); 7] {
         tool_calls: _,
     } = limits;
     [
-        ("steps", *steps),
-        ("wall_seconds", *wall_seconds),
-        ("cost_usd", *cost_usd),
-        ("input_tokens", *input_tokens),
-        ("output_tokens", *output_tokens),
-        ("total_tokens", *total_tokens),
-        ("iterations", *iterations),
+        (Dimension::Steps, *steps),
+        (Dimension::WallSeconds, *wall_seconds),
+        (Dimension::CostUsd, *cost_usd),
+        (Dimension::InputTokens, *input_tokens),
+        (Dimension::OutputTokens, *output_tokens),
+        (Dimension::TotalTokens, *total_tokens),
+        (Dimension::Iterations, *iterations),
     ]
 }
 
 /// One limit.
-pub fn limit(dimension: &str, limit: Limit) -> String {
+pub fn limit(dimension: Dimension, limit: Limit) -> String {
+    match dimension {
+        Dimension::CostUsd => allowance(&format!("{} USD", usd(limit.max)), limit),
+        _ => allowance(&format!("{} {}", limit.max, dimension.in_words()), limit),
+    }
+}
+
+/// How often a tool may be called.
+pub fn tool_limit(tool: &str, limit: Limit) -> String {
+    allowance(&format!("{} calls of `{tool}`", limit.max), limit)
+}
+
+fn allowance(amount: &str, limit: Limit) -> String {
     let soft = if limit.soft { ", soft" } else { "" };
     let per = match limit.per {
         Per::Session => "session",
         Per::Turn => "turn",
     };
-    if dimension == "cost_usd" {
-        return format!("at most {} USD a {per}{soft}", usd(limit.max));
-    }
-    format!("at most {} {} a {per}{soft}", limit.max, dimension.replace('_', " "))
-}
-
-/// How often a tool may be called.
-pub fn tool_limit(tool: &str, limit: Limit) -> String {
-    self::limit(&format!("calls of `{tool}`"), limit)
+    format!("at most {amount} a {per}{soft}")
 }
 
 /// What a model costs.

@@ -63,6 +63,7 @@ pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
 pub use guards::dirty::DirtySummary;
 pub use guards::identity::Agent;
+pub use guards::limits::{Dimension, LimitKey};
 pub use guards::loops::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
 pub use guards::progress::{ProgressSummary, TestCounts};
 pub use id::{
@@ -90,7 +91,7 @@ pub use understanding::{
 pub use verdict::{
     Bypass, Class, Completion, Constraint, ConstraintKind, ContextGate, ContextLevel, Decision,
     Feedback, Mismatch, Observed, Page, Repair, SafetyEvent, SafetyKind, Severity, Stop, StopCode,
-    Verdict, Violation, WireFault,
+    StopDetail, Verdict, Violation, WireFault,
 };
 
 /// The version written into every record.

@@ -21,7 +21,7 @@ use crate::state::{
     ATTEMPTS_MAX, Asks, Attempt, Call, Changes, Overrides, PauseCause, Paused, Phase, Proof, State,
     TurnResult, UsageTotals, Why,
 };
-use crate::verdict::{Bypass, Completion, Decision, Stop, StopCode};
+use crate::verdict::{Completion, Decision, Stop, StopCode, StopDetail};
 
 /// How many tools one command line can prove.
 const PROVES_MAX: usize = 8;
@@ -42,11 +42,11 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
         EventKind::AttemptEnded(AttemptEnded { attempt, result: AttemptResult::Stuck })
             if look.state.attempts.iter().any(|open| open.id == *attempt) =>
         {
-            answers.stop = Some(Stop::of(StopCode::SystemError).because("rollback"));
+            answers.stop = Some(Stop::of(StopCode::SystemError).because(StopDetail::Rollback));
         }
         EventKind::SessionEnded(SessionEnded { failure }) if look.event.actor.is_main() => {
             answers.stop = Some(match failure {
-                Some(failure) => Stop::of(StopCode::SystemError).because(failure.word()),
+                Some(failure) => Stop::of(StopCode::SystemError).because(*failure),
                 None => end_code(look, answers.completion.as_ref()),
             });
         }
@@ -58,15 +58,19 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
 fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
     let code = Stop::of;
     match look.state.paused.as_ref().map(|paused| paused.cause) {
-        Some(PauseCause::Loop) => return code(StopCode::SystemError).because("loop"),
-        Some(PauseCause::NoProgress) => return code(StopCode::Capped).because("progress"),
-        Some(PauseCause::Checkpoint) => return code(StopCode::Capped).because("iterations"),
+        Some(PauseCause::Loop) => return code(StopCode::SystemError).because(StopDetail::Loop),
+        Some(PauseCause::NoProgress) => {
+            return code(StopCode::Capped).because(StopDetail::Progress);
+        }
+        Some(PauseCause::Checkpoint) => {
+            return code(StopCode::Capped).because(StopDetail::Iterations);
+        }
         Some(PauseCause::Person | PauseCause::Protected) => return code(StopCode::HumanRequested),
         None if look.is_paused() => return code(StopCode::HumanRequested),
         None => {}
     }
     if look.state.identity.is_refused() {
-        return code(StopCode::SystemError).because("identity");
+        return code(StopCode::SystemError).because(StopDetail::Identity);
     }
     match look.state.turn.result {
         None => code(StopCode::Abandoned),
@@ -74,17 +78,10 @@ fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
             code(StopCode::ObjectiveAchieved)
         }
         Some(TurnResult::Bypassed(reason)) => exhausted_hard(look).map_or_else(
-            || {
-                let detail = match reason {
-                    Bypass::Deadline => "deadline",
-                    Bypass::Budget => "budget",
-                    Bypass::Context => "context",
-                };
-                code(StopCode::BudgetExceeded).because(detail)
-            },
+            || code(StopCode::BudgetExceeded).because(reason),
             |reached| reached.stop(),
         ),
-        Some(TurnResult::Capped) => code(StopCode::Capped).because("completion"),
+        Some(TurnResult::Capped) => code(StopCode::Capped).because(StopDetail::Completion),
         Some(
             TurnResult::Complete
             | TurnResult::Free

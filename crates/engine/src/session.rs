@@ -18,7 +18,7 @@ use crate::proposal::{Heard, Proposal};
 use crate::reload;
 use crate::state::{Clock, Key, Order, Phase, PolicyState, STATE_FORMAT, State, Summary};
 use crate::time::Timestamp;
-use crate::verdict::{Bypass, Class, Completion, Decision, Stop, Verdict};
+use crate::verdict::{Bypass, Class, Completion, Decision, Stop, StopDetail, Verdict};
 
 /// One agent run under a definition.
 #[derive(Debug, Clone)]
@@ -334,10 +334,7 @@ impl Session {
         answers.stop = Some(stop.clone());
         let stops = matches!(event.kind, EventKind::StopProposed(_));
         if stops && self.definition.completion.is_some() {
-            let reason = match stop.detail.as_deref() {
-                Some("deadline" | "wall_seconds") => Bypass::Deadline,
-                _ => Bypass::Budget,
-            };
+            let reason = stop.detail.as_ref().map_or(Bypass::Budget, StopDetail::bypass);
             answers.completion = Some(Completion::Bypassed { reason });
         }
         answers.insist(Objection {

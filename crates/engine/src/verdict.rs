@@ -7,8 +7,11 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::event::Failure;
+use crate::guards::limits::Dimension;
 use crate::id::{CallId, SessionId};
 use crate::time::Timestamp;
+use crate::words::{open_words, words};
 
 /// What to do, in rising order of strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -500,16 +503,16 @@ pub enum Completion {
     },
 }
 
-/// What ran out when a completion check was skipped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bypass {
-    /// Time.
-    Deadline,
-    /// Steps or tokens.
-    Budget,
-    /// Room in the context window.
-    Context,
+words! {
+    /// What ran out when a completion check was skipped.
+    Bypass {
+        /// Time.
+        Deadline = "deadline",
+        /// Steps or tokens.
+        Budget = "budget",
+        /// Room in the context window.
+        Context = "context",
+    }
 }
 
 /// How a session ended.
@@ -520,7 +523,7 @@ pub struct Stop {
     pub code: StopCode,
     /// What exactly: a dimension, a gate, a kind of error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
+    pub detail: Option<StopDetail>,
     /// The signature of the call that was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
@@ -534,42 +537,103 @@ impl Stop {
 
     /// The same, and what exactly.
     #[must_use]
-    pub fn because(self, detail: &str) -> Self {
+    pub fn because(self, detail: impl Into<StopDetail>) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 }
 
-/// Every way a session can end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum StopCode {
-    /// The completion check passed.
-    ObjectiveAchieved,
-    /// A hard limit was reached.
-    BudgetExceeded,
-    /// Something is broken.
-    SystemError,
-    /// A gate could not be passed.
-    Capped,
-    /// The agent said it was done and nothing proved it.
-    NoEvidence,
-    /// A person ended it.
-    HumanRequested,
-    /// It ended in the middle of the work.
-    Abandoned,
+words! {
+    /// Every way a session can end.
+    StopCode {
+        /// The completion check passed.
+        ObjectiveAchieved = "OBJECTIVE_ACHIEVED",
+        /// A hard limit was reached.
+        BudgetExceeded = "BUDGET_EXCEEDED",
+        /// Something is broken.
+        SystemError = "SYSTEM_ERROR",
+        /// A gate could not be passed.
+        Capped = "CAPPED",
+        /// The agent said it was done and nothing proved it.
+        NoEvidence = "NO_EVIDENCE",
+        /// A person ended it.
+        HumanRequested = "HUMAN_REQUESTED",
+        /// It ended in the middle of the work.
+        Abandoned = "ABANDONED",
+    }
 }
 
-impl StopCode {
-    /// The word on the wire.
-    pub fn word(self) -> &'static str {
+open_words! {
+    /// What exactly ended a session: the dimension of a limit, a gate, or what is broken.
+    StopDetail {
+        /// The deadline is over.
+        Deadline = "deadline",
+        /// The limit on steps.
+        Steps = "steps",
+        /// The limit on time.
+        WallSeconds = "wall_seconds",
+        /// The limit on cost.
+        CostUsd = "cost_usd",
+        /// The limit on tokens read.
+        InputTokens = "input_tokens",
+        /// The limit on tokens written.
+        OutputTokens = "output_tokens",
+        /// The limit on all tokens.
+        TotalTokens = "total_tokens",
+        /// The limit on iterations.
+        Iterations = "iterations",
+        /// The limit on the calls of a tool.
+        ToolCalls = "tool_calls",
+        /// A limit was reached when the completion check was skipped.
+        Budget = "budget",
+        /// The context was full when the completion check was skipped.
+        Context = "context",
+        /// Iterations bring nothing.
+        Progress = "progress",
+        /// The completion check failed too often.
+        Completion = "completion",
+        /// The agent repeats itself.
+        Loop = "loop",
+        /// The agent keeps calling what does not exist, or writing what no schema allows.
+        Schema = "schema",
+        /// Compactions free next to nothing.
+        Compaction = "compaction",
+        /// An attempt could not be undone.
+        Rollback = "rollback",
+        /// The agent is not the one that was approved.
+        Identity = "identity",
+        /// No model answers.
+        Model = "model",
+        /// The agent's program can't be run.
+        Worker = "worker",
+        /// The workspace was deleted.
+        Workspace = "workspace",
+    }
+}
+
+impl From<Dimension> for StopDetail {
+    fn from(dimension: Dimension) -> Self {
+        Self::parse(dimension.word())
+    }
+}
+
+impl From<Bypass> for StopDetail {
+    fn from(bypass: Bypass) -> Self {
+        Self::parse(bypass.word())
+    }
+}
+
+impl From<Failure> for StopDetail {
+    fn from(failure: Failure) -> Self {
+        Self::parse(failure.word())
+    }
+}
+
+impl StopDetail {
+    /// What a completion check was skipped for after a stop with this detail.
+    pub(crate) fn bypass(&self) -> Bypass {
         match self {
-            Self::ObjectiveAchieved => "OBJECTIVE_ACHIEVED",
-            Self::BudgetExceeded => "BUDGET_EXCEEDED",
-            Self::SystemError => "SYSTEM_ERROR",
-            Self::Capped => "CAPPED",
-            Self::NoEvidence => "NO_EVIDENCE",
-            Self::HumanRequested => "HUMAN_REQUESTED",
-            Self::Abandoned => "ABANDONED",
+            Self::Deadline | Self::WallSeconds => Bypass::Deadline,
+            _ => Bypass::Budget,
         }
     }
 }
@@ -577,8 +641,8 @@ impl StopCode {
 impl core::fmt::Display for Stop {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match &self.detail {
-            Some(detail) => write!(f, "{}{{{detail}}}", self.code.word()),
-            None => f.write_str(self.code.word()),
+            Some(detail) => write!(f, "{}{{{detail}}}", self.code),
+            None => self.code.fmt(f),
         }
     }
 }

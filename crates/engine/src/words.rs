@@ -3,6 +3,10 @@
 //! Each value has one word, which journals, the wire and `--json` show. Code compares values;
 //! only the serialised form contains the word.
 
+use core::fmt;
+
+use serde::de::Visitor;
+
 /// Makes enums of fixed words. A word that is not in the set is an error when it is read.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
@@ -30,7 +34,78 @@ macro_rules! words {
     )*};
 }
 
-pub(crate) use words;
+/// Makes enums of words that a journal may also contain in a form this version does not know.
+///
+/// An unknown word is kept as it is in `Other`, so that a record with it stays readable and is
+/// written back byte for byte.
+macro_rules! open_words {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$vdoc])* $variant,)*
+            /// A word that is not one of the others.
+            // INVARIANT: made by `parse`, which knows the words of all other values.
+            Other(alloc::boxed::Box<str>),
+        }
+
+        impl $name {
+            /// Every value that has a fixed word, by its word on the wire.
+            pub const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)*];
+
+            /// The value of a word; one that is unknown is kept as it is.
+            pub fn parse(word: &str) -> Self {
+                match word {
+                    $($word => Self::$variant,)*
+                    other => Self::Other(other.into()),
+                }
+            }
+
+            /// The word on the wire.
+            pub fn word(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)*
+                    Self::Other(word) => word,
+                }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(crate::words::WordVisitor(Self::parse))
+            }
+        }
+    )*};
+}
+
+pub(crate) use {open_words, words};
+
+/// Reads a word without copying it first.
+pub(crate) struct WordVisitor<T>(pub(crate) fn(&str) -> T);
+
+impl<T> Visitor<'_> for WordVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E>(self, word: &str) -> Result<T, E> {
+        Ok(self.0(word))
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -41,7 +116,9 @@ mod tests {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
-    use crate::{PauseCause, SessionPhase, TurnStatus};
+    use crate::{
+        Bypass, Dimension, Failure, PauseCause, SessionPhase, StopCode, StopDetail, TurnStatus,
+    };
 
     /// Checks that every value reads back from its word, and lists the words.
     fn round_trip<T>(all: &[(&'static str, T)]) -> String
@@ -53,6 +130,47 @@ mod tests {
             assert_eq!(&serde_json::from_value::<T>((*word).into()).unwrap(), value);
         }
         all.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The same for words that may also be unknown.
+    fn round_trip_open<T>(all: &[(&'static str, T)]) -> String
+    where
+        T: Debug + PartialEq + Serialize + DeserializeOwned,
+    {
+        let unknown: T = serde_json::from_str("\"of a later version\"").unwrap();
+        assert!(all.iter().all(|(_, value)| *value != unknown));
+        assert_eq!(serde_json::to_string(&unknown).unwrap(), "\"of a later version\"");
+        round_trip(all)
+    }
+
+    #[test]
+    fn the_words_of_a_stop_are_pinned() {
+        assert_eq!(
+            round_trip(StopCode::ALL),
+            "OBJECTIVE_ACHIEVED BUDGET_EXCEEDED SYSTEM_ERROR CAPPED NO_EVIDENCE HUMAN_REQUESTED \
+             ABANDONED"
+        );
+        assert_eq!(
+            round_trip(Dimension::ALL),
+            "deadline steps wall_seconds cost_usd input_tokens output_tokens total_tokens \
+             iterations tool_calls"
+        );
+        assert_eq!(
+            round_trip_open(StopDetail::ALL),
+            "deadline steps wall_seconds cost_usd input_tokens output_tokens total_tokens \
+             iterations tool_calls budget context progress completion loop schema compaction \
+             rollback identity model worker workspace"
+        );
+    }
+
+    #[test]
+    fn a_stop_has_a_word_for_every_dimension_bypass_and_failure() {
+        let dimensions = Dimension::ALL.iter().map(|(_, it)| StopDetail::from(*it));
+        let bypasses = Bypass::ALL.iter().map(|(_, it)| StopDetail::from(*it));
+        let failures = Failure::ALL.iter().map(|(_, it)| StopDetail::from(*it));
+        for detail in dimensions.chain(bypasses).chain(failures) {
+            assert!(!matches!(detail, StopDetail::Other(_)), "{detail}");
+        }
     }
 
     #[test]

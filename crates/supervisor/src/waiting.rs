@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use jackline_engine::{Markers, Summary};
+use jackline_engine::{Dimension, Markers, Summary};
 use jackline_runtime::now;
 
 use crate::desk::Desk;
@@ -110,7 +110,8 @@ fn is_ended(desk: &Desk<'_>, summary: Option<&Summary>) -> Option<Waited> {
 
 /// When the work must be over, counted from its beginning. Guards say so only at an event.
 fn end_ms(summary: &Summary) -> Option<u64> {
-    let limits = summary.budgets.iter().filter(|it| it.dimension == "wall_seconds" && !it.soft);
+    let limits =
+        summary.budgets.iter().filter(|it| it.key.dimension == Dimension::WallSeconds && !it.soft);
     let limits = limits.map(|it| it.max.saturating_mul(1000));
     let deadline = summary.deadline.map(|deadline| deadline.ms_since(summary.started));
     limits.chain(deadline).min()

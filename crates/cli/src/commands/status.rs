@@ -10,8 +10,9 @@ use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::models::usd;
 use jackline_engine::{
-    BudgetSummary, Constraint, ConstraintKind, ContextSummary, DirtySummary, Markers, PauseCause,
-    ProgressSummary, ReportFile, Session, SessionPhase, StopCode, Summary, TurnStatus, TurnSummary,
+    BudgetSummary, Constraint, ConstraintKind, ContextSummary, Dimension, DirtySummary, LimitKey,
+    Markers, PauseCause, ProgressSummary, ReportFile, Session, SessionPhase, StopCode, Summary,
+    TurnStatus, TurnSummary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{
@@ -273,7 +274,7 @@ fn show(
     if usage.unknown > 0 {
         row("not counted", uncounted(usage.unknown));
     }
-    for budget in summary.budgets.iter().filter(|it| !ABOVE.contains(&it.dimension.as_str())) {
+    for budget in summary.budgets.iter().filter(|it| !ABOVE.contains(&it.key.dimension)) {
         let (spent, without) = spent(budget);
         let without = without.map_or_else(String::new, |without| format!(" {}", dim(without)));
         row("limit", format!("{spent}{without}"));
@@ -463,21 +464,22 @@ pub(super) fn effect(constraint: &Constraint) -> String {
 }
 
 /// Limits that have lines of their own.
-const ABOVE: [&str; 2] = ["steps", "total_tokens"];
+const ABOVE: [Dimension; 2] = [Dimension::Steps, Dimension::TotalTokens];
 
 /// What was used of a limit, and what is not in it.
 pub(super) fn spent(budget: &BudgetSummary) -> (String, Option<String>) {
-    let BudgetSummary { dimension, used, max, per, soft, unpriced } = budget;
+    let BudgetSummary { key: LimitKey { dimension, tool }, used, max, per, soft, unpriced } =
+        budget;
     let per = match per {
         Per::Session => "",
         Per::Turn => " in this turn",
     };
     let soft = if *soft { ", soft" } else { "" };
-    if let Some(tool) = dimension.strip_prefix("tool_calls.") {
+    if let Some(tool) = tool {
         return (format!("{used} of {max} calls of {}{per}{soft}", plain(tool, 80)), None);
     }
-    if dimension != "cost_usd" {
-        let dimension = dimension.replace('_', " ");
+    if *dimension != Dimension::CostUsd {
+        let dimension = dimension.in_words();
         return (format!("{used} of {max} {dimension}{per}{soft}"), None);
     }
     let amount = format!("{} of {} USD{per}{soft}", usd(*used), usd(*max));

@@ -5,7 +5,7 @@ use std::path::Path;
 use jackline_engine::definition::{
     Checker, Journal, Limits, Models, Policy, PolicyRule, Rules, Shell,
 };
-use jackline_engine::{CUSTOM_POLICIES_MAX, Definition};
+use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, Dimension};
 
 use super::join::Joining;
 use super::parts::{Parts, Said};
@@ -29,11 +29,12 @@ pub(super) fn finish(mut parts: Parts, joining: Joining) -> Combined {
 
 fn definition(parts: Parts) -> Definition {
     let default = Definition::default();
-    let limit = |key: &str| parts.limit(key).map(|limit| limit.what);
-    let [steps, wall_seconds, cost_usd, iterations] =
-        ["steps", "wall_seconds", "cost_usd", "iterations"].map(limit);
-    let [input_tokens, output_tokens, total_tokens] =
-        ["input_tokens", "output_tokens", "total_tokens"].map(limit);
+    let limit = |dimension| parts.limit(dimension).map(|limit| limit.what);
+    let (steps, iterations) = (limit(Dimension::Steps), limit(Dimension::Iterations));
+    let (wall_seconds, cost_usd) = (limit(Dimension::WallSeconds), limit(Dimension::CostUsd));
+    let (input_tokens, output_tokens) =
+        (limit(Dimension::InputTokens), limit(Dimension::OutputTokens));
+    let total_tokens = limit(Dimension::TotalTokens);
     Definition {
         limits: Limits {
             steps,
@@ -185,7 +186,7 @@ fn lines(parts: &Parts, joining: &Joining) -> Vec<EffectiveLine> {
     journal_lines(parts, &mut add);
     for (key, limit) in &parts.limits {
         if let Some(limit) = limit {
-            add(Subject::Limit, words::limit(key, limit.what), limit.by);
+            add(Subject::Limit, words::limit(*key, limit.what), limit.by);
         }
     }
     if let Some(loops) = &parts.loops {

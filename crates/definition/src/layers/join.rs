@@ -124,7 +124,9 @@ impl Joining {
                 .limits
                 .into_iter()
                 .zip(low.limits)
-                .map(|((key, high), (_, low))| (key, self.join_limit(key, high, low, how)))
+                .map(|((key, high), (_, low))| {
+                    (key, self.join_limit(|it| words::limit(key, it), high, low, how))
+                })
                 .collect(),
             loops,
             dirty_bits: self.join_bits(high.dirty_bits, low.dirty_bits, rests, how),
@@ -234,7 +236,7 @@ impl Joining {
 
     fn join_limit(
         &mut self,
-        key: &str,
+        in_words: impl Fn(Limit) -> String,
         high: Option<Said<Limit>>,
         low: Option<Said<Limit>>,
         how: How,
@@ -243,7 +245,7 @@ impl Joining {
             (Some(high), Some(low)) if high.what != low.what => (high, low),
             (high, low) => return high.or(low),
         };
-        let text = |said: &Said<Limit>| words::limit(key, said.what);
+        let text = |said: &Said<Limit>| in_words(said.what);
         if how == How::Override {
             self.replaced(Subject::Limit, text(&high), high.by, low.by);
             return Some(low);
@@ -273,8 +275,8 @@ impl Joining {
                 high.push((tool, limit));
                 continue;
             };
-            let key = format!("calls of `{tool}`");
-            if let Some(joined) = self.join_limit(&key, Some(known.clone()), Some(limit), how) {
+            let text = |limit| words::tool_limit(&tool, limit);
+            if let Some(joined) = self.join_limit(text, Some(known.clone()), Some(limit), how) {
                 *known = joined;
             }
         }

@@ -1,11 +1,11 @@
 //! A definition taken apart, so that of each demand it is known whose it is.
 
-use jackline_engine::Mode;
 use jackline_engine::definition::{
     Advisor, Budgets, Cap, Checker, Context, Definition, FeedbackProvider, HealthLimits, Identity,
     Io, Journal, Limit, LongPrice, Loops, ModelChoice, Models, Notifier, Opaque, Policy, Price,
     Progress, Redact, Rule, Schemas, Shell, Tool, UnknownTools,
 };
+use jackline_engine::{Dimension, Mode};
 
 use super::{Layer, Layered};
 use crate::words;
@@ -39,7 +39,7 @@ pub(super) struct Parts {
     /// None where there is nothing that it could be the cap of.
     pub(super) cap: Option<Said<Cap>>,
     /// By dimension.
-    pub(super) limits: Vec<(&'static str, Option<Said<Limit>>)>,
+    pub(super) limits: Vec<(Dimension, Option<Said<Limit>>)>,
     /// None where nothing is said about it.
     pub(super) loops: Option<Said<Loops>>,
     pub(super) progress: Option<Said<Progress>>,
@@ -155,8 +155,8 @@ impl Parts {
     }
 
     /// The limit of a dimension.
-    pub(super) fn limit(&self, key: &str) -> Option<&Said<Limit>> {
-        let found = self.limits.iter().find(|(known, _)| *known == key);
+    pub(super) fn limit(&self, dimension: Dimension) -> Option<&Said<Limit>> {
+        let found = self.limits.iter().find(|(known, _)| *known == dimension);
         found.and_then(|(_, limit)| limit.as_ref())
     }
 }

@@ -1,5 +1,6 @@
 //! What the layers say of progress and of tests, as one.
 
+use jackline_engine::Dimension;
 use jackline_engine::definition::{DirtyBits, Progress};
 
 use super::Subject;
@@ -88,7 +89,7 @@ impl Joining {
     fn in_known_steps(&mut self, mut below: Said<Progress>, high: &Parts) -> Said<Progress> {
         let steps = Progress::default().steps_per_iteration;
         let given = below.what.steps_per_iteration;
-        if let Some(limit) = high.limit("iterations")
+        if let Some(limit) = high.limit(Dimension::Iterations)
             && given > steps
         {
             let text = format!("`progress.steps_per_iteration: {given}`");

@@ -28,7 +28,7 @@ use crate::proposal::{Proposal, Run};
 use crate::state::{Report, State, beginning};
 use crate::verdict::{
     Class, ContextGate, ContextLevel, Decision, Feedback, Observed, SafetyEvent, SafetyKind,
-    Severity, Stop, StopCode,
+    Severity, Stop, StopCode, StopDetail,
 };
 
 /// The name under which the gate speaks.
@@ -314,7 +314,9 @@ fn is_way_out(proposal: Option<&Proposal<'_>>) -> bool {
 
 /// Ends a session in which compacting has come to nothing.
 fn useless(times: u32, answers: &mut Answers) {
-    answers.stop.get_or_insert_with(|| Stop::of(StopCode::SystemError).because("compaction"));
+    answers
+        .stop
+        .get_or_insert_with(|| Stop::of(StopCode::SystemError).because(StopDetail::Compaction));
     answers.object(Objection {
         guard: "context",
         kind: "context",

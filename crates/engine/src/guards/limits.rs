@@ -8,12 +8,12 @@ mod cost;
 pub(crate) mod iterations;
 mod tool_calls;
 
-use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::Definition;
@@ -22,14 +22,68 @@ use crate::models::usd;
 use crate::state::{State, short};
 use crate::time::Timestamp;
 use crate::verdict::{
-    Bypass, Class, Decision, Feedback, Observed, Severity, Stop, StopCode, Verdict,
+    Bypass, Class, Decision, Feedback, Observed, Severity, Stop, StopCode, StopDetail, Verdict,
 };
+use crate::words::words;
 
 /// The name under which soft limits speak.
 const PROVIDER: &str = "Budget";
 
-/// The dimension whose numbers are millionths of a dollar.
-pub(crate) const COST: &str = "cost_usd";
+words! {
+    /// What a limit is about.
+    #[derive(PartialOrd, Ord)]
+    Dimension {
+        /// The deadline that a session is started with.
+        Deadline = "deadline",
+        /// Steps.
+        Steps = "steps",
+        /// Seconds since the start.
+        WallSeconds = "wall_seconds",
+        /// Cost; its numbers are millionths of a dollar.
+        CostUsd = "cost_usd",
+        /// Tokens read.
+        InputTokens = "input_tokens",
+        /// Tokens written.
+        OutputTokens = "output_tokens",
+        /// Tokens read and written.
+        TotalTokens = "total_tokens",
+        /// Iterations of an autonomous run.
+        Iterations = "iterations",
+        /// Calls of one tool.
+        ToolCalls = "tool_calls",
+    }
+}
+
+impl Dimension {
+    /// The word as a text shows it: `wall seconds`.
+    pub fn in_words(self) -> String {
+        self.word().replace('_', " ")
+    }
+}
+
+/// The key of a limit below `limits`; serialised as `steps` or `tool_calls.NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitKey {
+    /// What it is about.
+    pub dimension: Dimension,
+    /// The tool, where it limits the calls of one.
+    pub tool: Option<String>,
+}
+
+impl fmt::Display for LimitKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tool {
+            Some(tool) => write!(f, "{}.{tool}", self.dimension),
+            None => self.dimension.fmt(f),
+        }
+    }
+}
+
+impl Serialize for LimitKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 /// The limits of a definition, by dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,7 +183,7 @@ pub(crate) struct Counter {
 /// A limit and what was used of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Measured<'a> {
-    pub(crate) dimension: &'static str,
+    pub(crate) dimension: Dimension,
     /// The tool, where it is about one.
     pub(crate) tool: Option<&'a str>,
     pub(crate) limit: Limit,
@@ -144,17 +198,14 @@ impl Measured<'_> {
     }
 
     /// Its name below `limits`.
-    pub(crate) fn key(&self) -> Cow<'static, str> {
-        match self.tool {
-            Some(tool) => Cow::Owned(format!("{}.{tool}", self.dimension)),
-            None => Cow::Borrowed(self.dimension),
-        }
+    pub(crate) fn key(&self) -> LimitKey {
+        LimitKey { dimension: self.dimension, tool: self.tool.map(ToString::to_string) }
     }
 
     fn message(&self) -> String {
         let Self { dimension, tool, limit, used, unpriced } = self;
         let per = limit.per.word();
-        if *dimension == COST {
+        if *dimension == Dimension::CostUsd {
             let (least, names) = match unpriced {
                 [] => ("", String::new()),
                 names => {
@@ -167,7 +218,7 @@ impl Measured<'_> {
         }
         let what = match tool {
             Some(tool) => format!("calls of `{tool}`"),
-            None => dimension.replace('_', " "),
+            None => dimension.in_words(),
         };
         format!("{used} of {} {what} of this {per} are used", limit.max)
     }
@@ -191,17 +242,20 @@ fn measured<'a>(
     let seconds = move |per| elapsed_ms.saturating_sub(counter(per).since_ms) / 1000;
     let row = |dimension, limit: Option<Limit>, used: &dyn Fn(Per) -> u64| {
         let limit = limit?;
-        let unpriced: &[String] =
-            if dimension == COST { state.usage.unpriced(usage(limit.per)) } else { &[] };
+        let unpriced: &[String] = if dimension == Dimension::CostUsd {
+            state.usage.unpriced(usage(limit.per))
+        } else {
+            &[]
+        };
         Some(Measured { dimension, tool: None, limit, used: used(limit.per), unpriced })
     };
     [
-        row("wall_seconds", limits.wall_seconds, &seconds),
-        row("steps", limits.steps, &|per| counter(per).steps),
-        row(COST, limits.cost_usd, &|per| usage(per).cost_micros),
-        row("input_tokens", limits.input_tokens, &|per| usage(per).input),
-        row("output_tokens", limits.output_tokens, &|per| usage(per).output),
-        row("total_tokens", limits.total_tokens, &|per| usage(per).total()),
+        row(Dimension::WallSeconds, limits.wall_seconds, &seconds),
+        row(Dimension::Steps, limits.steps, &|per| counter(per).steps),
+        row(Dimension::CostUsd, limits.cost_usd, &|per| usage(per).cost_micros),
+        row(Dimension::InputTokens, limits.input_tokens, &|per| usage(per).input),
+        row(Dimension::OutputTokens, limits.output_tokens, &|per| usage(per).output),
+        row(Dimension::TotalTokens, limits.total_tokens, &|per| usage(per).total()),
     ]
     .into_iter()
     .flatten()
@@ -227,21 +281,14 @@ pub(crate) struct Exhausted<'a> {
 }
 
 impl Exhausted<'_> {
-    fn dimension(&self) -> &'static str {
-        if self.deadline.is_some() { "deadline" } else { self.measured.dimension }
-    }
-
     /// What a completion check skipped because of it is bypassed by.
     pub(crate) fn bypass(&self) -> Bypass {
-        match self.dimension() {
-            "deadline" | "wall_seconds" => Bypass::Deadline,
-            _ => Bypass::Budget,
-        }
+        StopDetail::from(self.measured.dimension).bypass()
     }
 
     /// What a session stopped because of it ends with.
     pub(crate) fn stop(&self) -> Stop {
-        Stop::of(StopCode::BudgetExceeded).because(self.dimension())
+        Stop::of(StopCode::BudgetExceeded).because(self.measured.dimension)
     }
 
     fn message(&self) -> String {
@@ -259,7 +306,7 @@ pub(crate) fn exhausted(look: Look<'_>) -> Vec<Exhausted<'_>> {
     let deadline = deadline.filter(|deadline| look.clock.now() >= *deadline).map(|deadline| {
         let limit = Limit { max: 0, soft: false, per: Per::Session };
         let measured =
-            Measured { dimension: "deadline", tool: None, limit, used: 0, unpriced: &[] };
+            Measured { dimension: Dimension::Deadline, tool: None, limit, used: 0, unpriced: &[] };
         Exhausted { measured, deadline: Some(deadline) }
     });
     let reached = measured(look.definition, look.state, look.clock.elapsed_ms())
@@ -351,7 +398,7 @@ pub(crate) fn steps(kind: &EventKind, verdict: &Verdict) -> u64 {
 /// another now is told of once more.
 pub(crate) fn carry_over(state: &mut State, from: &Definition, to: &Definition) {
     let keys = |definition| -> Vec<(u64, Limit)> {
-        budgets(definition, state, 0).map(|it| (short(&it.key()), it.limit)).collect()
+        budgets(definition, state, 0).map(|it| (short(&it.key().to_string()), it.limit)).collect()
     };
     let (old, new) = (keys(from), keys(to));
     let is_same = |key: u64| new.iter().any(|limit| limit.0 == key && old.contains(limit));
@@ -387,17 +434,18 @@ impl Counter {
 
 /// Tells the agent once, per session or per turn.
 fn warn(look: Look<'_>, reached: &Measured<'_>, answers: &mut Answers) {
-    let (key, limit) = (reached.key(), reached.limit);
+    let (key, limit) = (reached.key().to_string(), reached.limit);
     if look.state.spent.was_told(&key, limit, look.state.turn.number) {
         return;
     }
-    let number = |n: u64| if reached.dimension == COST { usd(n) } else { n.to_string() };
+    let number =
+        |n: u64| if reached.dimension == Dimension::CostUsd { usd(n) } else { n.to_string() };
     answers.feedback.push(Feedback {
         provider: PROVIDER.to_string(),
         severity: Severity::Warning,
         summary: format!("Soft limit reached: {}.", reached.message()),
         observations: Vec::from([Observed {
-            category: key.into_owned(),
+            category: key,
             description: format!("{} of {}", number(reached.used), number(limit.max)),
             evidence: None,
         }]),
@@ -417,13 +465,13 @@ fn objection(
     Objection {
         guard: "limits",
         kind: "budget",
-        subtype: reached.dimension(),
+        subtype: reached.measured.dimension.word(),
         class,
         decision,
         message: reached.message(),
-        location: Some(match reached.deadline {
-            Some(_) => reached.dimension().to_string(),
-            None => format!("limits.{}", reached.measured.key()),
+        location: Some(match reached.measured.dimension {
+            deadline @ Dimension::Deadline => deadline.to_string(),
+            _ => format!("limits.{}", reached.measured.key()),
         }),
         correction: Some(correction.to_string()),
     }

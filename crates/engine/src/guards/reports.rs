@@ -12,7 +12,7 @@ use super::{Answers, Fold, Guard, Look, control, protected};
 use crate::event::EventKind;
 use crate::facts::Facts;
 use crate::state::{PauseCause, Phase, ReportFile, State};
-use crate::verdict::{ContextLevel, Stop};
+use crate::verdict::{ContextLevel, Stop, StopDetail};
 
 pub(crate) struct ReportGuard;
 
@@ -87,7 +87,7 @@ pub(super) fn unsure(look: Look<'_>) -> Option<String> {
 /// The report that has to be there as long as a session is as it is.
 pub(crate) fn wanted(state: &State) -> Option<ReportFile> {
     if let Phase::Stopped(ending) = &state.phase {
-        let looped = Stop::from(ending).detail.as_deref() == Some("loop");
+        let looped = Stop::from(ending).detail == Some(StopDetail::Loop);
         return looped.then_some(ReportFile::Blocker);
     }
     let paused = state.paused.as_ref()?;

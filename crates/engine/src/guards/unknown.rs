@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::nearest::nearest;
 use crate::state::{State, short};
 use crate::tool::{Kind, PAGE_TURN};
-use crate::verdict::{Class, Decision, Stop, StopCode};
+use crate::verdict::{Class, Decision, Stop, StopCode, StopDetail};
 
 const GUARD: &str = "tools";
 
@@ -64,7 +64,7 @@ impl Guard for Unknown {
         if is_over && answers.enforces() {
             answers.stop.get_or_insert_with(|| Stop {
                 signature: Some(tool.name.to_string()),
-                ..Stop::of(StopCode::SystemError).because("schema")
+                ..Stop::of(StopCode::SystemError).because(StopDetail::Schema)
             });
         }
     }

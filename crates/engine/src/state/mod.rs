@@ -60,7 +60,7 @@ use crate::guards::schema::Repairs;
 use crate::guards::sequential::Earned;
 use crate::id::{AttemptId, CallId};
 use crate::time::Timestamp;
-use crate::verdict::{Stop, StopCode};
+use crate::verdict::{Stop, StopCode, StopDetail};
 
 /// The format of a serialised state. A state of a newer format is refused.
 pub const STATE_FORMAT: u16 = 9;
@@ -145,7 +145,7 @@ pub(crate) enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ending {
     code: StopCode,
-    detail: Option<String>,
+    detail: Option<StopDetail>,
     signature: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::definition::{Definition, Per};
 use crate::facts::{Markers, Now};
 use crate::guards::advisor::AdvisorSummary;
 use crate::guards::dirty::DirtySummary;
-use crate::guards::limits::budgets;
+use crate::guards::limits::{LimitKey, budgets};
 use crate::guards::loops::{self, LoopsSummary};
 use crate::guards::progress::{ProgressSummary, TestCounts};
 use crate::id::{ActorId, CallId};
@@ -138,7 +138,8 @@ fn paths<S: Serializer>(reports: &[ReportFile], serializer: S) -> Result<S::Ok, 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BudgetSummary {
     /// Its key below `limits`.
-    pub dimension: String,
+    #[serde(rename = "dimension")]
+    pub key: LimitKey,
     /// What was used; millionths of a dollar for `cost_usd`.
     pub used: u64,
     /// What may be used, in the same unit, with what a person has added.
@@ -294,7 +295,7 @@ impl State {
     fn budgets(&self, definition: &Definition) -> Vec<BudgetSummary> {
         budgets(definition, self, self.clock.elapsed_ms())
             .map(|measured| BudgetSummary {
-                dimension: measured.key().into_owned(),
+                key: measured.key(),
                 used: measured.used,
                 max: measured.limit.max,
                 per: measured.limit.per,

@@ -291,7 +291,7 @@ mod tests {
 
     use jackline_engine::{
         Class, Definition, Event, Facts, Now, Place, Record, Session, SessionId, Stop, StopCode,
-        TestCounts, Timestamp, Verdict, Violation, observe, wire::parse_line,
+        StopDetail, TestCounts, Timestamp, Verdict, Violation, observe, wire::parse_line,
     };
 
     use super::*;
@@ -398,7 +398,7 @@ Session `s` is paused, and waits for you.
     #[test]
     fn a_blocker_of_a_session_that_is_over_names_what_was_repeated() {
         let text = rendered(ReportFile::Blocker, r#"{"event":"session_ended"}"#, |summary| {
-            let stop = Stop::of(StopCode::SystemError).because("loop");
+            let stop = Stop::of(StopCode::SystemError).because(StopDetail::Loop);
             summary.stop = Some(Stop { signature: Some("Bash:ls".to_owned()), ..stop });
         });
         assert!(text.contains("was stopped: SYSTEM_ERROR{loop}."), "{text}");

@@ -127,7 +127,7 @@ fn bar(budget: &BudgetSummary) -> String {
     let mark =
         |from: u64, to: u64, mark: &str| mark.repeat(usize::try_from(to - from).unwrap_or(0));
     let bar = mark(0, full, "█") + &mark(full, BAR_CHARS, "░");
-    let name = plain(&budget.dimension, 14);
+    let name = plain(&budget.key.to_string(), 14);
     format!("{name:<14} {bar}  {} of {}", budget.used, budget.max)
 }
 

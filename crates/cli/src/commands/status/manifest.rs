@@ -3,7 +3,7 @@
 //! edit is read from here.
 
 use jackline_engine::definition::Profile;
-use jackline_engine::{Definition, Summary};
+use jackline_engine::{Definition, Dimension, Summary};
 use serde_json::{Map, Value, json};
 
 /// `safety`, `context` and `dirty_bits`, with the thresholds that are in force.
@@ -23,7 +23,8 @@ fn safety(definition: &Definition, summary: &Summary) -> Value {
         Profile::Strict => loops.strict.threshold,
     };
     // With what a person has added by acknowledging a checkpoint.
-    let iterations = summary.budgets.iter().find(|budget| budget.dimension == "iterations");
+    let iterations =
+        summary.budgets.iter().find(|budget| budget.key.dimension == Dimension::Iterations);
     let did = summary.last_actions.iter();
     let signatures: Vec<String> =
         did.map(|action| format!("{}({})", action.tool, action.does)).collect();

@@ -10,14 +10,14 @@ use alloc::string::ToString;
 
 use serde_json::Value;
 
-use super::{Limit, Measured, Per, warn};
+use super::{Dimension, Limit, Measured, Per, warn};
 use crate::definition::Definition;
 use crate::event::{Action, EventKind, SessionStarted};
 use crate::guards::{Answers, Fold, Look, Objection, progress};
 use crate::state::{PauseCause, Paused, State};
 use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
 
-const DIMENSION: &str = "iterations";
+const DIMENSION: Dimension = Dimension::Iterations;
 
 /// What whoever supervises a run is called in the beginning of its session.
 const SUPERVISOR: &str = "run";
@@ -90,7 +90,7 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
     answers.object(Objection {
         guard: "limits",
         kind: "budget",
-        subtype: DIMENSION,
+        subtype: DIMENSION.word(),
         class: Class::Recoverable,
         decision: Decision::Pause,
         message: match reached.limit.max {
@@ -122,7 +122,8 @@ pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     }
     let held = record.verdict.violations.iter().find(|violation| {
         violation.enforced
-            && (violation.guard.as_str(), violation.subtype.as_str()) == ("limits", DIMENSION)
+            && (violation.guard.as_str(), violation.subtype.as_str())
+                == ("limits", DIMENSION.word())
     });
     if let Some(held) = held {
         state.paused = Some(Paused::by_guard(PauseCause::Checkpoint, held.message.clone()));

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Counter, Measured, Per, Spent, warn};
+use super::{Counter, Dimension, Measured, Per, Spent, warn};
 use crate::definition::Definition;
 use crate::event::{EventKind, ToolProposed};
 use crate::guards::{Answers, Fold, Look, Objection};
@@ -13,7 +13,7 @@ use crate::proposal::Proposal;
 use crate::state::{State, short};
 use crate::verdict::{Class, Decision};
 
-const DIMENSION: &str = "tool_calls";
+const DIMENSION: Dimension = Dimension::ToolCalls;
 
 /// How many tools are remembered across definitions.
 const REMEMBERED_MAX: usize = 64;
@@ -53,7 +53,7 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
         answers.object(Objection {
             guard: "limits",
             kind: "budget",
-            subtype: DIMENSION,
+            subtype: DIMENSION.word(),
             class: Class::Recoverable,
             decision: Decision::Deny,
             message: message(&measured, calls),

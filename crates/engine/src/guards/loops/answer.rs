@@ -21,6 +21,7 @@ use crate::time::Timestamp;
 use crate::tool::Kind;
 use crate::verdict::{
     Class, Decision, Feedback, Observed, SafetyEvent, SafetyKind, Severity, Stop, StopCode,
+    StopDetail,
 };
 
 /// The name under which the guard speaks to the agent.
@@ -157,7 +158,7 @@ fn overridden(
 /// How a session ends that goes round and round.
 pub(super) fn stop(shown: &str) -> Stop {
     let signature = Some(shown.to_string());
-    Stop { signature, ..Stop::of(StopCode::SystemError).because("loop") }
+    Stop { signature, ..Stop::of(StopCode::SystemError).because(StopDetail::Loop) }
 }
 
 /// What the strict profile demands because of a loop.

@@ -18,7 +18,7 @@ use crate::event::{Event, EventKind, OutputProposed, Payload, PlanProposed, Tool
 use crate::facts::DecodedFact;
 use crate::json::parse_strict;
 use crate::state::{State, short};
-use crate::verdict::{Class, Decision, Mismatch, Repair, Stop, StopCode};
+use crate::verdict::{Class, Decision, Mismatch, Repair, Stop, StopCode, StopDetail};
 
 pub use config::{Attempts, Output, SchemaText, Schemas};
 pub(crate) use memory::Repairs;
@@ -100,7 +100,7 @@ impl Guard for SchemaGuard {
         if is_over && answers.enforces() {
             answers.stop.get_or_insert_with(|| Stop {
                 signature: Some(told(&decoded.errors)),
-                ..Stop::of(StopCode::SystemError).because("schema")
+                ..Stop::of(StopCode::SystemError).because(StopDetail::Schema)
             });
         }
         let remaining = remaining.min(attempts.repairs_per_run.saturating_sub(in_all));
