@@ -17,6 +17,7 @@ mod edits;
 mod explain;
 mod extensions;
 mod facts;
+mod gate;
 mod git;
 mod home;
 mod inspect;
@@ -58,6 +59,10 @@ pub use edits::vouch_for;
 pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
+};
+pub use gate::{
+    CallPermit, CallRefusal, CallResult, CallRuling, Gate, GateAnswer, GuardFault, PendingAsk,
+    ProposedCall, RefusalCode, SessionRole, StopRuling, reason_of,
 };
 pub use git::commit_of;
 pub use home::{

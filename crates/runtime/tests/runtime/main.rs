@@ -11,6 +11,7 @@ mod backtest;
 mod controls;
 mod extensions;
 mod faults;
+mod gate;
 mod given_back;
 mod layers;
 mod meddling;
