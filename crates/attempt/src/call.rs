@@ -234,20 +234,25 @@ impl<A> Going<'_, '_, A> {
         ended: Option<Ended>,
     ) -> Result<(Stage, Feedback), Over> {
         for violation in violations {
-            self.trace.failed(self.attempt, "validation", &violation.subtype, &violation.message);
+            self.trace.failed(
+                self.attempt,
+                "validation",
+                violation.subtype.word(),
+                &violation.message,
+            );
         }
         let ends = violations.iter().find(|violation| violation.class == Class::Terminal);
         let Some(leading) = ends.or(violations.first()) else {
             return Err(self.inside("unknown", "", false));
         };
-        self.trace.validation_failure_type = Some(leading.kind.clone());
-        self.trace.guardrail_violation_subtype = Some(leading.subtype.clone());
+        self.trace.validation_failure_type = Some(leading.kind.to_string());
+        self.trace.guardrail_violation_subtype = Some(leading.subtype.to_string());
         self.over(ended)?;
         let objection = |text: String, error_type: &str, used: u32| {
             OutcomeError::new(error_type, text, false)
                 .with("guardrail_recovery_attempts", used)
-                .with("last_violation_type", leading.kind.clone())
-                .with("last_violation_subtype", leading.subtype.clone())
+                .with("last_violation_type", leading.kind.word())
+                .with("last_violation_subtype", leading.subtype.word())
                 .with("last_violation_message", leading.message.clone())
         };
         let spent = match leading.class {
@@ -260,7 +265,7 @@ impl<A> Going<'_, '_, A> {
                 let remaining = self.lanes.guardrail.remaining;
                 return Ok((Stage::RolledBack, Feedback::guardrail(violations, remaining)));
             }
-            Err(Spent::Off) => objection(leading.message.clone(), &leading.kind, used),
+            Err(Spent::Off) => objection(leading.message.clone(), leading.kind.word(), used),
             Err(Spent::Exhausted) => {
                 self.trace.guardrail_retry_exhausted = true;
                 let text =
@@ -268,7 +273,7 @@ impl<A> Going<'_, '_, A> {
                 objection(text, GUARDRAIL_EXHAUSTED, used)
             }
         };
-        Err(self.inside_with(error, leading.class, leading.subtype.clone()))
+        Err(self.inside_with(error, leading.class, leading.subtype.to_string()))
     }
 
     fn after_outcome(

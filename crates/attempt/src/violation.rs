@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use jackline_engine::Class;
+use jackline_engine::{Class, ViolationSubtype, ViolationType};
 use serde::{Serialize, Serializer};
 
 /// Where something is wrong, counted from one.
@@ -36,10 +36,10 @@ pub struct Violation {
     pub class: Class,
     /// What was violated.
     #[serde(rename = "violation_type")]
-    pub kind: String,
+    pub kind: ViolationType,
     /// The exact objection.
     #[serde(rename = "violation_subtype")]
-    pub subtype: String,
+    pub subtype: ViolationSubtype,
     /// What is wrong.
     #[serde(rename = "violation_message")]
     pub message: String,
@@ -56,8 +56,8 @@ impl Violation {
     pub fn new(subtype: Subtype, message: impl Into<String>) -> Self {
         Self {
             class: subtype.class(),
-            kind: subtype.kind().to_owned(),
-            subtype: subtype.name().to_owned(),
+            kind: subtype.kind(),
+            subtype: subtype.into(),
             message: message.into(),
             location: None,
             correction: subtype.correction().to_owned(),
@@ -82,8 +82,8 @@ impl Violation {
     /// guards have the class that the guards gave them.
     #[must_use]
     pub(crate) fn classified(mut self, terminal: &[String]) -> Self {
-        if Subtype::ALL.iter().any(|subtype| subtype.name() == self.subtype) {
-            let ends = terminal.contains(&self.subtype);
+        if Subtype::named(self.subtype.word()).is_some() {
+            let ends = terminal.iter().any(|ends| ends == self.subtype.word());
             self.class = if ends { Class::Terminal } else { Class::Recoverable };
         }
         self
@@ -106,7 +106,7 @@ impl From<&jackline_engine::Violation> for Violation {
 }
 
 macro_rules! subtypes {
-    ($($(#[$doc:meta])* $name:ident = $word:literal, $kind:literal, $class:ident, $correction:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $word:literal, $kind:ident, $class:ident, $correction:literal;)*) => {
         /// What an artifact can violate. Each has a type, a class and a correction, so
         /// that nothing has to be told from its words.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,9 +123,14 @@ macro_rules! subtypes {
                 match self { $(Self::$name => $word,)* }
             }
 
+            /// The one with this word.
+            pub fn named(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$name),)* _ => None }
+            }
+
             /// What is violated.
-            pub fn kind(self) -> &'static str {
-                match self { $(Self::$name => $kind,)* }
+            pub fn kind(self) -> ViolationType {
+                match self { $(Self::$name => ViolationType::$kind,)* }
             }
 
             /// Whether trying otherwise can help.
@@ -138,59 +143,65 @@ macro_rules! subtypes {
                 match self { $(Self::$name => $correction,)* }
             }
         }
+
+        impl From<Subtype> for ViolationSubtype {
+            fn from(subtype: Subtype) -> Self {
+                match subtype { $(Subtype::$name => Self::$name,)* }
+            }
+        }
     };
 }
 
 subtypes! {
     /// It changes an agent or a tool instead of calling it.
-    SingletonMethodMutation = "singleton_method_mutation", "tool_registry_violation", Recoverable,
+    SingletonMethodMutation = "singleton_method_mutation", ToolRegistryViolation, Recoverable,
         "Call tool(\"name\") or delegate(\"name\", ...) and use what it returns; never assign \
          to an attribute of a tool, an agent or a module.";
     /// It takes the tools in the context for something they are not.
-    ContextToolsShapeMisuse = "context_tools_shape_misuse", "tool_registry_violation", Recoverable,
+    ContextToolsShapeMisuse = "context_tools_shape_misuse", ToolRegistryViolation, Recoverable,
         "context[\"tools\"] is a mapping from names to descriptions; look a name up in it, and \
          call the tool with tool(\"name\").";
     /// It answers with what it made up where a source has failed.
     HardcodedExternalFallbackSuccess = "hardcoded_external_fallback_success",
-        "outcome_policy_violation", Recoverable,
+        OutcomePolicyViolation, Recoverable,
         "Where a source fails, return error(type, message, retriable=True); never return ok with \
          a value that is written into the program.";
     /// It answers from outside without saying from where.
-    MissingExternalProvenance = "missing_external_provenance", "outcome_policy_violation",
+    MissingExternalProvenance = "missing_external_provenance", OutcomePolicyViolation,
         Recoverable,
         "Return ok(value, sources=[...]) with uri, fetched_at, retrieval_tool and retrieval_mode \
          (live, cached or fixture) for everything that came from outside.";
     /// It shows what went on inside.
-    InternalTextLeak = "internal_text_leak", "outcome_policy_violation", Recoverable,
+    InternalTextLeak = "internal_text_leak", OutcomePolicyViolation, Recoverable,
         "Branch on the error_type or the subtype of a delegate's outcome; never put its message \
          into the answer.";
     /// It calls a tool that does not exist.
-    UnknownTool = "unknown_tool", "tool_registry_violation", Recoverable,
+    UnknownTool = "unknown_tool", ToolRegistryViolation, Recoverable,
         "Call only tools that are listed; their names are in context[\"tools\"].";
     /// It wants what a program may not do.
-    ForbiddenConstruct = "forbidden_construct", "invalid_code", Recoverable,
+    ForbiddenConstruct = "forbidden_construct", InvalidCode, Recoverable,
         "Use only the functions of the host, plain data and control flow; no imports of modules \
          that reach outside, no exec, no eval.";
     /// It is no program.
-    SyntaxError = "syntax_error", "invalid_code", Recoverable,
+    SyntaxError = "syntax_error", InvalidCode, Recoverable,
         "Write one complete program, without prose around it.";
     /// It is longer than anybody reads.
-    ProgramTooLong = "program_too_long", "invalid_code", Recoverable,
+    ProgramTooLong = "program_too_long", InvalidCode, Recoverable,
         "Write a short program that calls tools for the work.";
     /// It is no plan.
-    PlanInvalid = "plan_invalid", "invalid_plan", Recoverable,
+    PlanInvalid = "plan_invalid", InvalidPlan, Recoverable,
         "Write one plan that the schema allows.";
     /// The guards refuse a call of it.
-    ToolDenied = "tool_denied", "tool_policy_violation", Recoverable,
+    ToolDenied = "tool_denied", ToolPolicyViolation, Recoverable,
         "Leave the refused call out, or make it as its reason says.";
     /// A key or a password is missing, and nothing the model writes brings it.
-    MissingCredentials = "missing_credentials", "environment_violation", Terminal,
+    MissingCredentials = "missing_credentials", EnvironmentViolation, Terminal,
         "A person has to provide the credentials.";
     /// Something it needs is not there, and nothing the model writes brings it.
-    DependencyUnavailable = "dependency_unavailable", "environment_violation", Terminal,
+    DependencyUnavailable = "dependency_unavailable", EnvironmentViolation, Terminal,
         "A person has to make the dependency available.";
     /// It wants what this runtime can't do at all.
-    UnsupportedCapability = "unsupported_capability", "environment_violation", Terminal,
+    UnsupportedCapability = "unsupported_capability", EnvironmentViolation, Terminal,
         "This runtime can't do that; a person has to choose another way.";
 }
 
@@ -207,7 +218,9 @@ mod tests {
         let names: BTreeSet<_> = Subtype::ALL.iter().map(|it| it.name()).collect();
         assert_eq!(names.len(), Subtype::ALL.len());
         for subtype in Subtype::ALL {
-            assert!(!subtype.kind().is_empty() && subtype.correction().len() > 20, "{subtype:?}");
+            assert!(subtype.correction().len() > 20, "{subtype:?}");
+            assert_eq!(ViolationSubtype::from(*subtype).word(), subtype.name());
+            assert_eq!(Subtype::named(subtype.name()), Some(*subtype));
         }
         let terminal: Vec<_> = Subtype::ALL
             .iter()

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use jackline_engine::definition::{Rule, RuleScope, Rules, UnknownTools};
 use jackline_engine::expr::Expr;
 use jackline_engine::{
-    ActorId, Arguments, Definition, Event, EventKind, Facts, FileFact, FileKind, GitFact, Kind,
-    Mode, Now, Place, Query, ROUNDS_MAX, Session, SessionId, Timestamp, ToolName, ToolProposed,
-    observe,
+    ActorId, Arguments, Definition, Event, EventKind, Facts, FileFact, FileKind, GitFact,
+    GuardName, Kind, Mode, Now, Place, Query, ROUNDS_MAX, Session, SessionId, Timestamp, ToolName,
+    ToolProposed, ViolationType, observe,
 };
 use serde_json::{Map, Value};
 
@@ -146,10 +146,10 @@ impl Stage {
             queries.iter().for_each(|query| answer(query, &example.given, &mut facts));
         }
         let verdict = session.decide(&event, &facts);
-        let mut said = verdict.violations.iter().filter(|found| found.guard == "rules");
-        match said.find(|found| found.subtype == rule.rule.name) {
+        let mut said = verdict.violations.iter().filter(|found| found.guard == GuardName::Rules);
+        match said.find(|found| found.subtype.word() == rule.rule.name) {
             None => Outcome::Silent,
-            Some(found) if found.kind == "rule_violation" => Outcome::Matches,
+            Some(found) if found.kind == ViolationType::RuleViolation => Outcome::Matches,
             Some(found) => {
                 let reason = found.message.split_once("can't be answered: ");
                 Outcome::Broken(reason.map_or(&*found.message, |(_, reason)| reason).to_owned())

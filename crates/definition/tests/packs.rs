@@ -146,7 +146,8 @@ impl Guard {
     /// The rules that have something to say, and how strong it is.
     fn objections(&self, call: &Call) -> (Decision, BTreeSet<String>) {
         let verdict = self.verdict(call);
-        let names = verdict.violations.into_iter().map(|violation| violation.subtype).collect();
+        let names =
+            verdict.violations.into_iter().map(|violation| violation.subtype.to_string()).collect();
         (verdict.decision, names)
     }
 

@@ -14,6 +14,7 @@ use crate::guards::{feedback, limits};
 use crate::place::Place;
 use crate::session::{Record, initial_policies};
 use crate::state::{PolicyState, ReportFile, State};
+use crate::verdict::ViolationType;
 
 impl Record<'_> {
     /// The definition that is in force from here on, where a person wanted
@@ -33,10 +34,10 @@ impl Record<'_> {
 
     /// Whether a person wanted another definition, and was not refused.
     fn wants_reload(&self) -> bool {
-        let refusals = ["control", "session_over"];
+        let refusals = [ViolationType::Control, ViolationType::SessionOver];
         let mut objections = self.verdict.violations.iter();
         matches!(self.event.kind, EventKind::Control(Control { action: Action::Reload, .. }))
-            && !objections.any(|found| refusals.contains(&found.kind.as_str()))
+            && !objections.any(|found| refusals.contains(&found.kind))
     }
 }
 

@@ -18,7 +18,10 @@ use crate::proposal::{Heard, Proposal};
 use crate::reload;
 use crate::state::{Clock, Key, Order, Phase, PolicyState, STATE_FORMAT, State, Summary};
 use crate::time::Timestamp;
-use crate::verdict::{Bypass, Class, Completion, Decision, Stop, StopDetail, Verdict};
+use crate::verdict::{
+    Bypass, Class, Completion, Decision, GuardName, Stop, StopDetail, Verdict, ViolationSubtype,
+    ViolationType,
+};
 
 /// One agent run under a definition.
 #[derive(Debug, Clone)]
@@ -338,9 +341,9 @@ impl Session {
             answers.completion = Some(Completion::Bypassed { reason });
         }
         answers.insist(Objection {
-            guard: "session",
-            kind: "session_over",
-            subtype: "session_over",
+            guard: GuardName::Session,
+            kind: ViolationType::SessionOver,
+            subtype: ViolationSubtype::SessionOver,
             class: Class::Terminal,
             decision: Decision::Stop,
             message: format!("this session is over: {stop}"),

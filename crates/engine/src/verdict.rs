@@ -1,5 +1,8 @@
 //! The answer to one event.
 
+mod stop;
+mod violation;
+
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,11 +10,12 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::Failure;
-use crate::guards::limits::Dimension;
 use crate::id::{CallId, SessionId};
 use crate::time::Timestamp;
-use crate::words::{open_words, words};
+use crate::words::words;
+
+pub use stop::{Bypass, Stop, StopCode, StopDetail};
+pub use violation::{Class, GuardName, Violation, ViolationSubtype, ViolationType};
 
 /// What to do, in rising order of strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -151,8 +155,8 @@ impl Verdict {
     }
 
     /// Whether a guard objects, and that holds.
-    pub(crate) fn is_refused_by(&self, guard: &str) -> bool {
-        self.violations.iter().any(|it| it.guard == guard && it.enforced)
+    pub(crate) fn is_refused_by(&self, guard: &GuardName) -> bool {
+        self.violations.iter().any(|it| it.guard == *guard && it.enforced)
     }
 
     /// Whether a proposed call may run.
@@ -163,8 +167,8 @@ impl Verdict {
     /// Whether the agent can do something with what is said. That a client reports
     /// what nobody expects, a call from before it was listened to, it can't help.
     pub fn concerns_agent(&self) -> bool {
-        let about_client = |guard: &str| guard == "protocol";
-        !self.feedback.is_empty() || self.violations.iter().any(|it| !about_client(&it.guard))
+        !self.feedback.is_empty()
+            || self.violations.iter().any(|it| it.guard != GuardName::Protocol)
     }
 }
 
@@ -229,46 +233,6 @@ pub struct WireFault {
     pub line: Option<u64>,
 }
 
-/// One guard's objection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Violation {
-    /// Its name within the session: `v`, the record, its number there.
-    pub id: String,
-    /// The guard that objects.
-    pub guard: String,
-    /// The kind of objection.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The exact objection.
-    pub subtype: String,
-    /// Whether the agent can do something about it.
-    pub class: Class,
-    /// What is wrong.
-    pub message: String,
-    /// Where it is wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub location: Option<String>,
-    /// What passes instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub correction: Option<String>,
-    /// What this objection alone would decide.
-    pub decision: Decision,
-    /// Whether it holds, or is only observed.
-    pub enforced: bool,
-}
-
-/// Whether an objection can be answered by trying otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Class {
-    /// The agent can correct itself.
-    #[serde(rename = "recoverable_guardrail")]
-    Recoverable,
-    /// Nothing the agent does will help.
-    #[serde(rename = "terminal_guardrail")]
-    Terminal,
-}
-
 /// A typed override, in force for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -294,20 +258,20 @@ const fn holds() -> bool {
     true
 }
 
-/// What a constraint does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConstraintKind {
-    /// Lets exactly one call pass that would be asked about.
-    PermitSignature,
-    /// Refuses exactly one call.
-    ForbidSignature,
-    /// Nothing but one kind of action passes.
-    ForceAction,
-    /// So many more calls of a tool, and no more.
-    ToolBudget,
-    /// The next search has to be another one.
-    WidenRetrieval,
+words! {
+    /// What a constraint does.
+    ConstraintKind {
+        /// Lets exactly one call pass that would be asked about.
+        PermitSignature = "permit_signature",
+        /// Refuses exactly one call.
+        ForbidSignature = "forbid_signature",
+        /// Nothing but one kind of action passes.
+        ForceAction = "force_action",
+        /// So many more calls of a tool, and no more.
+        ToolBudget = "tool_budget",
+        /// The next search has to be another one.
+        WidenRetrieval = "widen_retrieval",
+    }
 }
 
 /// How full an agent's context is.
@@ -501,150 +465,6 @@ pub enum Completion {
         /// Why not.
         reason: String,
     },
-}
-
-words! {
-    /// What ran out when a completion check was skipped.
-    Bypass {
-        /// Time.
-        Deadline = "deadline",
-        /// Steps or tokens.
-        Budget = "budget",
-        /// Room in the context window.
-        Context = "context",
-    }
-}
-
-/// How a session ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stop {
-    /// The code.
-    pub code: StopCode,
-    /// What exactly: a dimension, a gate, a kind of error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<StopDetail>,
-    /// The signature of the call that was repeated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
-}
-
-impl Stop {
-    /// A stop with nothing to say about it.
-    pub fn of(code: StopCode) -> Self {
-        Self { code, detail: None, signature: None }
-    }
-
-    /// The same, and what exactly.
-    #[must_use]
-    pub fn because(self, detail: impl Into<StopDetail>) -> Self {
-        Self { detail: Some(detail.into()), ..self }
-    }
-}
-
-words! {
-    /// Every way a session can end.
-    StopCode {
-        /// The completion check passed.
-        ObjectiveAchieved = "OBJECTIVE_ACHIEVED",
-        /// A hard limit was reached.
-        BudgetExceeded = "BUDGET_EXCEEDED",
-        /// Something is broken.
-        SystemError = "SYSTEM_ERROR",
-        /// A gate could not be passed.
-        Capped = "CAPPED",
-        /// The agent said it was done and nothing proved it.
-        NoEvidence = "NO_EVIDENCE",
-        /// A person ended it.
-        HumanRequested = "HUMAN_REQUESTED",
-        /// It ended in the middle of the work.
-        Abandoned = "ABANDONED",
-    }
-}
-
-open_words! {
-    /// What exactly ended a session: the dimension of a limit, a gate, or what is broken.
-    StopDetail {
-        /// The deadline is over.
-        Deadline = "deadline",
-        /// The limit on steps.
-        Steps = "steps",
-        /// The limit on time.
-        WallSeconds = "wall_seconds",
-        /// The limit on cost.
-        CostUsd = "cost_usd",
-        /// The limit on tokens read.
-        InputTokens = "input_tokens",
-        /// The limit on tokens written.
-        OutputTokens = "output_tokens",
-        /// The limit on all tokens.
-        TotalTokens = "total_tokens",
-        /// The limit on iterations.
-        Iterations = "iterations",
-        /// The limit on the calls of a tool.
-        ToolCalls = "tool_calls",
-        /// A limit was reached when the completion check was skipped.
-        Budget = "budget",
-        /// The context was full when the completion check was skipped.
-        Context = "context",
-        /// Iterations bring nothing.
-        Progress = "progress",
-        /// The completion check failed too often.
-        Completion = "completion",
-        /// The agent repeats itself.
-        Loop = "loop",
-        /// The agent keeps calling what does not exist, or writing what no schema allows.
-        Schema = "schema",
-        /// Compactions free next to nothing.
-        Compaction = "compaction",
-        /// An attempt could not be undone.
-        Rollback = "rollback",
-        /// The agent is not the one that was approved.
-        Identity = "identity",
-        /// No model answers.
-        Model = "model",
-        /// The agent's program can't be run.
-        Worker = "worker",
-        /// The workspace was deleted.
-        Workspace = "workspace",
-    }
-}
-
-impl From<Dimension> for StopDetail {
-    fn from(dimension: Dimension) -> Self {
-        Self::parse(dimension.word())
-    }
-}
-
-impl From<Bypass> for StopDetail {
-    fn from(bypass: Bypass) -> Self {
-        Self::parse(bypass.word())
-    }
-}
-
-impl From<Failure> for StopDetail {
-    fn from(failure: Failure) -> Self {
-        Self::parse(failure.word())
-    }
-}
-
-impl StopDetail {
-    /// What a completion check was skipped for after a stop with this detail.
-    pub(crate) fn bypass(&self) -> Bypass {
-        match self {
-            Self::Deadline | Self::WallSeconds => Bypass::Deadline,
-            _ => Bypass::Budget,
-        }
-    }
-}
-
-impl core::fmt::Display for Stop {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match &self.detail {
-            Some(detail) => write!(f, "{}{{{detail}}}", self.code),
-            None => self.code.fmt(f),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -117,7 +117,8 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use crate::{
-        Bypass, Dimension, Failure, PauseCause, SessionPhase, StopCode, StopDetail, TurnStatus,
+        Bypass, ConstraintKind, Dimension, Failure, GuardName, PauseCause, SessionPhase, StopCode,
+        StopDetail, TurnStatus, ViolationSubtype, ViolationType,
     };
 
     /// Checks that every value reads back from its word, and lists the words.
@@ -161,6 +162,57 @@ mod tests {
              iterations tool_calls budget context progress completion loop schema compaction \
              rollback identity model worker workspace"
         );
+    }
+
+    #[test]
+    fn the_words_of_objections_are_pinned() {
+        assert_eq!(
+            round_trip_open(GuardName::ALL),
+            "protocol schema markers pause identity context progress limits tools protected \
+             read_before_write sequential_dependency effects custom rules shell grants \
+             advisor models completion loops session runtime"
+        );
+        assert_eq!(
+            round_trip_open(ViolationType::ALL),
+            "tool_policy_violation protected_path rule_violation rule_broken unknown_tool \
+             schema_violation loop no_progress budget context identity_violation \
+             task_incomplete protocol_violation control no_effect refused paused stopped \
+             session_over guard_fault tool_registry_violation outcome_policy_violation \
+             invalid_code invalid_plan environment_violation system_error"
+        );
+        assert_eq!(
+            round_trip_open(ViolationSubtype::ALL),
+            "another_workspace duplicate_call duplicate_attempt too_many_attempts \
+             unknown_attempt ran_despite_denial result_without_call session_over deadline \
+             steps wall_seconds cost_usd input_tokens output_tokens total_tokens iterations \
+             tool_calls cut_off invalid_arguments invalid_plan invalid_output repeat cycle \
+             stagnation same_failure error_storm changing_result duplicate_chain coarse \
+             blocked permit_signature forbid_signature force_action tool_budget \
+             widen_retrieval unknown_tool refused_by_person no_effect unseen_command \
+             opaque_command no_path unknown_file path_escape unread_overwrite stale_read \
+             partial_read mismatch role privileged build_failed tests_failed same_error \
+             nothing_changed unknown_arguments repeated_effect too_many_effects marker \
+             changed_during_call definition missing_files wrong_files checker_broken \
+             verification_running untrusted_command checker untested_code failing_tests \
+             unknown_tests opening_control protected_write not_main not_stuck \
+             no_further_model budget no_advisor stale_prerequisite missing_prerequisite \
+             context_full compaction_ineffective stop_file pause_file markers_unreadable \
+             custom_policy custom_policy_broken paused_by_person paused_by_guard checkpoint \
+             singleton_method_mutation context_tools_shape_misuse \
+             hardcoded_external_fallback_success missing_external_provenance \
+             internal_text_leak forbidden_construct syntax_error program_too_long \
+             plan_invalid tool_denied missing_credentials dependency_unavailable \
+             unsupported_capability rollback_failed"
+        );
+    }
+
+    #[test]
+    fn what_is_objected_to_by_another_word_is_a_subtype() {
+        let constraints = ConstraintKind::ALL.iter().map(|(word, _)| *word);
+        let dimensions = Dimension::ALL.iter().map(|(word, _)| *word);
+        for word in constraints.chain(dimensions) {
+            assert!(!matches!(ViolationSubtype::parse(word), ViolationSubtype::Other(_)), "{word}");
+        }
     }
 
     #[test]

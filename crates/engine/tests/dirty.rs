@@ -248,7 +248,7 @@ proptest! {
                 }
                 Op::Stop => {
                     let verdict = engine.send(json!({"event": "stop_proposed"}));
-                    let subtype = verdict.violations.first().map(|v| v.subtype.as_str());
+                    let subtype = verdict.violations.first().map(|v| v.subtype.word());
                     prop_assert_eq!(subtype, model.objection());
                     // What has not come back by now may have run.
                     for call in std::mem::take(&mut model.open) {

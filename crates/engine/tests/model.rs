@@ -300,7 +300,11 @@ impl Engine {
 fn summarise(verdict: &Verdict) -> Expected {
     Expected {
         decision: verdict.decision,
-        subtypes: verdict.violations.iter().map(|violation| violation.subtype.clone()).collect(),
+        subtypes: verdict
+            .violations
+            .iter()
+            .map(|violation| violation.subtype.to_string())
+            .collect(),
         completion: verdict.completion.as_ref().map(|completion| match completion {
             Completion::Complete => "complete",
             Completion::Incomplete { .. } => "incomplete",

@@ -15,7 +15,8 @@ use jackline_engine::definition::{Checker, Policy, PolicyRule};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
     Definition, DefinitionFact, Digest, Facts, NewDefinition, Now, PinsFact, PolicyFact, Query,
-    ROUNDS_MAX, Record, ReloadFact, Session, Timestamp, Verdict, VerificationFact, observe,
+    ROUNDS_MAX, Record, ReloadFact, Session, Timestamp, Verdict, VerificationFact, ViolationType,
+    observe,
 };
 use serde_json::{Value, json};
 
@@ -243,7 +244,7 @@ fn a_session_knows_what_it_was_reloaded_with() {
     assert_eq!(play.session.reloaded(), Some(two), "a reset opens it under the same");
     play.send(json!({"event": "control", "action": "stop"}));
     let verdict = play.reload(loaded("name: a/three"));
-    assert_eq!(verdict.violations.first().unwrap().kind, "session_over");
+    assert_eq!(verdict.violations.first().unwrap().kind, ViolationType::SessionOver);
     assert_eq!(play.session.definition().name, "a/two", "it is over");
 }
 

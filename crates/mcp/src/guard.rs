@@ -4,7 +4,7 @@
 use jackline_engine::{
     Arguments, CallId, Decision, EventKind, OutputFact, PAGE_TURN, Payload, Repair, Seen,
     SessionEnded, SessionId, SessionPhase, SessionStarted, Status, ToolFinished, ToolName,
-    ToolProposed, Verdict, Violation,
+    ToolProposed, Verdict, Violation, ViolationType,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, Runtime, ask_code, now};
@@ -18,9 +18,6 @@ const CLIENT: &str = "mcp";
 /// What the agent is told where a person has to say.
 const WAITS: &str = "a person was told how to let exactly this call pass; go on with something \
                      else, or end the turn and say what waits";
-
-/// What is objected to where arguments are not what they should be.
-const SCHEMA: &str = "schema_violation";
 
 /// Said where a verdict has no words of its own.
 const REFUSED: &str = "refused by jackline";
@@ -86,7 +83,7 @@ impl Refusal {
 
     /// Whether it is refused because there is no such tool, and for nothing else.
     pub(crate) fn is_of_unknown_tool(&self) -> bool {
-        says(&self.violations, "unknown_tool")
+        says(&self.violations, &ViolationType::UnknownTool)
     }
 }
 
@@ -278,8 +275,8 @@ fn refusal(verdict: Verdict) -> Refusal {
         Decision::Ask => "waits_for_person",
         Decision::Pause => "paused",
         Decision::Stop => "stopped",
-        _ if says(&verdict.violations, "unknown_tool") => "unknown_tool",
-        _ if says(&verdict.violations, SCHEMA) => "invalid_arguments",
+        _ if says(&verdict.violations, &ViolationType::UnknownTool) => "unknown_tool",
+        _ if says(&verdict.violations, &ViolationType::SchemaViolation) => "invalid_arguments",
         _ if is_of_arguments(&verdict.violations) => "invalid_arguments",
         Decision::Allow | Decision::Rewrite | Decision::Deny => "denied",
     };
@@ -288,7 +285,7 @@ fn refusal(verdict: Verdict) -> Refusal {
     let why = verdict.context.or(fault).unwrap_or_else(|| REFUSED.to_owned());
     let waits = if waits { format!("\n-> {WAITS}") } else { String::new() };
     let text = format!("jackline: {why}{waits}");
-    let over = says(&verdict.violations, "session_over");
+    let over = says(&verdict.violations, &ViolationType::SessionOver);
     let stop = verdict.stop.filter(|_| verdict.decision == Decision::Stop && !over);
     let ended = stop.map(|stop| stop.to_string());
     Refusal { code, text, violations: verdict.violations, repair: verdict.repair, ended }
@@ -297,12 +294,12 @@ fn refusal(verdict: Verdict) -> Refusal {
 /// Whether it is the arguments, of which rules could make nothing either.
 fn is_of_arguments(violations: &[Violation]) -> bool {
     let mut holding = violations.iter().filter(|violation| violation.enforced);
-    holding.next().is_some_and(|first| first.kind == SCHEMA)
-        && holding.all(|violation| violation.kind == "rule_broken")
+    holding.next().is_some_and(|first| first.kind == ViolationType::SchemaViolation)
+        && holding.all(|violation| violation.kind == ViolationType::RuleBroken)
 }
 
 /// Whether a call is refused for nothing else.
-fn says(violations: &[Violation], kind: &str) -> bool {
+fn says(violations: &[Violation], kind: &ViolationType) -> bool {
     let mut holding = violations.iter().filter(|violation| violation.enforced);
-    holding.next().is_some_and(|first| first.kind == kind) && holding.all(|it| it.kind == kind)
+    holding.next().is_some_and(|first| first.kind == *kind) && holding.all(|it| it.kind == *kind)
 }

@@ -60,8 +60,7 @@ impl Validator<Program> for Checker<'_> {
 
 /// An objection of the worker, as attempts have it.
 pub(crate) fn violation(objection: Objection) -> Violation {
-    let known = Subtype::ALL.iter().find(|subtype| subtype.name() == objection.subtype);
-    let subtype = known.copied().unwrap_or(Subtype::ForbiddenConstruct);
+    let subtype = Subtype::named(&objection.subtype).unwrap_or(Subtype::ForbiddenConstruct);
     let violation = Violation::new(subtype, objection.message).at(objection.at.into());
     match objection.correction {
         Some(correction) => violation.correct(correction),

@@ -187,7 +187,7 @@ impl Verdicts {
         let counts = if held { &mut self.decisions } else { &mut self.observed };
         *counts.entry(verdict.decision.word().to_owned()).or_default() += 1;
         for violation in &verdict.violations {
-            *self.guards.entry(violation.guard.clone()).or_default() += 1;
+            *self.guards.entry(violation.guard.to_string()).or_default() += 1;
         }
     }
 }

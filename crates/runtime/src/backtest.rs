@@ -23,7 +23,7 @@ use std::sync::Arc;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Loops, Rule, Rules};
 use jackline_engine::{
-    Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session,
+    Decision, Definition, Event, EventKind, Facts, GuardName, Mode, Now, Place, Record, Session,
     SessionStarted, Stop, Timestamp, Verdict, Violation, elide, observe, observe_known,
 };
 
@@ -182,7 +182,10 @@ impl BacktestRun {
 
 /// What an objection comes from: a rule by its name, else the guard.
 pub fn name_of(objection: &Violation) -> String {
-    if objection.guard == "rules" { objection.subtype.clone() } else { objection.guard.clone() }
+    match objection.guard {
+        GuardName::Rules => objection.subtype.to_string(),
+        _ => objection.guard.to_string(),
+    }
 }
 
 fn begin(definition: &Arc<Definition>, place: &Arc<Place>, event: &Event) -> Session {

@@ -10,6 +10,7 @@ use jackline_engine::{
     WireFault,
     wire::{self, WireError},
 };
+use jackline_engine::{GuardName, ViolationSubtype, ViolationType};
 use jackline_journal::Note;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -108,9 +109,9 @@ impl Runtime {
         let off = self.is_off(named.as_deref());
         let violation = Violation {
             id: "v0.1".to_owned(),
-            guard: "runtime".to_owned(),
-            kind: "guard_fault".to_owned(),
-            subtype: kind.to_owned(),
+            guard: GuardName::Runtime,
+            kind: ViolationType::GuardFault,
+            subtype: ViolationSubtype::parse(kind),
             class: Class::Terminal,
             message: message.clone(),
             location: None,

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, Rule, Tool};
 use jackline_engine::{
-    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind,
-    PinsFact, Place, Record, Session, SessionId, Status, ToolFinished, ToolName, ToolProposed,
-    Understanding, Verdict, Violation, elide, observe,
+    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, GuardName,
+    Kind, PinsFact, Place, Record, Session, SessionId, Status, ToolFinished, ToolName,
+    ToolProposed, Understanding, Verdict, Violation, ViolationType, elide, observe,
 };
 use jackline_journal::{FileStore, MemoryStore};
 use serde_json::{Map, Value};
@@ -263,16 +263,19 @@ impl Explainer {
 
     fn reason(&self, call: &Supposed, violation: &Violation) -> Reason {
         let is_it = |rule: &&Rule| {
-            rule.name == violation.subtype
-                && (violation.kind != "rule_violation"
+            rule.name == violation.subtype.word()
+                && (violation.kind != ViolationType::RuleViolation
                     || violation.message.starts_with(&rule.message))
         };
         let rules = self.definition().rules.iter();
-        let rule = Some(rules).filter(|_| violation.guard == "rules");
+        let rule = Some(rules).filter(|_| violation.guard == GuardName::Rules);
         let rule = rule.and_then(|mut rules| rules.find(is_it)).cloned();
         let text = rule
             .as_ref()
-            .filter(|_| violation.kind == "rule_violation" && violation.decision > Decision::Allow)
+            .filter(|_| {
+                violation.kind == ViolationType::RuleViolation
+                    && violation.decision > Decision::Allow
+            })
             .and_then(|rule| rule.instead.clone());
         let instead = text.map(|text| {
             let verdict = self.takes_line(call.tool.as_str()).then(|| {

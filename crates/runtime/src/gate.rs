@@ -15,7 +15,7 @@ mod views;
 
 use jackline_engine::{
     ActorId, Decision, Event, EventKind, OutputFact, Payload, PromptSource, PromptSubmitted,
-    SessionId, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed,
+    SessionId, SessionPhase, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed,
 };
 use jackline_journal::Note;
 
@@ -150,7 +150,10 @@ impl Gate {
     /// with the numbers after those of earlier processes.
     pub fn start_or_join(&mut self, started: SessionStarted) -> SessionRole {
         let before = self.summary();
-        if before.as_ref().is_some_and(|it| !["new", "ended"].contains(&it.phase)) {
+        if before
+            .as_ref()
+            .is_some_and(|it| ![SessionPhase::New, SessionPhase::Ended].contains(&it.phase))
+        {
             self.calls = CallNames::of_guest(started.client.as_deref().unwrap_or("guest"));
             return SessionRole::Guest;
         }

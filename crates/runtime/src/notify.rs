@@ -13,8 +13,8 @@ use std::process::{Child, Command, Stdio};
 
 use jackline_engine::definition::{Notifier, Occasion};
 use jackline_engine::{
-    Completion, Decision, Definition, Event, EventKind, SessionId, StopProposed, Timestamp,
-    ToolProposed, Verdict, Violation,
+    Completion, Decision, Definition, Event, EventKind, GuardName, SessionId, StopProposed,
+    Timestamp, ToolProposed, Verdict, Violation, ViolationType,
 };
 use serde::{Deserialize, Serialize};
 
@@ -181,14 +181,16 @@ impl Happened<'_> {
                 Some(self.of(Occasion::Done, &format!("the session has ended: {code}"), None))
             }
             (_, Decision::Stop) if holds => {
-                let found = strongest(Decision::Stop).filter(|it| it.kind != "session_over")?;
+                let found =
+                    strongest(Decision::Stop).filter(|it| it.kind != ViolationType::SessionOver)?;
                 let code = verdict.stop.as_ref().map(ToString::to_string).unwrap_or_default();
                 let text = format!("the session was stopped: {code}");
                 Some(self.of(Occasion::Stop, &text, Some(&found.message)))
             }
             (_, Decision::Pause) if holds => {
-                let begins =
-                    |it: &&Violation| it.decision == Decision::Pause && it.guard != "pause";
+                let begins = |it: &&Violation| {
+                    it.decision == Decision::Pause && it.guard != GuardName::Pause
+                };
                 let found = verdict.violations.iter().find(begins)?;
                 let text = "the session is paused, and waits for you";
                 Some(self.of(Occasion::Pause, text, Some(&found.message)))

@@ -194,7 +194,7 @@ impl Evidence {
     fn count(&mut self, verdict: &jackline_engine::Verdict) {
         *self.verdicts.entry(verdict.decision.word().to_owned()).or_default() += 1;
         for violation in verdict.violations.iter().filter(|it| it.enforced) {
-            *self.objections.entry(violation.subtype.clone()).or_default() += 1;
+            *self.objections.entry(violation.subtype.to_string()).or_default() += 1;
         }
     }
 }

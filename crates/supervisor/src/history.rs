@@ -9,7 +9,8 @@ use std::path::Path;
 
 use jackline_engine::{
     Action, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, Control, Decision,
-    EventKind, ModelChanged, PromptSource, PromptSubmitted, SessionStarted, UsageReported, Verdict,
+    EventKind, GuardName, ModelChanged, PromptSource, PromptSubmitted, SessionStarted,
+    UsageReported, Verdict, ViolationSubtype,
 };
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 
@@ -197,7 +198,7 @@ fn number(attempt: &str) -> u32 {
 /// Whether a session is held because it goes in circles, or gets nowhere.
 fn is_stuck(verdict: &Verdict) -> bool {
     let mut found = verdict.violations.iter();
-    found.any(|it| it.enforced && matches!(it.guard.as_str(), "loops" | "progress"))
+    found.any(|it| it.enforced && matches!(it.guard, GuardName::Loops | GuardName::Progress))
 }
 
 /// How a session was begun: by which model, and in which role.
@@ -229,12 +230,12 @@ impl Begun {
 
 /// Whether a stop has to be proposed again, because a check by command is at work.
 fn is_checked(verdict: &Verdict) -> bool {
-    verdict.violations.iter().any(|it| it.subtype == "verification_running")
+    verdict.violations.iter().any(|it| it.subtype == ViolationSubtype::VerificationRunning)
 }
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{AttemptId, Class, Status, Violation};
+    use jackline_engine::{AttemptId, Class, Status, Violation, ViolationType};
 
     use super::*;
     use jackline_engine::{AdvisorAnswered, IterationEnded, StopProposed, ToolFinished};
@@ -333,9 +334,9 @@ mod tests {
         (stuck.decision, stuck.enforced) = (Decision::Pause, Some(true));
         stuck.violations.push(Violation {
             id: String::new(),
-            guard: "loops".to_owned(),
-            kind: String::new(),
-            subtype: String::new(),
+            guard: GuardName::Loops,
+            kind: ViolationType::Loop,
+            subtype: ViolationSubtype::Repeat,
             class: Class::Recoverable,
             message: String::new(),
             location: None,

@@ -8,7 +8,7 @@ use jackline_attempt::InternalOutcome;
 use jackline_decode::stream::Refusal;
 use jackline_engine::{
     Arguments, Completion, ContextLevel, Decision, Definition, EventKind, Payload, RequestId,
-    Status, StopProposed, ToolName, UsageReported, Verdict,
+    Status, StopProposed, ToolName, UsageReported, Verdict, ViolationSubtype,
 };
 use jackline_model::{
     Call, End, ErrorKind, Message, Model, ModelError, Patience, Reply, Request, Said, Tool,
@@ -447,7 +447,8 @@ pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
         if verdict.lets_run() {
             return Stopped::As(completion(&verdict));
         }
-        if !verdict.violations.iter().any(|it| it.subtype == "verification_running") {
+        if !verdict.violations.iter().any(|it| it.subtype == ViolationSubtype::VerificationRunning)
+        {
             let text = why(&verdict);
             desk.say(&Told::Stopping { allowed: false, why: shown(&text) });
             return Stopped::NotYet(text);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jackline_attempt::{HealthLimits, Violation};
 use jackline_engine::definition::Budgets;
-use jackline_engine::{Class, Digest};
+use jackline_engine::{Class, Digest, ViolationSubtype, ViolationType};
 use jackline_journal::FileStore;
 use jackline_program::{Ending, Limits, Workers};
 use jackline_registry::{Overlay, Registry};
@@ -70,8 +70,8 @@ impl Shared<'_> {
         let reason = self.stuck.borrow().clone()?;
         Some(Violation {
             class: Class::Terminal,
-            kind: "system_error".to_owned(),
-            subtype: "rollback_failed".to_owned(),
+            kind: ViolationType::SystemError,
+            subtype: ViolationSubtype::RollbackFailed,
             message: reason,
             location: None,
             correction: "A person has to look at the files first.".to_owned(),

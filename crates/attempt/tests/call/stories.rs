@@ -31,7 +31,7 @@ fn a_mutation_is_corrected_and_nothing_of_it_stays() {
     else {
         panic!("{:?}", world.asks[1])
     };
-    assert_eq!(violations[0].subtype, "singleton_method_mutation");
+    assert_eq!(violations[0].subtype.word(), "singleton_method_mutation");
     assert_eq!(*remaining_guardrail_budget, 0);
     assert_eq!(world.asks[1].corrections.len(), 1);
     assert!(trace.rollback_applied && trace.retry_feedback_injected);

@@ -9,6 +9,7 @@ use std::path::Path;
 use jackline_engine::json::parse_strict;
 use jackline_engine::{
     ActorId, Hidden, How, Kind, Runs, SimpleCommand, ToolName, Touched, Understanding, Verdict,
+    ViolationType,
 };
 use jackline_runtime::{
     DefinitionError, Definitions, Explained, Explainer, Fault, Proposed, Reason, Supposed,
@@ -172,7 +173,9 @@ fn exit(verdict: &Verdict) -> Exit {
     if verdict.lets_run() {
         return Exit::Fine;
     }
-    let at_fault = |kind: &str| matches!(kind, "rule_broken" | "guard_fault");
+    let at_fault = |kind: &ViolationType| {
+        matches!(kind, ViolationType::RuleBroken | ViolationType::GuardFault)
+    };
     let mut against =
         verdict.violations.iter().filter(|v| v.enforced && v.decision == verdict.decision);
     if against.all(|violation| at_fault(&violation.kind)) { Exit::Broken } else { Exit::No }

@@ -140,7 +140,7 @@ fn show(record: &EventRecord) {
         say(format!(
             "\n{} {} {}",
             dim(&violation.id),
-            bold(&violation.guard),
+            bold(violation.guard.word()),
             dim(format!("{} / {}", violation.kind, violation.subtype))
         ));
         say(format!("  {}", plain(&violation.message, 400)));

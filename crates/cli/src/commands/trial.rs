@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jackline_engine::definition::Effect;
-use jackline_engine::{Decision, Definition, Mode};
+use jackline_engine::{Decision, Definition, GuardName, Mode};
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 use serde_json::{Value, json};
 
@@ -67,17 +67,19 @@ impl Trial {
         let Line::Event(record) = parse_record(line)? else { return Ok(()) };
         let mut strongest = None;
         for found in record.verdict.violations.iter().filter(|found| !found.enforced) {
-            let is_rule = found.guard == "rules";
-            if found.decision < Decision::Ask || (is_rule && watching.contains(&&*found.subtype)) {
+            let is_rule = found.guard == GuardName::Rules;
+            if found.decision < Decision::Ask
+                || (is_rule && watching.contains(&found.subtype.word()))
+            {
                 continue;
             }
             strongest = strongest.max(Some(found.decision));
             let (source, name) = if is_rule {
-                (Source::Rule, &found.subtype)
+                (Source::Rule, found.subtype.word())
             } else {
-                (Source::Guard, &found.guard)
+                (Source::Guard, found.guard.word())
             };
-            *self.by.entry((source, name.clone())).or_default() += 1;
+            *self.by.entry((source, name.to_owned())).or_default() += 1;
         }
         match strongest {
             None => {}

@@ -209,7 +209,7 @@ fn say(map: &mut Map<String, Value>, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{Class, Violation};
+    use jackline_engine::{Class, GuardName, Violation, ViolationSubtype, ViolationType};
 
     use super::*;
 
@@ -270,9 +270,9 @@ mod tests {
         for decision in [Decision::Pause, Decision::Stop] {
             let held = Violation {
                 id: "v1.1".to_owned(),
-                guard: "loops".to_owned(),
-                kind: "loop".to_owned(),
-                subtype: "hard_loop".to_owned(),
+                guard: GuardName::Loops,
+                kind: ViolationType::Loop,
+                subtype: ViolationSubtype::Repeat,
                 class: Class::Recoverable,
                 message: "why".to_owned(),
                 location: None,

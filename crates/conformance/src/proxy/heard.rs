@@ -4,7 +4,7 @@
 //! reaches the server as it was sent, what may not gets a result of our own with the
 //! verdict's words, and what is said of a result follows it.
 
-use jackline_engine::{Decision, Event, Verdict};
+use jackline_engine::{Decision, Event, GuardName, Verdict};
 use serde_json::{Value, json};
 
 use super::process::Heard;
@@ -87,10 +87,9 @@ pub(super) fn check_failure(kind: &str, got: &str) -> Result<(), String> {
 
 /// What is owed to the client once an event was decided on.
 pub(super) fn owes(verdict: &Verdict, result: bool) -> Option<String> {
-    let about_client = |guard: &str| guard == "protocol";
     let concerns = !result
         || !verdict.feedback.is_empty()
-        || verdict.violations.iter().any(|it| !about_client(&it.guard));
+        || verdict.violations.iter().any(|it| it.guard != GuardName::Protocol);
     verdict.context.clone().filter(|_| concerns)
 }
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Bypass, CallId, Completion, Decision, Definition, Event, EventKind, Facts, Mode, Now,
-    ROUNDS_MAX, Record, Session, Timestamp, ToolFinished, ToolProposed, Verdict, observe,
+    Bypass, CallId, Completion, Decision, Definition, Event, EventKind, Facts, GuardName, Mode,
+    Now, ROUNDS_MAX, Record, Session, Timestamp, ToolFinished, ToolProposed, Verdict, observe,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -150,7 +150,7 @@ fn ends(verdict: &Verdict) -> bool {
 
 /// Whether a limit holds the agent, whatever else does.
 fn is_used_up(verdict: &Verdict) -> bool {
-    verdict.violations.iter().any(|found| found.enforced && found.guard == "limits")
+    verdict.violations.iter().any(|found| found.enforced && found.guard == GuardName::Limits)
 }
 
 /// How often soft limits have spoken, by what they are about.

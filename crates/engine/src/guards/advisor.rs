@@ -17,11 +17,12 @@ use crate::definition::Definition;
 use crate::event::{AdvisorAnswered, EventKind, Payload};
 use crate::state::{State, beginning};
 use crate::verdict::{
-    Class, Decision, Feedback, SafetyEvent, SafetyKind, Severity, Verdict, Violation,
+    Class, Decision, Feedback, GuardName, SafetyEvent, SafetyKind, Severity, Verdict, Violation,
+    ViolationSubtype, ViolationType,
 };
 
 /// The name under which the guard objects.
-const GUARD: &str = "advisor";
+const GUARD: GuardName = GuardName::Advisor;
 
 /// The name under which an advisor speaks to the agent.
 const PROVIDER: &str = "advisor";
@@ -89,7 +90,7 @@ impl Guard for AdvisorGuard {
     fn apply(&self, state: &mut State, fold: Fold<'_>) {
         let record = fold.record;
         if matches!(record.event.kind, EventKind::AdvisorAnswered(_))
-            && !objects(record.verdict, GUARD)
+            && !objects(record.verdict, &GUARD)
         {
             state.advised.used = state.advised.used.saturating_add(1);
         }
@@ -105,8 +106,8 @@ pub(super) fn lifts(verdict: &Verdict) -> bool {
 }
 
 /// Whether a guard objects, also where that only is written down.
-pub(super) fn objects(verdict: &Verdict, guard: &str) -> bool {
-    verdict.violations.iter().any(|found: &Violation| found.guard == guard)
+pub(super) fn objects(verdict: &Verdict, guard: &GuardName) -> bool {
+    verdict.violations.iter().any(|found: &Violation| found.guard == *guard)
 }
 
 /// A line of the safety log, without what nobody knows.
@@ -127,14 +128,14 @@ pub(super) fn line<const N: usize>(
 
 /// An objection to what would change nothing.
 pub(super) fn no_effect(
-    guard: &'static str,
-    subtype: &'static str,
+    guard: GuardName,
+    subtype: ViolationSubtype,
     message: String,
     correction: &str,
-) -> Objection<'static> {
+) -> Objection {
     Objection {
         guard,
-        kind: "no_effect",
+        kind: ViolationType::NoEffect,
         subtype,
         class: Class::Recoverable,
         decision: Decision::Deny,
@@ -145,25 +146,33 @@ pub(super) fn no_effect(
 }
 
 /// Why an answer would change nothing.
-fn futile(look: Look<'_>) -> Option<Objection<'static>> {
+fn futile(look: Look<'_>) -> Option<Objection> {
     let object =
         |subtype, message, correction: &str| Some(no_effect(GUARD, subtype, message, correction));
     if !look.event.actor.is_main() {
         let message = "an advisor is asked about the main agent, and about no other".to_string();
-        return object("not_main", message, "leave `actor` out");
+        return object(ViolationSubtype::NotMain, message, "leave `actor` out");
     }
     let Some(advisor) = &look.definition.advisor else {
         let message = "the definition has no advisor".to_string();
-        return object("no_advisor", message, "a person can name one, with `advisor`");
+        return object(
+            ViolationSubtype::NoAdvisor,
+            message,
+            "a person can name one, with `advisor`",
+        );
     };
     if !look.is_stuck() {
         let message = "no advisor is needed: this session is not stuck".to_string();
-        return object("not_stuck", message, "go on without it");
+        return object(ViolationSubtype::NotStuck, message, "go on without it");
     }
     let (used, budget) = (look.state.advised.used, advisor.budget);
     if used >= budget {
         let message = format!("the advisor was asked {used} of {budget} times");
-        return object("budget", message, "a person has to clear the blocker: `jackline clear`");
+        return object(
+            ViolationSubtype::Budget,
+            message,
+            "a person has to clear the blocker: `jackline clear`",
+        );
     }
     None
 }

@@ -20,7 +20,8 @@ use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
 use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
 use crate::verdict::{
-    Bypass, Class, Completion, Decision, Feedback, SafetyEvent, SafetyKind, Severity,
+    Bypass, Class, Completion, Decision, Feedback, GuardName, SafetyEvent, SafetyKind, Severity,
+    ViolationSubtype, ViolationType,
 };
 
 /// How many paths a message names.
@@ -159,8 +160,11 @@ impl Guard for CompletionGuard {
         }
         if record.verdict.is_enforced(Decision::Deny) {
             // Waiting for a check to end says the same for a good reason.
-            let waits =
-                record.verdict.violations.iter().any(|v| v.subtype == "verification_running");
+            let waits = record
+                .verdict
+                .violations
+                .iter()
+                .any(|v| v.subtype == ViolationSubtype::VerificationRunning);
             if let Some(Completion::Incomplete { feedback, .. }) = &record.verdict.completion {
                 let text = (!waits).then(|| short(feedback));
                 state.turn.block(text, state.epoch);
@@ -220,7 +224,7 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
         }
         EventKind::StopProposed(_) => {
             answers.object(Objection {
-                guard: "completion",
+                guard: GuardName::Completion,
                 kind,
                 subtype,
                 class: Class::Recoverable,
@@ -315,20 +319,26 @@ impl Problems {
         self.missing.iter().chain(self.wrong.iter().map(|(path, _)| path)).cloned().collect()
     }
 
-    fn kind(&self) -> (&'static str, &'static str) {
+    fn kind(&self) -> (ViolationType, ViolationSubtype) {
         if !self.missing.is_empty() {
-            ("task_incomplete", "missing_files")
+            (ViolationType::TaskIncomplete, ViolationSubtype::MissingFiles)
         } else if !self.wrong.is_empty() {
-            ("task_incomplete", "wrong_files")
+            (ViolationType::TaskIncomplete, ViolationSubtype::WrongFiles)
         } else {
             match (self.unsaid, &self.unclean) {
-                (Some(Unsaid::Broken), _) => ("guard_fault", "checker_broken"),
-                (Some(Unsaid::Running), _) => ("task_incomplete", "verification_running"),
-                (Some(Unsaid::Untrusted), _) => ("task_incomplete", "untrusted_command"),
-                (None, Some(unclean)) if self.said.is_empty() => {
-                    ("task_incomplete", unclean.subtype())
+                (Some(Unsaid::Broken), _) => {
+                    (ViolationType::GuardFault, ViolationSubtype::CheckerBroken)
                 }
-                (None, _) => ("task_incomplete", "checker"),
+                (Some(Unsaid::Running), _) => {
+                    (ViolationType::TaskIncomplete, ViolationSubtype::VerificationRunning)
+                }
+                (Some(Unsaid::Untrusted), _) => {
+                    (ViolationType::TaskIncomplete, ViolationSubtype::UntrustedCommand)
+                }
+                (None, Some(unclean)) if self.said.is_empty() => {
+                    (ViolationType::TaskIncomplete, unclean.subtype())
+                }
+                (None, _) => (ViolationType::TaskIncomplete, ViolationSubtype::Checker),
             }
         }
     }

@@ -27,8 +27,8 @@ use crate::event::{CompactionFinished, Event, EventKind, SessionStarted, ToolFin
 use crate::proposal::{Proposal, Run};
 use crate::state::{Report, State, beginning};
 use crate::verdict::{
-    Class, ContextGate, ContextLevel, Decision, Feedback, Observed, SafetyEvent, SafetyKind,
-    Severity, Stop, StopCode, StopDetail,
+    Class, ContextGate, ContextLevel, Decision, Feedback, GuardName, Observed, SafetyEvent,
+    SafetyKind, Severity, Stop, StopCode, StopDetail, ViolationSubtype, ViolationType,
 };
 
 /// The name under which the gate speaks.
@@ -38,7 +38,7 @@ const PROVIDER: &str = "Context";
 pub(crate) const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
 
 /// The word for a call that is held because the context is full.
-const FULL: &str = "context_full";
+const FULL: ViolationSubtype = ViolationSubtype::ContextFull;
 
 /// A tool that does nothing but compact.
 const COMPACT: &str = "compact";
@@ -280,8 +280,8 @@ fn tell(look: Look<'_>, fill: &Fill, now: &Standing, answers: &mut Answers) {
 fn hold(now: &Standing, answers: &mut Answers) {
     answers.context_gate = Some(now.gate());
     answers.object(Objection {
-        guard: "context",
-        kind: "context",
+        guard: GuardName::Context,
+        kind: ViolationType::Context,
         subtype: FULL,
         class: Class::Recoverable,
         decision: Decision::Deny,
@@ -318,9 +318,9 @@ fn useless(times: u32, answers: &mut Answers) {
         .stop
         .get_or_insert_with(|| Stop::of(StopCode::SystemError).because(StopDetail::Compaction));
     answers.object(Objection {
-        guard: "context",
-        kind: "context",
-        subtype: "compaction_ineffective",
+        guard: GuardName::Context,
+        kind: ViolationType::Context,
+        subtype: ViolationSubtype::CompactionIneffective,
         class: Class::Terminal,
         decision: Decision::Stop,
         message: format!("{times} compactions in a row freed next to nothing"),

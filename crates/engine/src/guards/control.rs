@@ -17,7 +17,9 @@ use crate::event::{Action, Control, EventKind};
 use crate::facts::{Markers, Queries, ReloadFact};
 use crate::session::Record;
 use crate::state::{PauseCause, Paused, ReportFile, State};
-use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind, Violation};
+use crate::verdict::{
+    Class, Decision, GuardName, SafetyEvent, SafetyKind, Violation, ViolationSubtype, ViolationType,
+};
 
 use super::reports::settled;
 
@@ -38,8 +40,8 @@ impl Guard for ControlGuard {
         if let Some(Futile { subtype, message, correction }) = futile(look, *action) {
             // A person is answered in every mode.
             answers.insist(Objection {
-                guard: "protocol",
-                kind: "control",
+                guard: GuardName::Protocol,
+                kind: ViolationType::Control,
                 subtype,
                 class: Class::Recoverable,
                 decision: Decision::Deny,
@@ -64,7 +66,7 @@ impl Guard for ControlGuard {
 
 /// Whether a control was refused, so that nothing comes of it.
 pub(crate) fn is_refused(violations: &[Violation]) -> bool {
-    violations.iter().any(|found| found.kind == "control")
+    violations.iter().any(|found| found.kind == ViolationType::Control)
 }
 
 /// What a person has done along with a record: a control that was not refused,
@@ -131,14 +133,14 @@ fn taken(look: Look<'_>, action: Action) -> &'static str {
 
 /// Why a control would change nothing.
 struct Futile {
-    subtype: &'static str,
+    subtype: ViolationSubtype,
     message: String,
     correction: String,
 }
 
 impl Futile {
     fn now(message: String, correction: &str) -> Self {
-        Self { subtype: "no_effect", message, correction: correction.to_string() }
+        Self { subtype: ViolationSubtype::NoEffect, message, correction: correction.to_string() }
     }
 }
 
@@ -225,7 +227,7 @@ fn tests_wanted_not(look: Look<'_>) -> Option<Futile> {
 /// What nobody can lift by a word, because a file says otherwise.
 fn held_by_file(file: &str) -> Futile {
     Futile {
-        subtype: "marker",
+        subtype: ViolationSubtype::Marker,
         message: format!("`{file}` is there, and holds this session; nothing was changed"),
         correction: format!("remove it first: `rm -r {file}`"),
     }

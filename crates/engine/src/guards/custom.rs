@@ -15,7 +15,7 @@ use crate::definition::PolicyRule;
 use crate::event::{EventKind, Status, ToolFinished, ToolProposed};
 use crate::facts::{CallView, Facts, PolicyFact, Queries, Query};
 use crate::state::{PolicyState, State};
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
 
 /// The most a custom policy may remember.
 pub const POLICY_BYTES_MAX: usize = 2048;
@@ -81,9 +81,9 @@ impl Guard for Custom {
             let objection = match fact {
                 Some(PolicyFact::Allowed { .. }) => continue,
                 Some(PolicyFact::Denied { reason }) => Objection {
-                    guard: "custom",
-                    kind: "tool_policy_violation",
-                    subtype: "custom_policy",
+                    guard: GuardName::Custom,
+                    kind: ViolationType::ToolPolicyViolation,
+                    subtype: ViolationSubtype::CustomPolicy,
                     class: Class::Recoverable,
                     decision: Decision::Deny,
                     message: reason.clone().filter(|reason| !reason.is_empty()).unwrap_or_else(
@@ -130,11 +130,11 @@ pub(crate) fn carried(facts: &Facts) -> Vec<(u16, String)> {
 }
 
 /// The guard is broken, not the call; and what can't be checked does not run.
-fn broken(name: &str, reason: &str) -> Objection<'static> {
+fn broken(name: &str, reason: &str) -> Objection {
     Objection {
-        guard: "custom",
-        kind: "guard_fault",
-        subtype: "custom_policy_broken",
+        guard: GuardName::Custom,
+        kind: ViolationType::GuardFault,
+        subtype: ViolationSubtype::CustomPolicyBroken,
         class: Class::Terminal,
         decision: Decision::Deny,
         message: format!("the guard is broken, not the call: policy `{name}`: {reason}"),

@@ -14,7 +14,7 @@ use super::{Answers, Fold, Guard, Look, Objection};
 use crate::digest::Digest128;
 use crate::event::{EventKind, PromptSource, PromptSubmitted, ToolProposed};
 use crate::state::{State, short};
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
 
 /// How many calls are remembered between two messages of a person. One more is
 /// refused: what can't be remembered can't be told from a repetition.
@@ -33,22 +33,23 @@ impl Guard for EffectGuard {
         let done = &look.state.effects.0;
         let (subtype, message) = match look.facts.observed.args {
             _ if tool.idempotent => return,
-            None => {
-                ("unknown_arguments", format!("the arguments of `{}` were not seen", tool.name))
-            }
+            None => (
+                ViolationSubtype::UnknownArguments,
+                format!("the arguments of `{}` were not seen", tool.name),
+            ),
             Some(args) if done.contains(&(short(tool.name), args)) => (
-                "repeated_effect",
+                ViolationSubtype::RepeatedEffect,
                 format!("`{}` was called with exactly these arguments before", tool.name),
             ),
             Some(_) if done.len() >= CALLS_MAX => (
-                "too_many_effects",
+                ViolationSubtype::TooManyEffects,
                 format!("{CALLS_MAX} calls with an effect since a person last spoke"),
             ),
             Some(_) => return,
         };
         answers.object(Objection {
-            guard: "effects",
-            kind: "tool_policy_violation",
+            guard: GuardName::Effects,
+            kind: ViolationType::ToolPolicyViolation,
             subtype,
             class: Class::Recoverable,
             decision: Decision::Deny,

@@ -20,10 +20,10 @@ use crate::definition::{Definition, ModelChoice};
 use crate::event::{EventKind, ModelChanged, PromptSource, PromptSubmitted};
 use crate::session::Record;
 use crate::state::{State, beginning, short};
-use crate::verdict::SafetyKind;
+use crate::verdict::{GuardName, SafetyKind, ViolationSubtype};
 
 /// The name under which the guard objects.
-const GUARD: &str = "models";
+const GUARD: GuardName = GuardName::Models;
 
 /// The reason that lifts a pause.
 const BLOCKED: &str = "blocked";
@@ -99,7 +99,7 @@ impl Guard for FallbackGuard {
         let record = fold.record;
         match &record.event.kind {
             EventKind::ModelChanged(ModelChanged { from, to, .. })
-                if !objects(record.verdict, GUARD) =>
+                if !objects(record.verdict, &GUARD) =>
             {
                 if lifts(record) {
                     let works = state.fallback.works(fold.definition, from.as_deref()).into_owned();
@@ -122,29 +122,28 @@ pub(super) fn lifts(record: &Record<'_>) -> bool {
     let EventKind::ModelChanged(ModelChanged { reason, .. }) = &record.event.kind else {
         return false;
     };
-    reason == BLOCKED && !objects(record.verdict, GUARD)
+    reason == BLOCKED && !objects(record.verdict, &GUARD)
 }
 
 /// Why the change would be for nothing.
-fn futile(
-    look: Look<'_>,
-    from: Option<&str>,
-    to: &str,
-    reason: &str,
-) -> Option<Objection<'static>> {
+fn futile(look: Look<'_>, from: Option<&str>, to: &str, reason: &str) -> Option<Objection> {
     let object = |subtype, message: String, correction: &str| {
         Some(no_effect(GUARD, subtype, message, correction))
     };
     if !look.event.actor.is_main() {
         let message = "the model of the main agent is told, and of no other".to_string();
-        return object("not_main", message, "leave `actor` out");
+        return object(ViolationSubtype::NotMain, message, "leave `actor` out");
     }
     if reason != BLOCKED {
         return None;
     }
     if !look.is_stuck() {
         let message = "nothing blocks this session".to_string();
-        return object("not_stuck", message, "give the reason for which the model was changed");
+        return object(
+            ViolationSubtype::NotStuck,
+            message,
+            "give the reason for which the model was changed",
+        );
     }
     let (fallback, definition) = (&look.state.fallback, look.definition);
     let shown = beginning(to, DETAIL_BYTES_MAX);
@@ -152,11 +151,11 @@ fn futile(
     let is_named = |choice: &ModelChoice| choice.label() == to;
     if !definition.choices.iter().any(is_named) || fallback.works(definition, from) == to {
         let message = format!("the definition has no further model `{shown}`");
-        return object("no_further_model", message, way);
+        return object(ViolationSubtype::NoFurtherModel, message, way);
     }
     if fallback.tried.contains(&short(to)) {
         let message = format!("`{shown}` has had its turn since a person spoke");
-        return object("budget", message, way);
+        return object(ViolationSubtype::Budget, message, way);
     }
     None
 }

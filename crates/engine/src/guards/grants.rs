@@ -10,7 +10,9 @@ use alloc::string::{String, ToString};
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::event::{Action, Control, EventKind, ToolProposed};
 use crate::state::{Answered, Question, Signature, State};
-use crate::verdict::{Class, ConstraintKind, Decision, Violation};
+use crate::verdict::{
+    Class, ConstraintKind, Decision, GuardName, Violation, ViolationSubtype, ViolationType,
+};
 
 pub(crate) struct Grants;
 
@@ -21,9 +23,9 @@ impl Guard for Grants {
         {
             let constraint = said.show();
             answers.insist(Objection {
-                guard: "grants",
-                kind: "refused",
-                subtype: "refused_by_person",
+                guard: GuardName::Grants,
+                kind: ViolationType::Refused,
+                subtype: ViolationSubtype::RefusedByPerson,
                 class: Class::Recoverable,
                 decision: Decision::Deny,
                 message: format!("a person refused exactly this call: {}", constraint.reason),
@@ -69,7 +71,7 @@ impl Guard for Grants {
         match &record.event.kind {
             EventKind::ToolProposed(ToolProposed { call, .. }) => {
                 let Some(signature) = signature(fold.proposal, record.facts) else { return };
-                let refuses = |v: &Violation| v.kind == "refused" && v.enforced;
+                let refuses = |v: &Violation| v.kind == ViolationType::Refused && v.enforced;
                 let refused = record.verdict.violations.iter().any(refuses);
                 if record.verdict.is_enforced(Decision::Ask) || refused {
                     let question = question(fold);
@@ -148,11 +150,11 @@ impl Look<'_> {
     }
 }
 
-fn unknown<'a>(word: &str, message: String) -> Objection<'a> {
+fn unknown(word: &str, message: String) -> Objection {
     Objection {
-        guard: "grants",
-        kind: "control",
-        subtype: "no_effect",
+        guard: GuardName::Grants,
+        kind: ViolationType::Control,
+        subtype: ViolationSubtype::NoEffect,
         class: Class::Recoverable,
         decision: Decision::Deny,
         message,

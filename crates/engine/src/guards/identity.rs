@@ -21,11 +21,13 @@ use crate::facts::{Queries, Query};
 use crate::proposal::Proposal;
 use crate::session::Session;
 use crate::state::State;
-use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
+use crate::verdict::{
+    Class, Decision, GuardName, SafetyEvent, SafetyKind, ViolationSubtype, ViolationType,
+};
 
-const GUARD: &str = "identity";
-const KIND: &str = "identity_violation";
-const MISMATCH: &str = "mismatch";
+const GUARD: GuardName = GuardName::Identity;
+const KIND: ViolationType = ViolationType::IdentityViolation;
+const MISMATCH: ViolationSubtype = ViolationSubtype::Mismatch;
 
 /// How long a part may be; of a longer one its digest is kept.
 const PART_BYTES_MAX: usize = 128;
@@ -281,7 +283,7 @@ fn roles(look: Look<'_>, role: Option<&str>, answers: &mut Answers) {
         let may = may(&identity.roles);
         let message = format!("this agent acts in {acts}, and only {may} may work here");
         let key = "identity.roles";
-        answers.object(objection("role", message, key.to_owned(), correction(key)));
+        answers.object(objection(ViolationSubtype::Role, message, key.to_owned(), correction(key)));
     }
     for tool in look.proposal.into_iter().flat_map(Proposal::tools) {
         let roles = tool.declared.and_then(|tool| tool.roles.as_deref());
@@ -289,7 +291,12 @@ fn roles(look: Look<'_>, role: Option<&str>, answers: &mut Answers) {
         let may = may(roles);
         let message = format!("this agent acts in {acts}, and `{}` is for {may}", tool.name);
         let correction = correction(&format!("tools.{}.roles", tool.name));
-        answers.object(objection("privileged", message, tool.name.to_owned(), correction));
+        answers.object(objection(
+            ViolationSubtype::Privileged,
+            message,
+            tool.name.to_owned(),
+            correction,
+        ));
     }
 }
 
@@ -305,11 +312,11 @@ fn is_privileged(look: Look<'_>) -> bool {
 }
 
 fn objection(
-    subtype: &'static str,
+    subtype: ViolationSubtype,
     message: String,
     location: String,
     correction: String,
-) -> Objection<'static> {
+) -> Objection {
     Objection {
         guard: GUARD,
         kind: KIND,

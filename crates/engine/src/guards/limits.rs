@@ -22,7 +22,8 @@ use crate::models::usd;
 use crate::state::{State, short};
 use crate::time::Timestamp;
 use crate::verdict::{
-    Bypass, Class, Decision, Feedback, Observed, Severity, Stop, StopCode, StopDetail, Verdict,
+    Bypass, Class, Decision, Feedback, GuardName, Observed, Severity, Stop, StopCode, StopDetail,
+    Verdict, ViolationType,
 };
 use crate::words::words;
 
@@ -461,11 +462,11 @@ fn objection(
     decision: Decision,
     class: Class,
     correction: &str,
-) -> Objection<'static> {
+) -> Objection {
     Objection {
-        guard: "limits",
-        kind: "budget",
-        subtype: reached.measured.dimension.word(),
+        guard: GuardName::Limits,
+        kind: ViolationType::Budget,
+        subtype: reached.measured.dimension.into(),
         class,
         decision,
         message: reached.message(),

@@ -10,7 +10,9 @@ use super::{Answers, Fold, Guard, Look, Objection, control, protected};
 use crate::event::EventKind;
 use crate::facts::{Facts, Markers};
 use crate::state::State;
-use crate::verdict::{Class, Decision, Stop, StopCode, Violation};
+use crate::verdict::{
+    Class, Decision, GuardName, Stop, StopCode, Violation, ViolationSubtype, ViolationType,
+};
 
 /// The markers that were there when they were looked at last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +71,7 @@ fn was_taken(state: &State, facts: &Facts) -> bool {
 }
 
 fn is_taken(violation: &Violation) -> bool {
-    violation.subtype == "changed_during_call"
+    violation.subtype == ViolationSubtype::ChangedDuringCall
         && violation.location.as_deref() == Some(Markers::PAUSE)
 }
 
@@ -79,12 +81,12 @@ fn is_gate(kind: &EventKind) -> bool {
     !matches!(kind, EventKind::Control(_) | EventKind::SessionEnded(_))
 }
 
-fn stopped() -> Objection<'static> {
+fn stopped() -> Objection {
     let file = Markers::STOP;
     Objection {
-        guard: "markers",
-        kind: "stopped",
-        subtype: "stop_file",
+        guard: GuardName::Markers,
+        kind: ViolationType::Stopped,
+        subtype: ViolationSubtype::StopFile,
         class: Class::Terminal,
         decision: Decision::Stop,
         message: format!("a person has ended this session: `{file}` is there"),
@@ -96,12 +98,12 @@ fn stopped() -> Objection<'static> {
     }
 }
 
-fn paused() -> Objection<'static> {
+fn paused() -> Objection {
     let file = Markers::PAUSE;
     Objection {
-        guard: "pause",
-        kind: "paused",
-        subtype: "pause_file",
+        guard: GuardName::Pause,
+        kind: ViolationType::Paused,
+        subtype: ViolationSubtype::PauseFile,
         class: Class::Recoverable,
         decision: Decision::Pause,
         message: format!("a person has paused this session: `{file}` is there"),
@@ -111,11 +113,11 @@ fn paused() -> Objection<'static> {
 }
 
 /// What can't be looked at may hold a person's word.
-fn blind(fault: &str) -> Objection<'static> {
+fn blind(fault: &str) -> Objection {
     Objection {
-        guard: "markers",
-        kind: "guard_fault",
-        subtype: "markers_unreadable",
+        guard: GuardName::Markers,
+        kind: ViolationType::GuardFault,
+        subtype: ViolationSubtype::MarkersUnreadable,
         class: Class::Recoverable,
         decision: Decision::Deny,
         message: format!(

@@ -48,8 +48,8 @@ use crate::proposal::Proposal;
 use crate::session::Record;
 use crate::state::{Clock, State};
 use crate::verdict::{
-    Class, Completion, Constraint, ContextGate, Decision, Feedback, Mismatch, Page, Repair,
-    SafetyEvent, Stop, Violation,
+    Class, Completion, Constraint, ContextGate, Decision, Feedback, GuardName, Mismatch, Page,
+    Repair, SafetyEvent, Stop, Violation, ViolationSubtype, ViolationType,
 };
 
 /// Everything a guard may look at.
@@ -126,10 +126,10 @@ pub(crate) const GUARDS: [&dyn Guard; 26] = [
 ];
 
 /// An objection before it has a number.
-pub(crate) struct Objection<'a> {
-    pub(crate) guard: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) subtype: &'a str,
+pub(crate) struct Objection {
+    pub(crate) guard: GuardName,
+    pub(crate) kind: ViolationType,
+    pub(crate) subtype: ViolationSubtype,
     pub(crate) class: Class,
     pub(crate) decision: Decision,
     pub(crate) message: String,
@@ -184,28 +184,28 @@ impl Answers {
     }
 
     /// Adds an objection that holds unless the definition only observes.
-    pub(crate) fn object(&mut self, objection: Objection<'_>) {
+    pub(crate) fn object(&mut self, objection: Objection) {
         self.object_as(objection, self.mode);
     }
 
     /// The same, for what has a mode of its own.
-    pub(crate) fn object_as(&mut self, objection: Objection<'_>, mode: Mode) {
+    pub(crate) fn object_as(&mut self, objection: Objection, mode: Mode) {
         self.push(objection, mode == Mode::Enforce);
     }
 
     /// Adds an objection that holds in every mode: it is about the session
     /// itself, or about a person's word, not about a policy on trial. Only what
     /// a person switched off does not hold.
-    pub(crate) fn insist(&mut self, objection: Objection<'_>) {
+    pub(crate) fn insist(&mut self, objection: Objection) {
         self.push(objection, true);
     }
 
-    fn push(&mut self, objection: Objection<'_>, enforced: bool) {
+    fn push(&mut self, objection: Objection, enforced: bool) {
         self.violations.push(Violation {
             id: format!("v{}.{}", self.seq, self.violations.len() + 1),
-            guard: objection.guard.to_owned(),
-            kind: objection.kind.to_owned(),
-            subtype: objection.subtype.to_owned(),
+            guard: objection.guard,
+            kind: objection.kind,
+            subtype: objection.subtype,
             class: objection.class,
             message: objection.message,
             location: objection.location,

@@ -12,7 +12,7 @@ use jackline_shell::{Opaque as Part, Reason};
 use super::{Answers, Guard, Look, Objection, shortened};
 use crate::definition::Opaque;
 use crate::proposal::Run;
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
 
 pub(crate) struct OpaqueGuard;
 
@@ -24,9 +24,9 @@ impl Guard for OpaqueGuard {
             // Arguments that are none are refused by another guard.
             Run::Unseen if proposal.args.is_none() => {}
             Run::Unseen => answers.object(Objection {
-                guard: "shell",
-                kind: "tool_policy_violation",
-                subtype: "unseen_command",
+                guard: GuardName::Shell,
+                kind: ViolationType::ToolPolicyViolation,
+                subtype: ViolationSubtype::UnseenCommand,
                 class: Class::Recoverable,
                 decision: Decision::Deny,
                 message: format!(
@@ -49,9 +49,9 @@ impl Guard for OpaqueGuard {
                     |part: &&Part<'_>| hides(part.reason) && !proposal.is_recognised(part.command);
                 let Some(part) = line.opaque.iter().find(hidden) else { return };
                 answers.object(Objection {
-                    guard: "shell",
-                    kind: "tool_policy_violation",
-                    subtype: "opaque_command",
+                    guard: GuardName::Shell,
+                    kind: ViolationType::ToolPolicyViolation,
+                    subtype: ViolationSubtype::OpaqueCommand,
                     class: Class::Recoverable,
                     decision,
                     message: format!(

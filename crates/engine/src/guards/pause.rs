@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use super::control::held_by;
 use super::{Answers, Guard, Look, Objection, reports};
 use crate::state::PauseCause;
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
 
 pub(crate) struct Pause;
 
@@ -17,27 +17,29 @@ impl Guard for Pause {
             return;
         }
         let (subtype, correction) = match paused.cause {
-            PauseCause::Person => {
-                ("paused_by_person", "end the turn; a person's next message or `resume` goes on")
-            }
-            PauseCause::Protected => {
-                ("paused_by_guard", "end the turn; a person's next message or `resume` goes on")
-            }
+            PauseCause::Person => (
+                ViolationSubtype::PausedByPerson,
+                "end the turn; a person's next message or `resume` goes on",
+            ),
+            PauseCause::Protected => (
+                ViolationSubtype::PausedByGuard,
+                "end the turn; a person's next message or `resume` goes on",
+            ),
             PauseCause::Loop | PauseCause::NoProgress => (
-                "blocked",
+                ViolationSubtype::Blocked,
                 "end the turn and say what you would need; a person reads \
                  `.jackline/BLOCKER_REPORT.md` and goes on with `jackline clear`",
             ),
             PauseCause::Checkpoint => (
-                "checkpoint",
+                ViolationSubtype::Checkpoint,
                 "end the turn; a person reads `.jackline/CHECKPOINT.md` and goes on with \
                  `jackline ack`",
             ),
         };
         // A person's word holds in observe mode too.
         answers.insist(Objection {
-            guard: "pause",
-            kind: "paused",
+            guard: GuardName::Pause,
+            kind: ViolationType::Paused,
             subtype,
             class: Class::Recoverable,
             decision: Decision::Pause,

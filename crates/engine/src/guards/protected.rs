@@ -25,7 +25,7 @@ use crate::place::{Place, Target};
 use crate::proposal::{Proposal, Run, Touch};
 use crate::state::{Call, PauseCause, Paused, ReportFile, State};
 use crate::tool::Kind;
-use crate::verdict::{Class, Decision, Violation};
+use crate::verdict::{Class, Decision, GuardName, Violation, ViolationSubtype, ViolationType};
 
 pub(crate) use paths::watch_list;
 use paths::{Guarded, is_anywhere, lies_within, matches_pattern};
@@ -93,7 +93,9 @@ impl Guard for Protected {
             }
         }
         let damage = |v: &Violation| {
-            v.subtype == "changed_during_call" && v.enforced && v.decision == Decision::Pause
+            v.subtype == ViolationSubtype::ChangedDuringCall
+                && v.enforced
+                && v.decision == Decision::Pause
         };
         // What it waits for already stays: it says how to go on.
         let waits = super::reports::wanted(state).is_some();
@@ -115,7 +117,7 @@ impl Guard for Protected {
 }
 
 /// What the agent did to a file while a call was under way, and what comes of it.
-pub(super) fn tampered(look: Look<'_>, path: &str, did: &str, fate: &str) -> Objection<'static> {
+pub(super) fn tampered(look: Look<'_>, path: &str, did: &str, fate: &str) -> Objection {
     // A person may remove a report, and be taken for the agent as long as a call
     // does not come back.
     let way_on = ReportFile::at(path).and_then(ReportFile::cleared_by);
@@ -137,9 +139,9 @@ pub(super) fn tampered(look: Look<'_>, path: &str, did: &str, fate: &str) -> Obj
         (Decision::Pause, correction.to_string())
     };
     Objection {
-        guard: "protected",
-        kind: "protected_path",
-        subtype: "changed_during_call",
+        guard: GuardName::Protected,
+        kind: ViolationType::ProtectedPath,
+        subtype: ViolationSubtype::ChangedDuringCall,
         class: Class::Terminal,
         decision,
         message: format!("`{path}` was {did} while a call was under way{call}; {fate}"),
@@ -216,7 +218,7 @@ impl Offence {
         Self { path, part: None, sure: true }
     }
 
-    fn objection(self) -> Objection<'static> {
+    fn objection(self) -> Objection {
         let path = self.path;
         let (message, correction) = match self.part {
             _ if !self.sure => (
@@ -233,9 +235,9 @@ impl Offence {
             ),
         };
         Objection {
-            guard: "protected",
-            kind: "protected_path",
-            subtype: "protected_write",
+            guard: GuardName::Protected,
+            kind: ViolationType::ProtectedPath,
+            subtype: ViolationSubtype::ProtectedWrite,
             class: Class::Recoverable,
             decision: Decision::Deny,
             message,

@@ -16,7 +16,7 @@ use crate::event::{
 };
 use crate::json::parse_strict;
 use crate::state::{ATTEMPTS_MAX, Why};
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
 
 pub(crate) struct Protocol;
 
@@ -27,7 +27,7 @@ impl Guard for Protocol {
             EventKind::SessionStarted(_) => {
                 if let Some(elsewhere) = &look.facts.elsewhere {
                     answers.object(objection(
-                        "another_workspace",
+                        ViolationSubtype::AnotherWorkspace,
                         format!("this session does not work in `{elsewhere}`: its workspace is pinned"),
                         Some(elsewhere.clone()),
                         "begin with `session_started`, or use another session for another workspace",
@@ -37,7 +37,7 @@ impl Guard for Protocol {
             EventKind::ToolProposed(ToolProposed { call, .. }) => {
                 if let Some(call) = call.as_ref().filter(|call| state.in_flight.is_open(call)) {
                     answers.object(objection(
-                        "duplicate_call",
+                        ViolationSubtype::DuplicateCall,
                         format!("call `{call}` was proposed before and has not come back"),
                         Some(call.to_string()),
                         "report its result first, or give the new call an id of its own",
@@ -52,14 +52,14 @@ impl Guard for Protocol {
             EventKind::AttemptStarted(AttemptStarted { attempt }) => {
                 if state.attempts.iter().any(|open| open.id == *attempt) {
                     answers.object(objection(
-                        "duplicate_attempt",
+                        ViolationSubtype::DuplicateAttempt,
                         format!("attempt `{attempt}` is open already"),
                         Some(attempt.to_string()),
                         "end it first, or give the new attempt an id of its own",
                     ));
                 } else if state.attempts.len() >= ATTEMPTS_MAX {
                     answers.object(objection(
-                        "too_many_attempts",
+                        ViolationSubtype::TooManyAttempts,
                         format!("{ATTEMPTS_MAX} attempts are open"),
                         Some(attempt.to_string()),
                         "end one of them first",
@@ -70,7 +70,7 @@ impl Guard for Protocol {
             | EventKind::AttemptEnded(AttemptEnded { attempt, .. }) => {
                 if !state.attempts.iter().any(|open| open.id == *attempt) {
                     answers.object(objection(
-                        "unknown_attempt",
+                        ViolationSubtype::UnknownAttempt,
                         format!("no attempt `{attempt}` is open"),
                         Some(attempt.to_string()),
                         "start it with `attempt_started`",
@@ -91,13 +91,13 @@ fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
         // the end of a call that went on in the background.
         (Some(Why::Denied), Status::Error | Status::Cancelled) | (Some(Why::Unresolved), _) => {}
         (Some(Why::Denied), _) => answers.object(objection(
-            "ran_despite_denial",
+            ViolationSubtype::RanDespiteDenial,
             format!("call `{name}` was denied, and yet it has a result"),
             Some(name.to_string()),
             "make the client obey denials: it ran a call that must not run",
         )),
         (None, _) => answers.object(objection(
-            "result_without_call",
+            ViolationSubtype::ResultWithoutCall,
             format!("no call `{name}` is in flight; its result counts as nothing"),
             Some(name.to_string()),
             "report `tool_proposed` before the call runs, and its result once",
@@ -129,14 +129,14 @@ fn is_elided(value: &Value) -> bool {
 }
 
 fn objection(
-    subtype: &'static str,
+    subtype: ViolationSubtype,
     message: String,
     location: Option<String>,
     correction: &str,
-) -> Objection<'static> {
+) -> Objection {
     Objection {
-        guard: "protocol",
-        kind: "protocol_violation",
+        guard: GuardName::Protocol,
+        kind: ViolationType::ProtocolViolation,
         subtype,
         class: Class::Recoverable,
         decision: Decision::Deny,

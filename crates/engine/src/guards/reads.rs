@@ -19,7 +19,7 @@ use crate::place::Target;
 use crate::proposal::{Proposal, Touch};
 use crate::state::{Call, Changes, Did, Knows, Noted, Part, State};
 use crate::tool::{Kind, PAGE_TURN};
-use crate::verdict::{Class, Decision, Page};
+use crate::verdict::{Class, Decision, GuardName, Page, ViolationSubtype, ViolationType};
 
 pub(crate) struct ReadGuard;
 
@@ -61,7 +61,7 @@ impl Guard for ReadGuard {
         if writes && !proposal.touches.iter().any(Touch::changes) {
             let name = proposal.tool.name;
             answers.object(objection(
-                "no_path",
+                ViolationSubtype::NoPath,
                 format!("`{name}` writes a file and does not say which"),
                 name,
                 "give the path of the file".to_string(),
@@ -164,15 +164,10 @@ fn need(proposal: &Proposal<'_>, touch: &Touch, deletes: bool) -> Option<Need> {
     }
 }
 
-fn unread<'a>(
-    look: Look<'_>,
-    proposal: &Proposal<'_>,
-    path: &'a str,
-    need: Need,
-) -> Option<Objection<'a>> {
+fn unread(look: Look<'_>, proposal: &Proposal<'_>, path: &str, need: Need) -> Option<Objection> {
     let Some((real, fact)) = settled(look, path) else {
         return Some(objection(
-            "unknown_file",
+            ViolationSubtype::UnknownFile,
             format!("`{path}` could not be looked at"),
             path,
             "name fewer files at once".to_string(),
@@ -181,7 +176,7 @@ fn unread<'a>(
     let outside = path.starts_with('/') || real.starts_with('/') || path.starts_with("..");
     if outside && proposal.tool.kind != Kind::Exec {
         return Some(objection(
-            "path_escape",
+            ViolationSubtype::PathEscape,
             format!("`{path}` leads out of the workspace"),
             path,
             "write inside the workspace".to_string(),
@@ -192,7 +187,7 @@ fn unread<'a>(
         FileKind::Missing | FileKind::Directory | FileKind::Other => return None,
         FileKind::Unreadable | FileKind::Escape | FileKind::NoFilesystem => {
             return Some(objection(
-                "unknown_file",
+                ViolationSubtype::UnknownFile,
                 format!("it can't be seen whether `{path}` is there"),
                 path,
                 "work in a directory that is there and can be read".to_string(),
@@ -203,13 +198,18 @@ fn unread<'a>(
         Knows::Whole => return None,
         Knows::Part { .. } if need == Need::Any => return None,
         Knows::Nothing if fact.bytes == 0 => return None,
-        Knows::Nothing => ("unread_overwrite", format!("`{path}` exists and was not read")),
-        Knows::Stale => ("stale_read", format!("`{path}` was changed since it was read")),
-        Knows::Part { seen: 0, .. } => {
-            ("partial_read", format!("`{path}` would be replaced, and was only read in part"))
+        Knows::Nothing => {
+            (ViolationSubtype::UnreadOverwrite, format!("`{path}` exists and was not read"))
         }
+        Knows::Stale => {
+            (ViolationSubtype::StaleRead, format!("`{path}` was changed since it was read"))
+        }
+        Knows::Part { seen: 0, .. } => (
+            ViolationSubtype::PartialRead,
+            format!("`{path}` would be replaced, and was only read in part"),
+        ),
         Knows::Part { seen, of } => (
-            "partial_read",
+            ViolationSubtype::PartialRead,
             format!("`{path}` would be replaced, and {seen} of its {of} lines were read"),
         ),
     };
@@ -537,15 +537,15 @@ fn as_far_as_shown(part: Part, call: &Call, fact: &FileFact, fold: Fold<'_>) -> 
     }
 }
 
-fn objection<'a>(
-    subtype: &'static str,
+fn objection(
+    subtype: ViolationSubtype,
     message: String,
-    location: &'a str,
+    location: &str,
     correction: String,
-) -> Objection<'a> {
+) -> Objection {
     Objection {
-        guard: "read_before_write",
-        kind: "tool_policy_violation",
+        guard: GuardName::ReadBeforeWrite,
+        kind: ViolationType::ToolPolicyViolation,
         subtype,
         class: Class::Recoverable,
         decision: Decision::Deny,

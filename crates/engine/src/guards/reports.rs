@@ -117,6 +117,7 @@ mod tests {
     use crate::state::SessionPhase;
     use crate::state::{Order, Paused, Summary};
     use crate::time::Timestamp;
+    use crate::verdict::ViolationType;
     use crate::verdict::{ContextGate, Decision, SafetyKind, Verdict};
     use crate::wire::parse_line;
 
@@ -407,7 +408,7 @@ mod tests {
         let verdict = world.send(call);
         assert_eq!(verdict.decision, Decision::Deny);
         let [violation] = &verdict.violations[..] else { panic!("one") };
-        assert_eq!(violation.kind, "guard_fault");
+        assert_eq!(violation.kind, ViolationType::GuardFault);
         assert!(violation.message.starts_with("the guard is broken, not the call"));
         // A stop is not held up: nobody could go on.
         assert_eq!(world.send(r#"{"event":"stop_proposed"}"#).decision, Decision::Allow);

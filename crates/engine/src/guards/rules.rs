@@ -19,7 +19,7 @@ use crate::expr::{Expr, Trouble, Variable};
 use crate::facts::Queries;
 use crate::proposal::{Proposal, Run};
 use crate::tool::Kind;
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
 
 use scope::Sight;
 pub use set::Rules;
@@ -240,9 +240,9 @@ fn object(look: Look<'_>, rule: &Rule, part: Option<String>, answers: &mut Answe
     };
     let at = part.as_ref().map_or_else(String::new, |part| format!(", at `{part}`"));
     let objection = Objection {
-        guard: "rules",
-        kind: "rule_violation",
-        subtype: &rule.name,
+        guard: GuardName::Rules,
+        kind: ViolationType::RuleViolation,
+        subtype: ViolationSubtype::parse(&rule.name),
         class: Class::Recoverable,
         decision,
         message: format!("{} (rule `{}`{at})", rule.message, rule.name),
@@ -283,9 +283,9 @@ fn unanswered(look: Look<'_>, rule: &Rule, answers: &mut Answers) {
 fn shut(rule: &Rule, message: String, correction: &str, answers: &mut Answers) {
     let mode = if rule.effect >= Effect::Ask { rule.mode } else { Mode::Observe };
     let objection = Objection {
-        guard: "rules",
-        kind: "rule_broken",
-        subtype: &rule.name,
+        guard: GuardName::Rules,
+        kind: ViolationType::RuleBroken,
+        subtype: ViolationSubtype::parse(&rule.name),
         class: Class::Terminal,
         decision: Decision::Deny,
         message,

@@ -14,7 +14,7 @@ use super::{Answers, Fold, Guard, Look, Objection, listed};
 use crate::definition::{PolicyRule, Resolved};
 use crate::event::{EventKind, Status, ToolFinished};
 use crate::state::{PolicyState, State};
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
 
 /// Which tool needs which.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,7 +142,7 @@ fn unmet(
     wanted: &Dependency,
     earned: &Earned,
     state: &State,
-) -> Option<Objection<'static>> {
+) -> Option<Objection> {
     let epoch =
         |need: &Need| rule.position(&need.tool).and_then(|at| earned.0.get(at).copied()).flatten();
     let changing = state.in_flight.mutating();
@@ -188,9 +188,13 @@ fn unmet(
             .filter(|tool| missing.contains(tool) || stale.contains(tool)),
     );
     Some(Objection {
-        guard: "sequential_dependency",
-        kind: "tool_policy_violation",
-        subtype: if missing.is_empty() { "stale_prerequisite" } else { "missing_prerequisite" },
+        guard: GuardName::SequentialDependency,
+        kind: ViolationType::ToolPolicyViolation,
+        subtype: if missing.is_empty() {
+            ViolationSubtype::StalePrerequisite
+        } else {
+            ViolationSubtype::MissingPrerequisite
+        },
         class: Class::Recoverable,
         decision: Decision::Deny,
         message: message.join("; "),

@@ -11,9 +11,11 @@ use crate::event::Event;
 use crate::nearest::nearest;
 use crate::state::{State, short};
 use crate::tool::{Kind, PAGE_TURN};
-use crate::verdict::{Class, Decision, Stop, StopCode, StopDetail};
+use crate::verdict::{
+    Class, Decision, GuardName, Stop, StopCode, StopDetail, ViolationSubtype, ViolationType,
+};
 
-const GUARD: &str = "tools";
+const GUARD: GuardName = GuardName::Tools;
 
 /// How many tools a message names.
 const TOOLS_SHOWN: usize = 8;
@@ -53,8 +55,8 @@ impl Guard for Unknown {
         let is_over = told >= definition.schemas.attempts.correction_max_attempts;
         answers.object(Objection {
             guard: GUARD,
-            kind: "unknown_tool",
-            subtype: "unknown_tool",
+            kind: ViolationType::UnknownTool,
+            subtype: ViolationSubtype::UnknownTool,
             class: if is_over { Class::Terminal } else { Class::Recoverable },
             decision: if is_over { Decision::Stop } else { Decision::Deny },
             message: format!("there is no tool `{}`", tool.name),
@@ -74,7 +76,7 @@ impl Guard for Unknown {
             return;
         }
         let verdict = fold.record.verdict;
-        let unknown = verdict.is_refused_by(GUARD);
+        let unknown = verdict.is_refused_by(&GUARD);
         // A call that another guard refused shows no knowledge of tools.
         if unknown || verdict.lets_run() {
             state.repairs.note(unknown, || key(fold.record.event));

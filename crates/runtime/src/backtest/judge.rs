@@ -1,14 +1,12 @@
 //! What is sure about one event, and what hangs on a world that is gone.
 
 use jackline_engine::{
-    Arguments, Constraint, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact, Query,
-    ROUNDS_MAX, SafetyEvent, Session, Stop, ToolProposed, Understood, Verdict, Violation,
+    Arguments, Constraint, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact,
+    GuardName, Query, ROUNDS_MAX, SafetyEvent, Session, Stop, ToolProposed, Understood, Verdict,
+    Violation, ViolationType,
 };
 
 use super::name_of;
-
-/// The guard that minds whether events follow each other as they should.
-const PROTOCOL: &str = "protocol";
 
 /// What may have been at a path. Paths that a call names are the same in all
 /// of these worlds, so what is objected to in each does not hang on them.
@@ -107,14 +105,15 @@ impl Judge<'_> {
         let objections = first.iter().filter(weighed).filter(everywhere).cloned();
         let objections = objections.collect();
         let mut judged = Judged { objections, undecidable: Vec::new(), stop, safety, constraints };
-        for objection in known.violations.iter().filter(|found| found.guard == "rules") {
-            match objection.kind.as_str() {
-                "rule_broken" => self.broken_rule(objection, &worlds, &mut judged),
+        for objection in known.violations.iter().filter(|found| found.guard == GuardName::Rules) {
+            match &objection.kind {
+                ViolationType::RuleBroken => self.broken_rule(objection, &worlds, &mut judged),
                 _ => judged.objections.push(objection.clone()),
             }
         }
         let others = known.violations.iter().chain(worlds.iter().flatten());
-        let unsure = |found: &&Violation| found.guard != "rules" && !self.is_of_recording(found);
+        let unsure =
+            |found: &&Violation| found.guard != GuardName::Rules && !self.is_of_recording(found);
         for objection in others.filter(unsure) {
             judged.weigh(objection, &worlds);
         }
@@ -123,7 +122,8 @@ impl Judge<'_> {
 
     /// Whether an objection is about how something was recorded.
     fn is_of_recording(self, found: &Violation) -> bool {
-        found.guard == PROTOCOL || (found.guard == "schema" && !self.is_readable)
+        found.guard == GuardName::Protocol
+            || (found.guard == GuardName::Schema && !self.is_readable)
     }
 
     /// A rule that can't be answered: for want of facts, or because it is
@@ -214,7 +214,8 @@ fn is_about_it(query: &Query) -> bool {
 /// that nobody answered is not, nor is one about the end of a task: what was
 /// done is all in the files.
 fn is_weighed(objection: &Violation) -> bool {
-    objection.kind != "guard_fault" && !matches!(&*objection.guard, "rules" | "completion")
+    objection.kind != ViolationType::GuardFault
+        && !matches!(objection.guard, GuardName::Rules | GuardName::Completion)
 }
 
 /// Whether a world has the same objection.

@@ -1,15 +1,11 @@
 //! What is folded into a session that goes on as it went.
 
 use jackline_engine::definition::{Definition, Profile};
-use jackline_engine::{Decision, Event, EventKind, SafetyEvent, SafetyKind, Verdict, Violation};
+use jackline_engine::{
+    Decision, Event, EventKind, GuardName, SafetyEvent, SafetyKind, Verdict, Violation,
+};
 
 use super::judge::Judged;
-
-/// The guard that finds loops.
-const LOOPS: &str = "loops";
-
-/// The guard that knows who was approved.
-const IDENTITY: &str = "identity";
 
 /// Adds to what happened what this definition remembers of it: who is at work, and under
 /// the strict profile that a loop puts an override in force. Only with it is the call
@@ -25,8 +21,9 @@ pub(super) fn remember(
     let is_overridden = is_strict && !judged.constraints.is_empty();
     let safety = judged.safety.iter().filter(|it| is_overridden && is_loop(it) || is_identity(it));
     went.safety.extend(safety.cloned());
-    let remembered =
-        |found: &&Violation| found.guard == IDENTITY || (is_strict && found.guard == LOOPS);
+    let remembered = |found: &&Violation| {
+        found.guard == GuardName::Identity || (is_strict && found.guard == GuardName::Loops)
+    };
     went.violations.extend(judged.objections.iter().filter(remembered).cloned());
     if is_overridden {
         went.constraints.clone_from(&judged.constraints);
@@ -70,7 +67,9 @@ fn happened(event: &Event, recorded: &Verdict) -> Verdict {
     let by_person = matches!(event.kind, EventKind::Control(_));
     let ends = by_person || matches!(event.kind, EventKind::SessionEnded(_));
     let is_kept = |found: &&Violation| {
-        found.guard != LOOPS && found.guard != IDENTITY && found.decision < Decision::Pause
+        found.guard != GuardName::Loops
+            && found.guard != GuardName::Identity
+            && found.decision < Decision::Pause
     };
     let is_other = |it: &&SafetyEvent| !is_loop(it) && !is_identity(it);
     Verdict {

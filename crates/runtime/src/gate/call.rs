@@ -2,24 +2,13 @@
 
 use jackline_engine::{
     Arguments, Decision, OutputFact, Repair, Seen, SessionId, Status, Verdict, Violation,
+    ViolationType,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use super::texts::{self, reason_of};
 use crate::asks::ask_code;
-
-/// The violation of a tool that is not there.
-const UNKNOWN_TOOL: &str = "unknown_tool";
-
-/// The violation of arguments that do not fit their schema.
-const SCHEMA: &str = "schema_violation";
-
-/// The violation of a condition that could not be evaluated.
-const RULE_BROKEN: &str = "rule_broken";
-
-/// The violation of an event in a session that is over.
-const SESSION_OVER: &str = "session_over";
 
 /// A call as the agent wants it.
 #[derive(Debug, Clone)]
@@ -105,8 +94,10 @@ impl RefusalCode {
             Decision::Ask => Self::WaitsForPerson,
             Decision::Pause => Self::Paused,
             Decision::Stop => Self::Stopped,
-            _ if is_only(&verdict.violations, UNKNOWN_TOOL) => Self::UnknownTool,
-            _ if is_only(&verdict.violations, SCHEMA) => Self::InvalidArguments,
+            _ if is_only(&verdict.violations, &ViolationType::UnknownTool) => Self::UnknownTool,
+            _ if is_only(&verdict.violations, &ViolationType::SchemaViolation) => {
+                Self::InvalidArguments
+            }
             _ if is_about_arguments(&verdict.violations) => Self::InvalidArguments,
             Decision::Allow | Decision::Rewrite | Decision::Deny => Self::Denied,
         }
@@ -133,7 +124,7 @@ pub struct CallRefusal {
 impl CallRefusal {
     pub(super) fn of(verdict: Verdict) -> Self {
         let (code, reason) = (RefusalCode::of(&verdict), reason_of(&verdict));
-        let was_over = is_only(&verdict.violations, SESSION_OVER);
+        let was_over = is_only(&verdict.violations, &ViolationType::SessionOver);
         let ends = verdict.decision == Decision::Stop && !was_over;
         let ended = verdict.stop.filter(|_| ends).map(|stop| stop.to_string());
         let Verdict { decision, violations, repair, .. } = verdict;
@@ -149,7 +140,7 @@ impl CallRefusal {
     /// Whether the call is refused because there is no such tool, and for nothing else. Such a
     /// call may be what ended the session.
     pub fn is_about_unknown_tool(&self) -> bool {
-        is_only(&self.violations, UNKNOWN_TOOL)
+        is_only(&self.violations, &ViolationType::UnknownTool)
     }
 
     /// What the agent is told.
@@ -224,12 +215,12 @@ impl CallResult {
 /// could not be evaluated on them either.
 fn is_about_arguments(violations: &[Violation]) -> bool {
     let mut enforced = violations.iter().filter(|it| it.enforced);
-    enforced.next().is_some_and(|first| first.kind == SCHEMA)
-        && enforced.all(|it| it.kind == RULE_BROKEN)
+    enforced.next().is_some_and(|first| first.kind == ViolationType::SchemaViolation)
+        && enforced.all(|it| it.kind == ViolationType::RuleBroken)
 }
 
 /// Whether all enforced violations are of one kind.
-fn is_only(violations: &[Violation], kind: &str) -> bool {
+fn is_only(violations: &[Violation], kind: &ViolationType) -> bool {
     let mut enforced = violations.iter().filter(|it| it.enforced).peekable();
-    enforced.peek().is_some() && enforced.all(|it| it.kind == kind)
+    enforced.peek().is_some() && enforced.all(|it| it.kind == *kind)
 }

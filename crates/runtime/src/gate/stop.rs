@@ -1,11 +1,8 @@
 //! What becomes of an agent's wish to end its turn.
 
-use jackline_engine::{Completion, Decision};
+use jackline_engine::{Completion, Decision, ViolationSubtype};
 
 use super::answer::GateAnswer;
-
-/// The violation of a stop whose check by command still runs.
-const VERIFICATION_RUNNING: &str = "verification_running";
 
 /// What becomes of a stop.
 #[derive(Debug)]
@@ -30,7 +27,7 @@ impl StopRuling {
         }
         let reason = answer.reason();
         let mut violations = answer.verdict.violations.iter();
-        if violations.any(|it| it.subtype == VERIFICATION_RUNNING) {
+        if violations.any(|it| it.subtype == ViolationSubtype::VerificationRunning) {
             Self::Wait(reason)
         } else {
             Self::GoOn(reason)

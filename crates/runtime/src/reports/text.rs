@@ -119,7 +119,9 @@ fn reasons(told: &Told<'_>) -> Vec<String> {
     let holds = |decision: Decision| decision >= Decision::Pause;
     let found = told.verdict.violations.iter().filter(|it| it.enforced && holds(it.decision));
     let mut reasons: Vec<String> = found
-        .map(|it| format!("{} ({})", plain(&it.message, TEXT_CHARS_MAX), plain(&it.subtype, 60)))
+        .map(|it| {
+            format!("{} ({})", plain(&it.message, TEXT_CHARS_MAX), plain(it.subtype.word(), 60))
+        })
         .collect();
     if reasons.is_empty() {
         reasons.extend(told.summary.paused_why.as_deref().map(|why| plain(why, TEXT_CHARS_MAX)));
@@ -290,8 +292,9 @@ mod tests {
     use std::sync::Arc;
 
     use jackline_engine::{
-        Class, Definition, Event, Facts, Now, Place, Record, Session, SessionId, Stop, StopCode,
-        StopDetail, TestCounts, Timestamp, Verdict, Violation, observe, wire::parse_line,
+        Class, Definition, Event, Facts, GuardName, Now, Place, Record, Session, SessionId, Stop,
+        StopCode, StopDetail, TestCounts, Timestamp, Verdict, Violation, ViolationSubtype,
+        ViolationType, observe, wire::parse_line,
     };
 
     use super::*;
@@ -326,9 +329,9 @@ mod tests {
         let verdict = Verdict {
             violations: vec![Violation {
                 id: "v7.1".to_owned(),
-                guard: "loops".to_owned(),
-                kind: "loop".to_owned(),
-                subtype: "hard_loop".to_owned(),
+                guard: GuardName::Loops,
+                kind: ViolationType::Loop,
+                subtype: ViolationSubtype::Repeat,
                 class: Class::Recoverable,
                 message: "5 times the same".to_owned(),
                 location: None,

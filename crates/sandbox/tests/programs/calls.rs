@@ -122,6 +122,6 @@ fn a_forged_tool_is_looked_at_and_then_called_as_any_tool() {
     }
     let long = format!("forge('bad', 'x = 1\\n' * {})", 20_000);
     let Err(Fault::Refused(violations)) = world.run(&long) else { panic!() };
-    assert_eq!(violations[0].subtype, "program_too_long");
+    assert_eq!(violations[0].subtype.word(), "program_too_long");
     assert!(!world.state.borrow().forged.contains_key("bad"));
 }

@@ -33,7 +33,7 @@ fn a_worker_that_is_not_built_is_named_with_the_command_that_builds_it() {
             assert_eq!(sandbox, Sandbox::default());
             continue;
         };
-        assert_eq!(violations[0].subtype, "dependency_unavailable");
+        assert_eq!(violations[0].subtype.word(), "dependency_unavailable");
         let says = &violations[0].message;
         assert!(says.contains("`cargo build --release -p jackline-sandbox`"), "{says}");
         assert_eq!(world.validate("ok(1)"), ["dependency_unavailable"]);
@@ -135,6 +135,6 @@ fn a_worker_of_another_build_is_not_used() {
     for script in ["echo '{\"ready\":{\"version\":0}}'; read line", "exit 1", "echo hello"] {
         let (_directory, world) = false_worker(script);
         let Err(Fault::Refused(violations)) = world.run("ok(1)") else { panic!("{script}") };
-        assert_eq!(violations[0].subtype, "dependency_unavailable");
+        assert_eq!(violations[0].subtype.word(), "dependency_unavailable");
     }
 }

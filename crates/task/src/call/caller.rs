@@ -145,7 +145,7 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
             Ok(value) => (None, CameBack { status: Status::Ok, ..failed(value.to_string()) }),
             Err(CallError::Refused(violations)) => {
                 let first = violations.first();
-                let subtype = first.map_or("tool_denied", |it| it.subtype.as_str());
+                let subtype = first.map_or(Subtype::ToolDenied.name(), |it| it.subtype.word());
                 (Some(subtype.to_owned()), failed(subtype.to_owned()))
             }
             Err(CallError::Failed { error_type, message }) => {

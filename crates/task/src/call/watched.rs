@@ -17,7 +17,7 @@ impl<T> Watched<'_, '_, '_, T> {
         }
         let mut subtypes = self.calling.subtypes.borrow_mut();
         for violation in violations {
-            *subtypes.entry(violation.subtype.clone()).or_default() += 1;
+            *subtypes.entry(violation.subtype.to_string()).or_default() += 1;
         }
         drop(subtypes);
         self.calling.tell(What::Objected { violations: violations.to_vec() });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use jackline_clients::claude::transcript::Passed;
-use jackline_engine::{Decision, Stop, Violation};
+use jackline_engine::{Decision, GuardName, Stop, Violation};
 use jackline_runtime::{BacktestOutcome, BacktestStep, Undecidable, name_of, redact_text};
 
 use crate::terminal::{bold, counted, dim, duration, plain, say, styled, table};
@@ -99,7 +99,7 @@ impl Report {
             }
             let rule = self.by.entry(found.rule.clone()).or_default();
             *if found.hard { &mut rule.hard } else { &mut rule.soft } += 1;
-            let said = step.objections.iter().find(|objection| objection.guard == "loops");
+            let said = step.objections.iter().find(|objection| objection.guard == GuardName::Loops);
             rule.example(|| example(session, step, said.map(|said| said.message.as_str())));
         }
         if let Some(stop) = &step.stop

@@ -3,6 +3,7 @@
 
 use jackline_engine::{
     Argument, Decision, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding, Verdict,
+    ViolationType,
 };
 use jackline_runtime::{Explained, Explainer, Reason};
 
@@ -70,12 +71,12 @@ fn show_reason(verdict: &Verdict, reason: &Reason) {
         format!(": {}", styled(style_of(violation.decision), own))
     };
     let (name, origin) = match &reason.rule {
-        Some(rule) => (&rule.name, format!(" ({})", plain(&rule.origin, LINE_MAX))),
-        None => (&violation.subtype, String::new()),
+        Some(rule) => (rule.name.as_str(), format!(" ({})", plain(&rule.origin, LINE_MAX))),
+        None => (violation.subtype.word(), String::new()),
     };
     let name = bold(plain(name, LINE_MAX));
-    say(format!("  {}: {name}{}{own}", plain(&violation.guard, LINE_MAX), dim(origin)));
-    let said = reason.rule.as_ref().filter(|_| violation.kind == "rule_violation");
+    say(format!("  {}: {name}{}{own}", plain(violation.guard.word(), LINE_MAX), dim(origin)));
+    let said = reason.rule.as_ref().filter(|_| violation.kind == ViolationType::RuleViolation);
     let message = said.map_or(&violation.message, |rule| &rule.message);
     if let Some(at) = violation.location.as_ref().filter(|at| !message.contains(*at)) {
         say(format!("    at `{}`", plain(at, LINE_MAX)));

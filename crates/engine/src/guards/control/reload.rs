@@ -7,6 +7,7 @@ use super::Futile;
 use crate::facts::{NewDefinition, Queries, Query, ReloadFact};
 use crate::guards::Look;
 use crate::guards::protected::{is_suspected, watch_list};
+use crate::verdict::ViolationSubtype;
 
 /// Asks for the definition, then for what it protects.
 pub(super) fn needs(look: Look<'_>, queries: &mut Queries) {
@@ -26,7 +27,7 @@ pub(super) fn needs(look: Look<'_>, queries: &mut Queries) {
 pub(super) fn futile(look: Look<'_>) -> Option<Futile> {
     match &look.facts.reload {
         Some(ReloadFact::New(new)) => doubtful(look, new).map(|path| Futile {
-            subtype: "changed_during_call",
+            subtype: ViolationSubtype::ChangedDuringCall,
             message: format!(
                 "`{path}` was changed while a call was under way, and nobody can tell by whom; \
                  the definition in force stays"
@@ -36,12 +37,12 @@ pub(super) fn futile(look: Look<'_>) -> Option<Futile> {
                 .to_string(),
         }),
         Some(ReloadFact::Broken { reason }) => Some(Futile {
-            subtype: "definition",
+            subtype: ViolationSubtype::Definition,
             message: format!("{reason}; the definition in force stays"),
             correction: "mend it (`jackline check`), then reload".to_string(),
         }),
         None if look.state.seq > 0 => Some(Futile {
-            subtype: "definition",
+            subtype: ViolationSubtype::Definition,
             message: "nobody could look at the definition; the one in force stays".to_string(),
             correction: "reload again".to_string(),
         }),

@@ -6,6 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use crate::verdict::ViolationSubtype;
 use serde_json::{Value, json};
 
 use super::{Passing, State};
@@ -64,11 +65,11 @@ impl Unclean {
     }
 
     /// The exact objection.
-    pub(crate) fn subtype(&self) -> &'static str {
+    pub(crate) fn subtype(&self) -> ViolationSubtype {
         match self.why {
-            Why::Untested => "untested_code",
-            Why::Failing => "failing_tests",
-            Why::Unknown => "unknown_tests",
+            Why::Untested => ViolationSubtype::UntestedCode,
+            Why::Failing => ViolationSubtype::FailingTests,
+            Why::Unknown => ViolationSubtype::UnknownTests,
         }
     }
 

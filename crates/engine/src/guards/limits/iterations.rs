@@ -15,7 +15,9 @@ use crate::definition::Definition;
 use crate::event::{Action, EventKind, SessionStarted};
 use crate::guards::{Answers, Fold, Look, Objection, progress};
 use crate::state::{PauseCause, Paused, State};
-use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind};
+use crate::verdict::{
+    Class, Decision, GuardName, SafetyEvent, SafetyKind, ViolationSubtype, ViolationType,
+};
 
 const DIMENSION: Dimension = Dimension::Iterations;
 
@@ -88,9 +90,9 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
         });
     }
     answers.object(Objection {
-        guard: "limits",
-        kind: "budget",
-        subtype: DIMENSION.word(),
+        guard: GuardName::Limits,
+        kind: ViolationType::Budget,
+        subtype: DIMENSION.into(),
         class: Class::Recoverable,
         decision: Decision::Pause,
         message: match reached.limit.max {
@@ -122,8 +124,8 @@ pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
     }
     let held = record.verdict.violations.iter().find(|violation| {
         violation.enforced
-            && (violation.guard.as_str(), violation.subtype.as_str())
-                == ("limits", DIMENSION.word())
+            && violation.guard == GuardName::Limits
+            && violation.subtype == ViolationSubtype::Iterations
     });
     if let Some(held) = held {
         state.paused = Some(Paused::by_guard(PauseCause::Checkpoint, held.message.clone()));

@@ -11,7 +11,7 @@ use crate::event::{EventKind, ToolProposed};
 use crate::guards::{Answers, Fold, Look, Objection};
 use crate::proposal::Proposal;
 use crate::state::{State, short};
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationType};
 
 const DIMENSION: Dimension = Dimension::ToolCalls;
 
@@ -51,9 +51,9 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
             Per::Turn => "go on without it; a person's next message opens a new turn",
         };
         answers.object(Objection {
-            guard: "limits",
-            kind: "budget",
-            subtype: DIMENSION.word(),
+            guard: GuardName::Limits,
+            kind: ViolationType::Budget,
+            subtype: DIMENSION.into(),
             class: Class::Recoverable,
             decision: Decision::Deny,
             message: message(&measured, calls),

@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 use crate::tool::Kind;
 use crate::verdict::{
     Class, Decision, Feedback, Observed, SafetyEvent, SafetyKind, Severity, Stop, StopCode,
-    StopDetail,
+    StopDetail, ViolationSubtype, ViolationType,
 };
 
 /// The name under which the guard speaks to the agent.
@@ -180,11 +180,11 @@ pub(super) fn draft(found: &Found, about: &About<'_>, now: Timestamp, holds: Hol
     Draft { demand, call, reason: message(found), expires_at, enforced }
 }
 
-fn objection(found: &Found, decision: Decision, correction: &str) -> Objection<'static> {
+fn objection(found: &Found, decision: Decision, correction: &str) -> Objection {
     Objection {
         guard: GUARD,
-        kind: "loop",
-        subtype: found.what.word(),
+        kind: ViolationType::Loop,
+        subtype: ViolationSubtype::parse(found.what.word()),
         class: if decision == Decision::Stop { Class::Terminal } else { Class::Recoverable },
         decision,
         message: message(found),

@@ -44,10 +44,10 @@ use crate::id::ActorId;
 use crate::proposal::Proposal;
 use crate::state::{Actors, Call, Clock, PauseCause, Paused, State, short};
 use crate::tool::Kind;
-use crate::verdict::{Decision, SafetyKind, Verdict, Violation};
+use crate::verdict::{Decision, GuardName, SafetyKind, Verdict, Violation};
 
 /// The name under which the guard objects.
-const GUARD: &str = "loops";
+const GUARD: GuardName = GuardName::Loops;
 
 /// The word for calls that are refused again and again.
 const BLOCKED: &str = "blocked";

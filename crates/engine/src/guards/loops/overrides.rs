@@ -12,7 +12,9 @@ use crate::digest::Digest128;
 use crate::guards::Objection;
 use crate::proposal::Proposal;
 use crate::state::{Breach, Demand, Wanted};
-use crate::verdict::{Class, ConstraintKind, Decision, SafetyKind, Violation};
+use crate::verdict::{
+    Class, ConstraintKind, Decision, SafetyKind, Violation, ViolationSubtype, ViolationType,
+};
 
 /// Answers a call that disregards an override: the repeat that is one too many
 /// ends the session, anything else is refused.
@@ -40,7 +42,7 @@ pub(super) fn decide(
     let (decision, class, correction) = if ends {
         answers.stop.get_or_insert_with(|| stop(&shown));
         let repeats = u32::from(known.repeats).saturating_add(1);
-        let details = details(&look.event.actor, word(constraint.kind), repeats, &shown);
+        let details = details(&look.event.actor, constraint.kind.word(), repeats, &shown);
         let holds = mode == Mode::Enforce && !look.facts.is_off();
         let action = if holds { "stopped" } else { "observed" };
         answers.safety.push(safety(look, SafetyKind::InfiniteLoop, details, action));
@@ -51,8 +53,8 @@ pub(super) fn decide(
     };
     let objection = Objection {
         guard: GUARD,
-        kind: "loop",
-        subtype: word(constraint.kind),
+        kind: ViolationType::Loop,
+        subtype: ViolationSubtype::parse(constraint.kind.word()),
         class,
         decision,
         message,
@@ -84,15 +86,5 @@ pub(super) fn is_about(violation: &Violation) -> bool {
         ConstraintKind::ToolBudget,
         ConstraintKind::WidenRetrieval,
     ];
-    kinds.into_iter().any(|kind| violation.subtype == word(kind))
-}
-
-fn word(kind: ConstraintKind) -> &'static str {
-    match kind {
-        ConstraintKind::PermitSignature => "permit_signature",
-        ConstraintKind::ForbidSignature => "forbid_signature",
-        ConstraintKind::ForceAction => "force_action",
-        ConstraintKind::ToolBudget => "tool_budget",
-        ConstraintKind::WidenRetrieval => "widen_retrieval",
-    }
+    kinds.into_iter().any(|kind| violation.subtype.word() == kind.word())
 }

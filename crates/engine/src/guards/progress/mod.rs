@@ -20,14 +20,16 @@ use crate::event::{
     Action, Event, EventKind, IterationEnded, Payload, PromptSource, PromptSubmitted,
 };
 use crate::state::{PauseCause, Paused, State, short};
-use crate::verdict::{Class, Decision, SafetyEvent, SafetyKind, Violation};
+use crate::verdict::{
+    Class, Decision, GuardName, SafetyEvent, SafetyKind, Violation, ViolationSubtype, ViolationType,
+};
 
 mod judge;
 
 use judge::{Failure, Judged, judge};
 
 /// The name of the guard.
-const GUARD: &str = "progress";
+const GUARD: GuardName = GuardName::Progress;
 
 /// How many steps an iteration has where the definition says nothing.
 const STEPS_PER_ITERATION: u32 = 50;
@@ -210,8 +212,8 @@ impl Guard for ProgressGuard {
         let why = failure.words();
         answers.object(Objection {
             guard: GUARD,
-            kind: "no_progress",
-            subtype: failure.word(),
+            kind: ViolationType::NoProgress,
+            subtype: ViolationSubtype::parse(failure.word()),
             class: Class::Recoverable,
             decision: Decision::Pause,
             message: format!("{failures} iterations in a row failed, and in the last {why}"),

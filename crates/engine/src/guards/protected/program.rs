@@ -11,7 +11,7 @@ use super::super::Objection;
 use super::part_of;
 use crate::proposal::{Proposal, Run};
 use crate::tool::Kind;
-use crate::verdict::{Class, Decision};
+use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
 
 /// What the program is called.
 const PROGRAM: &str = "jackline";
@@ -51,7 +51,7 @@ const CODE: &str = "jl-";
 const CODE_LETTERS: usize = 6;
 
 /// The objection to the first part of a call that would open the guard.
-pub(super) fn objection(proposal: &Proposal<'_>) -> Option<Objection<'static>> {
+pub(super) fn objection(proposal: &Proposal<'_>) -> Option<Objection> {
     let found = (0..).zip(proposal.commands()).find(|(_, command)| opens(command));
     let command = found.map(|(number, command)| {
         part_of(proposal, number).unwrap_or_else(|| command.program().to_string())
@@ -61,9 +61,9 @@ pub(super) fn objection(proposal: &Proposal<'_>) -> Option<Objection<'static>> {
         .or_else(|| silencer(proposal))
         .or_else(|| later_word(proposal))?;
     Some(Objection {
-        guard: "protected",
-        kind: "tool_policy_violation",
-        subtype: "opening_control",
+        guard: GuardName::Protected,
+        kind: ViolationType::ToolPolicyViolation,
+        subtype: ViolationSubtype::OpeningControl,
         class: Class::Recoverable,
         decision: Decision::Deny,
         message: format!("`{part}` can open the guard, and an agent may not run it"),

@@ -18,14 +18,17 @@ use crate::event::{Event, EventKind, OutputProposed, Payload, PlanProposed, Tool
 use crate::facts::DecodedFact;
 use crate::json::parse_strict;
 use crate::state::{State, short};
-use crate::verdict::{Class, Decision, Mismatch, Repair, Stop, StopCode, StopDetail};
+use crate::verdict::{
+    Class, Decision, GuardName, Mismatch, Repair, Stop, StopCode, StopDetail, ViolationSubtype,
+    ViolationType,
+};
 
 pub use config::{Attempts, Output, SchemaText, Schemas};
 pub(crate) use memory::Repairs;
 
 use super::protocol::parse_arguments;
 
-const GUARD: &str = "schema";
+const GUARD: GuardName = GuardName::Schema;
 
 /// How many mismatches a message tells of; the verdict has all.
 const TOLD: usize = 3;
@@ -33,10 +36,10 @@ const TOLD: usize = 3;
 pub(crate) struct SchemaGuard;
 
 /// What is to be valid.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Written<'a> {
     /// The subtype of an objection to it.
-    invalid: &'static str,
+    invalid: ViolationSubtype,
     /// What it is called in a message.
     what: &'static str,
     /// Whose it is: a tool, an output.
@@ -47,15 +50,15 @@ impl Written<'_> {
     fn of(event: &Event) -> Option<Written<'_>> {
         match &event.kind {
             EventKind::ToolProposed(ToolProposed { tool, .. }) => Some(Written {
-                invalid: "invalid_arguments",
+                invalid: ViolationSubtype::InvalidArguments,
                 what: "the arguments of",
                 name: tool.as_str(),
             }),
             EventKind::PlanProposed(_) => {
-                Some(Written { invalid: "invalid_plan", what: "the", name: "plan" })
+                Some(Written { invalid: ViolationSubtype::InvalidPlan, what: "the", name: "plan" })
             }
             EventKind::OutputProposed(OutputProposed { name, .. }) => Some(Written {
-                invalid: "invalid_output",
+                invalid: ViolationSubtype::InvalidOutput,
                 what: "the output",
                 name: name.as_deref().unwrap_or("output"),
             }),
@@ -64,7 +67,7 @@ impl Written<'_> {
     }
 
     /// The same for what is written again.
-    fn key(self, event: &Event) -> u64 {
+    fn key(&self, event: &Event) -> u64 {
         short(&format!("{}\n{}\n{}", event.actor, self.invalid, self.name))
     }
 }
@@ -119,7 +122,7 @@ impl Guard for SchemaGuard {
             state.repairs.forget();
         }
         let Some(written) = Written::of(record.event) else { return };
-        let refused = record.verdict.is_refused_by(GUARD);
+        let refused = record.verdict.is_refused_by(&GUARD);
         state.repairs.asked = state.repairs.asked.saturating_add(refused.into());
         state.repairs.note(refused, || written.key(record.event));
     }
@@ -168,10 +171,10 @@ fn strictly(text: &Payload) -> Option<String> {
     }
 }
 
-fn objection<'a>(written: Written<'_>, decoded: &DecodedFact, is_over: bool) -> Objection<'a> {
+fn objection(written: Written<'_>, decoded: &DecodedFact, is_over: bool) -> Objection {
     let Written { what, name, .. } = written;
     let errors = told(&decoded.errors);
-    let subtype = if decoded.cut { "cut_off" } else { written.invalid };
+    let subtype = if decoded.cut { ViolationSubtype::CutOff } else { written.invalid };
     let verb = if decoded.cut { "can't be used, and end in the middle" } else { "can't be used" };
     let message = format!("{what} `{name}` {verb}: {errors}");
     let correction = match &decoded.example {
@@ -184,7 +187,7 @@ fn objection<'a>(written: Written<'_>, decoded: &DecodedFact, is_over: bool) -> 
     };
     Objection {
         guard: GUARD,
-        kind: "schema_violation",
+        kind: ViolationType::SchemaViolation,
         subtype,
         class: if is_over { Class::Terminal } else { Class::Recoverable },
         decision: if is_over { Decision::Stop } else { Decision::Deny },

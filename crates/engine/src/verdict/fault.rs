@@ -1,0 +1,114 @@
+//! Answers that are no decision: the line or the guard is broken.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::ViolationSubtype;
+use crate::words::open_words;
+
+/// Why a line got a denial instead of a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireFault {
+    /// The kind of fault.
+    pub kind: FaultKind,
+    /// What happened and what to do next.
+    pub reason: String,
+    /// The line of the stream, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+open_words! {
+    /// What is broken: a line, the store, or the guard itself.
+    FaultKind {
+        /// A line is not valid JSON.
+        Json = "json",
+        /// A line is JSON, and no object.
+        NotAnObject = "not_an_object",
+        /// A line has another version of the wire.
+        Version = "version",
+        /// A field is missing.
+        Missing = "missing",
+        /// A field has the wrong type.
+        Type = "type",
+        /// A field is unknown.
+        UnknownField = "unknown_field",
+        /// An event is unknown.
+        UnknownEvent = "unknown_event",
+        /// An id is invalid.
+        Id = "id",
+        /// Two fields contradict each other.
+        Conflict = "conflict",
+        /// A line is too long.
+        TooLong = "too_long",
+        /// The name of a tool is invalid.
+        Tool = "tool",
+        /// An agent sent a control that only a person may send.
+        OpeningControl = "opening_control",
+        /// An id was used for another event.
+        IdReused = "id_reused",
+        /// The definition can't be loaded.
+        Definition = "definition",
+        /// The workspace can't be used.
+        Workspace = "workspace",
+        /// The guard panicked.
+        Internal = "internal",
+        /// The store can't be used.
+        Store = "store",
+        /// The disk of the store is full.
+        StoreFull = "store_full",
+        /// The store can't be written.
+        StoreReadOnly = "store_read_only",
+        /// Another process holds the session.
+        StoreBusy = "store_busy",
+        /// The journal was removed.
+        StoreRemoved = "store_removed",
+        /// The journal has no record.
+        JournalEmpty = "journal_empty",
+        /// The journal lost records.
+        JournalTruncated = "journal_truncated",
+        /// A record of the journal was changed.
+        JournalTampered = "journal_tampered",
+        /// A record of the journal can't be read.
+        JournalUnreadable = "journal_unreadable",
+        /// An export can't be read.
+        ExportBroken = "export_broken",
+        /// A newer Jackline wrote it.
+        NewerVersion = "newer_version",
+        /// A hook call failed.
+        Hook = "hook",
+        /// A notification could not be sent.
+        Notify = "notify",
+        /// A report for people could not be written.
+        Report = "report",
+        /// The safety log could not be written.
+        SafetyLog = "safety_log",
+        /// A protected file could not be restored.
+        Protected = "protected",
+        /// A change can't be undone.
+        Undo = "undo",
+        /// An attempt could not be undone.
+        Rollback = "rollback",
+    }
+}
+
+impl FaultKind {
+    /// Whether the session can never go on, because its records are gone or damaged.
+    pub fn is_permanent(&self) -> bool {
+        matches!(
+            self,
+            Self::StoreRemoved
+                | Self::JournalTruncated
+                | Self::JournalTampered
+                | Self::JournalUnreadable
+        )
+    }
+}
+
+impl From<&FaultKind> for ViolationSubtype {
+    fn from(kind: &FaultKind) -> Self {
+        Self::parse(kind.word())
+    }
+}
