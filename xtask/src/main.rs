@@ -8,6 +8,8 @@ mod clients;
 mod full;
 mod fuzz;
 mod generate;
+#[path = "../../crates/bench/src/limits.rs"]
+mod limits;
 mod local_model;
 mod record;
 mod schema_suite;
@@ -27,18 +29,8 @@ usage: cargo xtask COMMAND
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema
   record [PROGRAM] run the quickstart and draw what it prints: docs/quickstart.svg
-  bench [PART…]    measure ratios side by side: engine, process, replay, build
-                   (all but build unless told)
-  bench corpus F…  decide recorded runs (.jsonl.gz) again, and count what would
-                   have been in the way
-  bench loops [DIR]
-                   how well loops are found: in made-up runs, and in recorded ones of a
-                   directory (agentdojo*.jsonl.gz, miniswe*.jsonl.gz); fails if a figure
-                   is out of its bounds
-  bench io [DIR] [--bytes N] [--seconds N] [--only PART]…
-                   files, trees and the MCP proxy: first_page (writes 10 GB in DIR and
-                   removes them), search (beside rg), streaming, proxy, steady (a minute)
-  bench attempt    what attempts cost: around a trivial program, and with many files
+  bench [PART…]    measure ratios side by side, against the limits of
+                   docs/benchmarks.md; `bench --help` lists the parts
   fuzz [TARGET…] [--runs N]
                    fuzz shell, definition, expression, decode, wire, session, hook with cargo-fuzz,
                    5,000,000 inputs each unless told";

@@ -1,5 +1,6 @@
 //! House rules that no compiler checks.
 
+mod benchmarks;
 mod confined;
 
 use std::collections::BTreeSet;
@@ -125,6 +126,7 @@ pub(crate) fn run() -> Result<(), String> {
     check_engine(&mut problems);
     check_sources(&mut problems);
     confined::check(&mut problems);
+    benchmarks::check(&mut problems);
     check_changelog(&mut problems);
     if problems.is_empty() {
         println!("tidy: all house rules hold");

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jackline_engine::{
-    Definition, Digest128, Event, EventKind, Facts, FileFact, FileKind, Now, Record,
-    STATE_BYTES_MAX, Session, Timestamp, ToolProposed, observe,
+    Definition, Digest128, Event, EventKind, Facts, FileFact, FileKind, Now, Record, Session,
+    Timestamp, ToolProposed, observe,
 };
 
+use crate::limits::Row;
 use crate::report::{Report, median};
 use crate::{Failure, cedar, mix};
 
@@ -45,14 +46,12 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     let (lines, others) = (median(lines), median(others));
     let (ours, theirs) = (median(ours), median(theirs));
     let guards = "coding-agent with all packs, and every other guard".to_owned();
-    report.at_most("decide + apply, p50", ours / 1000.0, "us", 3.0, guards);
-    report.at_most("  of a Bash call", lines / 1000.0, "us", 5.0, String::new());
-    report.at_most("  of any other event", others / 1000.0, "us", 3.0, String::new());
-    report.at_most(
-        "  relative to a 3-policy Cedar decision",
+    report.add(Row("engine: decide + apply, p50"), ours / 1000.0, guards);
+    report.add(Row("engine: a Bash call, p50"), lines / 1000.0, String::new());
+    report.add(Row("engine: any other event, p50"), others / 1000.0, String::new());
+    report.add(
+        Row("engine: relative to a 3-policy Cedar decision"),
         ours / theirs,
-        "x",
-        1.0,
         format!("Cedar p50 {:.2} us", theirs / 1000.0),
     );
 
@@ -66,18 +65,14 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
         at_long.push(long);
     }
     let (at_short, at_long) = (median(at_short), median(at_long));
-    report.at_most(
-        "  at 1,000,000 events vs at 10",
+    report.add(
+        Row("engine: at 1,000,000 events vs at 10"),
         median(ratios),
-        "x",
-        1.2,
         format!("{:.2} vs {:.2} us", at_long / 1000.0, at_short / 1000.0),
     );
-    report.at_most(
-        "  state at 1,000,000 events",
+    report.add(
+        Row("engine: state at 1,000,000 events"),
         long.snapshot().len() as f64 / 1024.0,
-        "KiB",
-        STATE_BYTES_MAX as f64 / 1024.0,
         String::new(),
     );
     Ok(())

@@ -17,6 +17,7 @@ mod corpus;
 mod engine;
 mod hook;
 mod io;
+mod limits;
 mod loops;
 mod mix;
 mod process;

@@ -11,6 +11,7 @@ use jackline_journal::FileStore;
 use jackline_runtime::{Definitions, Runtime};
 use nix::sys::resource::{UsageWho, getrusage};
 
+use crate::limits::Row;
 use crate::report::{Report, median};
 use crate::{Failure, mix};
 
@@ -32,18 +33,14 @@ pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
         long.push(Bench::cpu(&mut || bench.once("long").map(drop))?);
     }
     let (idle, short, long) = (median(idle), median(short), median(long));
-    report.at_most(
-        "a process: load, decide, append, exit; CPU",
+    report.add(
+        Row("stdio: CPU relative to /bin/true"),
         short / idle,
-        "x",
-        3.0,
         format!("of /bin/true; {:.2} vs {:.2} ms", short * 1e3, idle * 1e3),
     );
-    report.at_most(
-        "  at 100,000 events vs at 10",
+    report.add(
+        Row("stdio: CPU at 100,000 events vs at 10"),
         long / short,
-        "x",
-        1.2,
         format!("{:.2} vs {:.2} ms", long * 1e3, short * 1e3),
     );
     bench.at_once(report)
@@ -182,13 +179,11 @@ impl Bench {
         }
         let lost = (before + ROUNDS * AT_ONCE) as f64 - self.records(session)? as f64;
         let worst = spreads.iter().copied().fold(0.0, f64::max);
-        report.at_most("8 processes on one session: lost", lost, "", 0.0, String::new());
-        report.at_most("  errors", errors as f64, "", 0.0, String::new());
-        report.at_most(
-            "  worst over best",
+        report.add(Row("stdio: 8 on one session, lost records"), lost, String::new());
+        report.add(Row("stdio: 8 on one session, errors"), errors as f64, String::new());
+        report.add(
+            Row("stdio: 8 on one session, worst over best"),
             worst,
-            "ms",
-            25.0,
             format!("of {ROUNDS} rounds; median {:.1} ms", median(spreads)),
         );
         Ok(())
@@ -206,6 +201,14 @@ fn children() -> Result<f64, Failure> {
     let seconds =
         |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+/// Minor page faults of the children that a function starts and waits for.
+pub(crate) fn page_faults(run: impl FnOnce() -> Result<(), Failure>) -> Result<f64, Failure> {
+    let count = || getrusage(UsageWho::RUSAGE_CHILDREN).map(|usage| usage.minor_page_faults());
+    let before = count()?;
+    run()?;
+    Ok((count()? - before) as f64)
 }
 
 /// A number for a call, never the same twice.

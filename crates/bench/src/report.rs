@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use crate::limits::{Limit, Row};
+
 /// One figure.
 #[derive(Serialize)]
-struct Row {
-    name: String,
+struct Figure {
+    name: &'static str,
     /// None where it could not be measured.
     value: Option<f64>,
     unit: &'static str,
@@ -17,59 +19,37 @@ struct Row {
 /// All figures of a run.
 #[derive(Default, Serialize)]
 pub(crate) struct Report {
-    rows: Vec<Row>,
+    rows: Vec<Figure>,
 }
 
 impl Report {
-    /// A figure that must not be above a limit.
-    pub(crate) fn at_most(
-        &mut self,
-        name: impl Into<String>,
-        value: f64,
-        unit: &'static str,
-        limit: f64,
-        context: String,
-    ) {
-        let (within, value) = (value <= limit, Some(value));
-        self.rows.push(Row { name: name.into(), value, unit, limit: Some(limit), within, context });
+    /// Adds a value, which must be within the limit of its row.
+    pub(crate) fn add(&mut self, row: Row, value: f64, context: String) {
+        let name = row.0;
+        let Some((limit, unit)) = row.limit() else {
+            let context = "docs/benchmarks.md has no such row".to_owned();
+            let value = Some(value);
+            self.rows.push(Figure { name, value, unit: "", limit: None, within: false, context });
+            return;
+        };
+        let (limit, within) = match limit {
+            Limit::AtMost(most) => (Some(most), value <= most),
+            Limit::AtLeast(least) => (Some(least), value >= least),
+            Limit::Holds => (Some(1.0), value >= 1.0),
+            Limit::None => (None, true),
+        };
+        self.rows.push(Figure { name, value: Some(value), unit, limit, within, context });
     }
 
-    /// A figure that must not be below a limit.
-    pub(crate) fn at_least(
-        &mut self,
-        name: impl Into<String>,
-        value: f64,
-        unit: &'static str,
-        limit: f64,
-        context: String,
-    ) {
-        let (within, value) = (value >= limit, Some(value));
-        self.rows.push(Row { name: name.into(), value, unit, limit: Some(limit), within, context });
+    /// Adds a claim, which must hold.
+    pub(crate) fn holds(&mut self, row: Row, holds: bool, context: String) {
+        self.add(row, f64::from(u8::from(holds)), context);
     }
 
-    /// A figure that is only told.
-    pub(crate) fn plain(
-        &mut self,
-        name: impl Into<String>,
-        value: f64,
-        unit: &'static str,
-        context: String,
-    ) {
-        let (name, value) = (name.into(), Some(value));
-        self.rows.push(Row { name, value, unit, limit: None, within: true, context });
-    }
-
-    /// Something that must hold.
-    pub(crate) fn holds(&mut self, name: impl Into<String>, within: bool, context: String) {
-        let value = Some(if within { 1.0 } else { 0.0 });
-        let row = Row { name: name.into(), value, unit: "", limit: Some(1.0), within, context };
-        self.rows.push(row);
-    }
-
-    /// A figure that this machine can't give, and why.
-    pub(crate) fn missing(&mut self, name: impl Into<String>, why: &str) {
-        let (name, context) = (name.into(), format!("not measured: {why}"));
-        self.rows.push(Row { name, value: None, unit: "", limit: None, within: true, context });
+    /// Adds a row that this machine can't measure, and why.
+    pub(crate) fn missing(&mut self, row: Row, why: &str) {
+        let (name, context) = (row.0, format!("not measured: {why}"));
+        self.rows.push(Figure { name, value: None, unit: "", limit: None, within: true, context });
     }
 
     pub(crate) fn is_within(&self) -> bool {
@@ -78,7 +58,7 @@ impl Report {
 
     /// A table for people, then one line of JSON.
     pub(crate) fn print(&self) {
-        println!("{:<46} {:>10} {:<8} {:>9}  ", "what", "measured", "", "limit");
+        println!("{:<50} {:>10} {:<8} {:>9}  ", "what", "measured", "", "limit");
         for row in &self.rows {
             let limit = row.limit.map_or_else(String::new, |limit| format!("{limit}"));
             let value = row.value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
@@ -88,7 +68,7 @@ impl Report {
                 Some(_) => "OUT",
             };
             println!(
-                "{:<46} {value:>10} {:<8} {limit:>9}  {mark}  {}",
+                "{:<50} {value:>10} {:<8} {limit:>9}  {mark}  {}",
                 row.name, row.unit, row.context
             );
         }

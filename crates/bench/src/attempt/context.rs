@@ -6,6 +6,7 @@ use std::time::Instant;
 use jackline_task::Contexts;
 use serde_json::{Map, Value};
 
+use crate::limits::Row;
 use crate::report::{Report, median};
 
 const ROUNDS: usize = 1000;
@@ -26,5 +27,5 @@ pub(super) fn run(report: &mut Report) {
         contexts = snapshot;
     }
     let context = format!("of {PARTS} MiB; median of {ROUNDS}");
-    report.at_most("attempt, snapshot of a context", median(kept), "us", 50.0, context);
+    report.add(Row("attempt: snapshot of a context"), median(kept), context);
 }

@@ -14,6 +14,7 @@ use jackline_program::{
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
+use crate::limits::Row;
 use crate::report::{Report, median};
 
 const ROUNDS: usize = 1000;
@@ -34,8 +35,8 @@ pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
     }
     let worst = warm.iter().copied().fold(0.0, f64::max);
     let context = format!("median of {ROUNDS} attempts with one call, worst {worst:.2} ms");
-    report.at_most("attempt, warm program", median(warm), "ms", 1.0, context);
-    report.plain("attempt, cold program", cold, "ms", "with the start of the worker".to_owned());
+    report.add(Row("attempt: warm program"), median(warm), context);
+    report.add(Row("attempt: cold program"), cold, "with the start of the worker".to_owned());
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::peer::Peer;
 use crate::Failure;
+use crate::limits::Row;
 use crate::report::{Report, median};
 
 const ROUNDS: usize = 15;
@@ -17,7 +18,7 @@ const ROUNDS: usize = 15;
 /// What stays free beside the file.
 const SPARE_BYTES: u64 = 2_000_000_000;
 
-const NAME: &str = "first page of a large file";
+const FIRST_PAGE: Row = Row("io: first page of 10 GB");
 
 pub(super) fn run(
     jackline: &Path,
@@ -29,7 +30,7 @@ pub(super) fn run(
     let free = free.blocks_available().saturating_mul(free.fragment_size());
     if free < bytes.saturating_add(SPARE_BYTES) {
         let why = format!("{free} bytes are free, and {bytes} and some are needed; see --bytes");
-        report.missing(NAME, &why);
+        report.missing(FIRST_PAGE, &why);
         return Ok(());
     }
     let mut server = Peer::serving(jackline, place)?;
@@ -44,14 +45,14 @@ pub(super) fn run(
     let first = times.first().copied().unwrap_or(f64::NAN);
     let context =
         format!("of {:.1} GB, by mcp serve; the first time {first:.1} ms", bytes as f64 / 1e9);
-    report.at_most(NAME, median(times), "ms", 50.0, context);
+    report.add(FIRST_PAGE, median(times), context);
     let peak = server.memory_mb("VmHWM")?;
-    report.at_most("  resident memory at its peak", peak, "MB", 32.0, String::new());
+    report.add(Row("io: first page, peak memory"), peak, String::new());
     let field = |name: &str| page.pointer(&format!("/structuredContent/{name}"));
     let uncounted = field("total_lines") == Some(&Value::Null);
     let shown = field("lines_shown") == Some(&json!(500));
     let context = "500 lines, total_lines null".to_owned();
-    report.holds("  what is behind the budget is not counted", shown && uncounted, context);
+    report.holds(Row("io: first page, the rest is not counted"), shown && uncounted, context);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::peer::Peer;
 use crate::Failure;
 use crate::appends::Appends;
+use crate::limits::Row;
 use crate::report::{Report, median};
 
 const CALLS: usize = 1500;
@@ -35,18 +36,16 @@ pub(super) fn run(jackline: &Path, place: &Path, report: &mut Report) -> Result<
     }
     let (direct, proxied, appended) = (median(direct), median(proxied), median(appended));
     let copied = median(copied) - direct;
-    report.at_most(
-        "MCP proxy, beyond two appends; p50",
+    report.add(
+        Row("io: MCP proxy beyond two appends, p50"),
         proxied - direct - 2.0 * appended,
-        "us",
-        60.0,
         format!(
             "{proxied:.0} us, the server alone {direct:.0}, an append of {} bytes {appended:.0}",
             store.record_bytes
         ),
     );
     let context = "what two pipes and two threads more take here".to_owned();
-    report.plain("  a proxy that only copies", copied, "us", context);
+    report.add(Row("io: a proxy that only copies, p50"), copied, context);
     Ok(())
 }
 

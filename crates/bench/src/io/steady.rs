@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::peer::Peer;
 use crate::Failure;
+use crate::limits::Row;
 use crate::report::Report;
 
 const CALLS_A_SECOND: u32 = 200;
@@ -40,11 +41,9 @@ pub(super) fn run(
     }
     let after = proxy.memory_mb("VmRSS")?;
     let before = before.unwrap_or(after);
-    report.at_most(
-        "MCP proxy, memory after steady calls",
+    report.add(
+        Row("io: MCP proxy, memory after steady calls"),
         after / before,
-        "x",
-        1.1,
         format!(
             "{CALLS_A_SECOND} a second for {seconds} s; {after:.1} MB vs {before:.1} after {} s",
             settled.as_secs()
@@ -52,6 +51,6 @@ pub(super) fn run(
     );
     let context =
         format!("of {planned}, begun a second late or more; the latest {} ms", latest.as_millis());
-    report.at_most("  missed calls", f64::from(missed), "", 0.0, context);
+    report.add(Row("io: MCP proxy, missed calls"), f64::from(missed), context);
     Ok(())
 }

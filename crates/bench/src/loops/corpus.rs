@@ -7,10 +7,8 @@ use jackline_engine::Digest128;
 use super::Found;
 use super::reference::{Reference, Run};
 use crate::Failure;
+use crate::limits::Row;
 use crate::report::Report;
-
-/// How many steps a second are wanted.
-const SPEED: f64 = 200_000.0;
 
 /// Which runs they are, and so what must be reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,17 +92,14 @@ impl Corpus {
                 Kind::MiniSwe => miniswe(names, &pairs, report),
             }
         }
-        let name = match self.kind {
-            Kind::AgentDojo => "AgentDojo: backtest, steps a second",
-            Kind::MiniSwe => "mini-SWE: backtest, steps a second",
+        let row = match self.kind {
+            Kind::AgentDojo => Row("loops: backtest of AgentDojo"),
+            Kind::MiniSwe => Row("loops: backtest of mini-SWE"),
         };
         let speed = self.steps as f64 / seconds;
         let context =
             format!("{} in {:.0} ms, the best of some, with the start", self.steps, seconds * 1e3);
-        match self.kind {
-            Kind::AgentDojo => report.at_least(name, speed, "1/s", SPEED, context),
-            Kind::MiniSwe => report.plain(name, speed, "1/s", context),
-        }
+        report.add(row, speed, context);
         Ok(())
     }
 }
@@ -122,8 +117,8 @@ impl Hits {
         self.hit as f64 * 100.0 / self.of.max(1) as f64
     }
 
-    fn said(&self) -> String {
-        format!("{} of {}", self.hit, self.of)
+    fn context(&self, names: &str) -> String {
+        format!("{names}: {} of {}", self.hit, self.of)
     }
 }
 
@@ -143,25 +138,26 @@ fn agentdojo(names: &str, whole: bool, pairs: &[Pair<'_>], report: &mut Report) 
     let long = |run: &Known| run.reference == Reference::Long;
     let is_hard = |found: &Found| found.hard.is_some();
     let is_soft = |found: &Found| found.soft.is_some();
-    let found = hits(pairs, long, is_hard);
-    let name = format!("AgentDojo, {names}: hard, long loops found");
-    report.at_least(name, found.share(), "%", 97.0, found.said());
+    let held = hits(pairs, long, is_hard);
+    report.add(Row("loops: AgentDojo, long loops held"), held.share(), held.context(names));
     let others = hits(pairs, none, is_hard);
-    let name = format!("AgentDojo, {names}: hard, other runs hit");
-    report.at_most(name, others.hit as f64, "", 2.0, others.said());
-    let found = hits(pairs, |run| !none(run), is_soft);
-    let name = format!("AgentDojo, {names}: soft, loops found");
-    report.at_least(name, found.share(), "%", 93.0, found.said());
+    let row = Row("loops: AgentDojo, other runs held");
+    report.add(row, others.hit as f64, others.context(names));
+    let warned = hits(pairs, |run| !none(run), is_soft);
+    report.add(Row("loops: AgentDojo, loops warned"), warned.share(), warned.context(names));
     let others = hits(pairs, none, is_soft);
-    let name = format!("AgentDojo, {names}: soft, other runs hit");
-    report.at_most(name, others.hit as f64, "", if whole { 59.0 } else { 30.0 }, others.said());
+    let row = if whole {
+        Row("loops: AgentDojo, other runs warned")
+    } else {
+        Row("loops: AgentDojo, other runs of a half warned")
+    };
+    report.add(row, others.hit as f64, others.context(names));
 }
 
 fn miniswe(names: &str, pairs: &[Pair<'_>], report: &mut Report) {
     let hard = hits(pairs, |run| run.success, |found| found.hard.is_some());
-    let name = format!("mini-SWE, {names}: hard, successful runs hit");
-    report.at_most(name, hard.hit as f64, "", 0.0, hard.said());
+    let row = Row("loops: mini-SWE, successful runs held");
+    report.add(row, hard.hit as f64, hard.context(names));
     let soft = hits(pairs, |run| run.success, |found| found.soft.is_some());
-    let name = format!("mini-SWE, {names}: soft, successful runs hit");
-    report.at_most(name, soft.share(), "%", 1.0, soft.said());
+    report.add(Row("loops: mini-SWE, successful runs warned"), soft.share(), soft.context(names));
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{WANTED, drive, plays, works};
 use crate::Failure;
 use crate::appends::Appends;
+use crate::limits::Row;
 use crate::report::{Report, median};
 
 const ITERATIONS: usize = 600;
@@ -54,9 +55,9 @@ pub(super) fn run(report: &mut Report) -> Result<(), Failure> {
         "{whole:.2} ms an iteration, its tool {tools:.2}, its {RECORDS} records {appends:.2}; median of {ITERATIONS}"
     );
     let ours = whole - tools - appends;
-    report.at_most("run, supervision of an iteration", ours, "ms", 5.0, context);
+    report.add(Row("run: supervision of an iteration"), ours, context);
     let context = format!("{last:.2} ms beside {first:.2}, {EDGE} iterations each");
-    report.plain("  the last iterations vs the first", last / first, "x", context);
+    report.add(Row("run: the last iterations vs the first"), last / first, context);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use jackline_supervisor::{EngineKind, EngineSpec, Reach, Told};
 
 use super::{WANTED, drive, plays, works};
 use crate::Failure;
+use crate::limits::Row;
 use crate::report::Report;
 
 /// How long the first model may take.
@@ -28,14 +29,16 @@ pub(super) fn run(report: &mut Report) -> Result<(), Failure> {
     let label = "silent".to_owned();
     let silent_engine = EngineSpec { label, kind, when: Vec::new(), budget: None, window: None };
     let busy = plays(Script::new([Step::fail(529)]).repeating());
-    for (what, engine) in [("says nothing", silent_engine), ("is overloaded", busy)] {
+    let silent_rows =
+        (Row("run: a silent model, next answer"), Row("run: a silent model, one change"));
+    let busy_rows = (Row("run: a busy model, next answer"), Row("run: a busy model, one change"));
+    for ((answer, change), engine) in [(silent_rows, silent_engine), (busy_rows, busy)] {
         let place = tempfile::tempdir()?;
         let (seconds, changes) = measure(place.path(), engine)?;
         let context = format!("{seconds:.2} s, its time-out is {} s", TIMEOUT.as_secs());
-        let name = format!("run, the first model {what}: the next answers");
         let ratio = seconds / TIMEOUT.as_secs_f64();
-        report.at_most(name, ratio, "time-outs", 1.1, context);
-        report.holds("  by one change", changes == 1, format!("{changes} changes"));
+        report.add(answer, ratio, context);
+        report.holds(change, changes == 1, format!("{changes} changes"));
     }
     Ok(())
 }
