@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use jackline_engine::PAGE_TURN;
-use jackline_runtime::Runtime;
+use jackline_runtime::{CallPermit, RefusalCode, Runtime};
 use jackline_workspace::shell::Cancel;
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec, Workspace};
 use serde_json::{Value, json};
@@ -30,8 +30,8 @@ use self::result::Answer;
 pub use self::shelf::Shelf;
 use self::taken::taken;
 use self::written::Written;
-use crate::guard::{Guard, Opening, Ruling, Wanted};
 use crate::lines::{self, LINE_BYTES_MAX, read_line};
+use crate::mcp_front::{McpFront, Opening};
 use crate::page::PAGE;
 
 /// How many calls may run at once; an agent that wants more has not waited.
@@ -66,7 +66,7 @@ pub fn serve(
     std::thread::Builder::new().spawn(move || read(input, &reader))?;
     let server = Server {
         output,
-        guard: Guard::new(runtime.with_tools(taken(workspace.tools())), opening),
+        front: McpFront::new(runtime.with_tools(taken(workspace.tools())), opening),
         tools: workspace.tools().iter().cloned().chain([shelf::spec()]).collect(),
         workspace: Arc::new(workspace),
         shelf,
@@ -107,7 +107,7 @@ struct Running {
 
 struct Server<W> {
     output: W,
-    guard: Guard,
+    front: McpFront,
     /// All tools: those of the workspace, and one that turns pages.
     tools: Vec<ToolSpec>,
     workspace: Arc<Workspace>,
@@ -149,13 +149,13 @@ impl<W: Write> Server<W> {
                 }
                 Heard::Done(done) => self.finish(*done),
             };
-            self.guard.tidy().iter().for_each(|text| aside(text));
+            self.front.run_deferred().iter().for_each(|text| aside(text));
             if said.is_err() {
                 // The client is gone, and with it everybody who could be told.
                 break;
             }
         }
-        self.guard.end();
+        self.front.end();
     }
 
     fn hear(&mut self, line: &[u8]) -> io::Result<()> {
@@ -228,13 +228,12 @@ impl<W: Write> Server<W> {
         }
         let is_page = tool == PAGE;
         let name = if is_page { PAGE_TURN } else { tool };
-        let wanted = Wanted { request: id.clone(), tool: name, args: written.for_guards() };
-        let (number, cleaned) = match self.guard.propose(wanted) {
-            Ruling::Run(number, cleaned) => (number, cleaned),
-            Ruling::Refuse(refusal) => {
+        let permit = match self.front.propose(id, name, written.for_guards()) {
+            Ok(permit) => permit,
+            Err(refusal) => {
                 let mut refused = Answer::refused(&refusal);
-                if !self.has(tool) && refusal.code != "stopped" {
-                    refused = if refusal.is_of_unknown_tool() {
+                if !self.has(tool) && refusal.code != RefusalCode::Stopped {
+                    refused = if refusal.is_about_unknown_tool() {
                         refused.naming(tool, &self.tools)
                     } else {
                         refused.leading_on(tool, &self.tools)
@@ -243,6 +242,7 @@ impl<W: Write> Server<W> {
                 return Ok(Some(era.seal(refused.render(None))));
             }
         };
+        let CallPermit { number, args: cleaned, .. } = permit;
         // Guards that only observe let everything run.
         let answer = match cleaned.map_or_else(|| written.for_tools(), Ok) {
             _ if !self.has(tool) => Answer::unknown(tool, &self.tools),
@@ -257,7 +257,7 @@ impl<W: Write> Server<W> {
                 Answer::broken()
             }
         };
-        let feedback = self.guard.finish(answer.came_back(number));
+        let feedback = self.front.finish(answer.came_back(number));
         Ok(Some(era.seal(answer.render(feedback.as_deref()))))
     }
 
@@ -284,7 +284,7 @@ impl<W: Write> Server<W> {
             Some(Err(error)) => Answer::failed(&error),
             None => Answer::broken(),
         };
-        let feedback = self.guard.finish(answer.came_back(done.number));
+        let feedback = self.front.finish(answer.came_back(done.number));
         if running.taken_back.load(Ordering::Relaxed) {
             return Ok(());
         }

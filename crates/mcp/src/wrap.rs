@@ -58,8 +58,8 @@ pub use self::remote::{Address, AddressError, Encryption};
 use self::server::{Ear, Server, lock};
 use self::shared::{Job, Shared};
 use self::tools::Tools;
-use crate::guard::{Guard, Opening};
 use crate::lines;
+use crate::mcp_front::{McpFront, Opening};
 
 /// How many things may wait for the guard before whoever reads has to wait, too.
 const JOBS_MAX: usize = 64;
@@ -138,7 +138,7 @@ pub fn run(wrap: Wrap, runtime: Runtime, ends: Ends) -> Result<(), WrapError> {
     let spill = Spill::new(wrap.session_directory.join("spill"));
     let desk = Desk {
         // What the client sends is what the server gets.
-        guard: Guard::new(runtime.keeping_arguments(), wrap.opening),
+        front: McpFront::new(runtime.keeping_arguments(), wrap.opening),
         tools: Tools::default(),
         pins: Pins::load(&wrap.state_home, &words),
         pages: Pages::new(spill, wrap.output_bytes_max),

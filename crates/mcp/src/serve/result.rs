@@ -3,10 +3,9 @@
 
 use jackline_engine::{Seen, Status, nearest};
 use jackline_runtime::spill::PageError;
+use jackline_runtime::{CallRefusal, CallResult};
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
-
-use crate::guard::{CameBack, Refusal};
 
 /// The answer to a call.
 #[derive(Debug)]
@@ -39,29 +38,27 @@ impl Answer {
     }
 
     /// It for the guards.
-    pub(super) fn came_back(&self, call: u64) -> CameBack {
-        CameBack {
-            call,
-            status: self.status,
+    pub(super) fn came_back(&self, call: u64) -> CallResult {
+        CallResult {
             text: Some(self.text.clone()),
             exit_code: self.exit_code,
             seen: self.seen.clone(),
-            background: false,
+            ..CallResult::new(call, self.status)
         }
     }
 
     /// What becomes of a call that the guards do not let run.
-    pub(super) fn refused(refusal: &Refusal) -> Self {
+    pub(super) fn refused(refusal: &CallRefusal) -> Self {
         let mut error = json!({
             "code": refusal.code,
-            "message": refusal.text,
+            "message": refusal.text(),
             "violations": refusal.violations,
         });
         if let (Some(repair), Some(fields)) = (&refusal.repair, error.as_object_mut()) {
             fields.insert("errors".to_owned(), json!(repair.errors));
             fields.insert("attempts_remaining".to_owned(), json!(repair.remaining));
         }
-        let mut text = refusal.text.clone();
+        let mut text = refusal.text();
         if let Some(code) = &refusal.ended {
             text = format!(
                 "{text}\n-> this session is over now: {code}; a person can open it anew with \

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use jackline_engine::json::parse_strict;
-use jackline_engine::{Arguments, PAGE_TURN, Payload, Seen, Status};
+use jackline_engine::{Arguments, PAGE_TURN, Payload, Status};
+use jackline_runtime::CallResult;
 use serde_json::Value;
 
 use super::errors::Failure;
@@ -14,7 +15,7 @@ use super::pins::Pins;
 use super::result::{ToolResult, add_words, refusal, said};
 use super::shared::{Answered, Ruled, Shared, Want};
 use super::tools::Tools;
-use crate::guard::{CameBack, Guard, Ruling, Wanted};
+use crate::mcp_front::McpFront;
 
 /// How much there may be in a message besides its result.
 const AROUND_BYTES_MAX: usize = 4 << 10;
@@ -24,7 +25,7 @@ const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The guard, and what it has to know of the server.
 pub(super) struct Desk {
-    pub(super) guard: Guard,
+    pub(super) front: McpFront,
     pub(super) tools: Tools,
     pub(super) pins: Pins,
     pub(super) pages: Pages,
@@ -47,10 +48,10 @@ impl Desk {
             _ => Arguments::Text(Payload::Inline(written.to_owned())),
         };
         let request = serde_json::from_str(open.id.json()).unwrap_or_default();
-        match self.guard.propose(Wanted { request, tool, args }) {
-            Ruling::Run(call, _) if is_page => Ruled::Answer(self.turn(open, call, written)),
-            Ruling::Run(call, _) => Ruled::Run(call),
-            Ruling::Refuse(refused) => Ruled::Answer(refusal(open, &refused.text)),
+        match self.front.propose(&request, tool, args) {
+            Ok(permit) if is_page => Ruled::Answer(self.turn(open, permit.number, written)),
+            Ok(permit) => Ruled::Run(permit.number),
+            Err(refused) => Ruled::Answer(refusal(open, &refused.text())),
         }
     }
 
@@ -58,8 +59,8 @@ impl Desk {
     fn turn(&mut self, open: &Open, call: u64, arguments: &str) -> String {
         let arguments: Option<Value> = serde_json::from_str(arguments).ok();
         let Turned { mut result, said, status, seen } = self.pages.turn(open, arguments.as_ref());
-        let back = CameBack { seen, ..came_back(call, status, Some(said)) };
-        if let Some(words) = self.guard.finish(back) {
+        let came_back = CallResult { text: Some(said), seen, ..CallResult::new(call, status) };
+        if let Some(words) = self.front.finish(came_back) {
             self.add(PAGE_TURN, &mut result, words);
         }
         answer(&open.id, &result)
@@ -68,7 +69,7 @@ impl Desk {
     /// Adds what the guard says to the result of a tool, or keeps it for the next.
     fn add(&mut self, tool: &str, result: &mut String, words: String) {
         if !add_words(result, &words, self.tools.takes_feedback(tool)) {
-            self.guard.owe(words);
+            self.front.add_text(words);
         }
     }
 
@@ -136,7 +137,7 @@ impl Desk {
             shared.say(&format!("how tools are described can't be kept: {error}"));
         }
         if !seen.changed.is_empty() {
-            self.guard.tools_changed(seen.changed);
+            self.front.tools_changed(seen.changed);
         }
         true
     }
@@ -152,12 +153,13 @@ impl Desk {
         let insists = self.tools.is_structured(tool);
         let page = self.pages.shorten(result, links, insists);
         if let Some(page) = &page {
-            let shows = if status == Status::Ok { self.guard.shows(call) } else { Vec::new() };
+            let shows = if status == Status::Ok { self.front.shows(call) } else { Vec::new() };
             self.pages.remember(page, shows);
-            self.guard.offer(page.fact.clone());
         }
-        let back = CameBack { background, ..came_back(call, status, text) };
-        let words = self.guard.finish(back);
+        let offered = page.as_ref().map(|page| page.fact.clone());
+        let came_back =
+            CallResult { text, background, page: offered, ..CallResult::new(call, status) };
+        let words = self.front.finish(came_back);
         if let Some(page) = page {
             *result = page.result;
         }
@@ -175,14 +177,15 @@ impl Desk {
     }
 
     fn lost(&mut self, call: u64, status: Status, text: Option<String>) {
-        if let Some(words) = self.guard.finish(came_back(call, status, text)) {
-            self.guard.owe(words);
+        if let Some(words) = self.front.finish(CallResult { text, ..CallResult::new(call, status) })
+        {
+            self.front.add_text(words);
         }
     }
 
     /// Ends the session, and takes away what is only for it.
     pub(super) fn end(&mut self) {
-        self.guard.end();
+        self.front.end();
         self.pages.remove();
     }
 }
@@ -198,12 +201,6 @@ fn is_exact(value: &Value) -> bool {
         Value::Object(fields) => fields.values().all(is_exact),
         _ => true,
     }
-}
-
-/// What a server says of a call; it has no exit status, and shows no files.
-fn came_back(call: u64, status: Status, text: Option<String>) -> CameBack {
-    let seen: Vec<Seen> = Vec::new();
-    CameBack { call, status, text, exit_code: None, seen, background: false }
 }
 
 /// A message with something else at a place. What is around it is kept, unless it is more

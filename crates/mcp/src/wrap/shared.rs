@@ -149,14 +149,14 @@ impl Shared {
     /// Does what may wait until nobody says anything.
     pub(super) fn tidy(&self) {
         self.untidy.store(0, Ordering::Relaxed);
-        let aside = lock(&self.desk).guard.tidy();
+        let aside = lock(&self.desk).front.run_deferred();
         aside.iter().for_each(|text| self.say(text));
     }
 
     /// Tells people what can't wait so long.
     pub(super) fn tell(&self) {
         self.untidy.fetch_add(1, Ordering::Relaxed);
-        let aside = lock(&self.desk).guard.aside();
+        let aside = lock(&self.desk).front.urgent_notes();
         aside.iter().for_each(|text| self.say(text));
     }
 

@@ -76,7 +76,7 @@ fn a_denied_call_has_a_code_and_a_reason() {
     assert_eq!((refusal.code, refusal.decision), (RefusalCode::Denied, Decision::Deny));
     assert_eq!(refusal.text(), format!("jackline: {}", refusal.reason));
     assert!(refusal.reason.contains("Use trash."), "{}", refusal.reason);
-    assert_eq!(refusal.violations[0].subtype, "no-rm");
+    assert_eq!(refusal.violations[0].subtype.word(), "no-rm");
     assert_eq!(refusal.ended, None);
     assert_eq!(gate.take_notes(), Vec::<String>::new());
 }
