@@ -148,7 +148,7 @@ impl Stage for EngineStage {
 
 /// The denial of a line that is no event.
 fn refusal(error: &WireError) -> Result<Value, String> {
-    let (kind, reason) = (error.kind().to_owned(), error.to_string());
+    let (kind, reason) = (error.kind(), error.to_string());
     let verdict = Verdict::fault(WireFault { kind, reason, line: None });
     serde_json::to_value(verdict).map_err(|error| error.to_string())
 }

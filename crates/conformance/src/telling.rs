@@ -5,8 +5,8 @@
 //! counts tokens. Those speak as they do in life, through `jackline stdio` on the
 //! same state home.
 
-use jackline_engine::Event;
 use jackline_engine::wire::parse_line;
+use jackline_engine::{Event, FaultKind};
 
 use crate::scenario::Step;
 
@@ -33,7 +33,7 @@ impl Telling {
 /// The event of a line; an error says why it is none that a client could tell.
 pub(crate) fn event(line: &str) -> Result<Event, String> {
     parse_line(line.as_bytes(), None).map_err(|error| match error.kind() {
-        "missing" if error.to_string().contains("session") => {
+        FaultKind::Missing if error.to_string().contains("session") => {
             "a line belongs to no session by name".to_owned()
         }
         _ => "a line is no event".to_owned(),

@@ -1,5 +1,6 @@
 //! The answer to one event.
 
+mod fault;
 mod stop;
 mod violation;
 
@@ -14,6 +15,7 @@ use crate::id::{CallId, SessionId};
 use crate::time::Timestamp;
 use crate::words::words;
 
+pub use fault::{FaultKind, WireFault};
 pub use stop::{Bypass, Stop, StopCode, StopDetail};
 pub use violation::{Class, GuardName, Violation, ViolationSubtype, ViolationType};
 
@@ -218,19 +220,6 @@ pub struct Mismatch {
     pub expected: String,
     /// What is there.
     pub got: String,
-}
-
-/// Why a line got a denial instead of a decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WireFault {
-    /// A stable word for the kind of fault.
-    pub kind: String,
-    /// What happened and what to do next.
-    pub reason: String,
-    /// The line of the stream, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
 }
 
 /// A typed override, in force for a while.

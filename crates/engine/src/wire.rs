@@ -24,6 +24,7 @@ use crate::id::{ActorId, IdError, SessionId};
 use crate::json::parse_strict;
 use crate::nearest::nearest;
 use crate::time::Timestamp;
+use crate::verdict::FaultKind;
 
 pub use bounds::check;
 
@@ -88,18 +89,18 @@ pub enum WireError {
 }
 
 impl WireError {
-    /// A stable word for the kind of error.
-    pub fn kind(&self) -> &'static str {
+    /// The kind of fault.
+    pub fn kind(&self) -> FaultKind {
         match self {
-            Self::Json(_) => "json",
-            Self::NotAnObject(_) => "not_an_object",
-            Self::Version(_) => "version",
-            Self::Missing(_) => "missing",
-            Self::Type { .. } => "type",
-            Self::Unknown { .. } => "unknown_field",
-            Self::Event { .. } => "unknown_event",
-            Self::Id { .. } => "id",
-            Self::Both(..) => "conflict",
+            Self::Json(_) => FaultKind::Json,
+            Self::NotAnObject(_) => FaultKind::NotAnObject,
+            Self::Version(_) => FaultKind::Version,
+            Self::Missing(_) => FaultKind::Missing,
+            Self::Type { .. } => FaultKind::Type,
+            Self::Unknown { .. } => FaultKind::UnknownField,
+            Self::Event { .. } => FaultKind::UnknownEvent,
+            Self::Id { .. } => FaultKind::Id,
+            Self::Both(..) => FaultKind::Conflict,
         }
     }
 }

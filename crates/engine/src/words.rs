@@ -117,8 +117,8 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use crate::{
-        Bypass, ConstraintKind, Dimension, Failure, GuardName, PauseCause, SessionPhase, StopCode,
-        StopDetail, TurnStatus, ViolationSubtype, ViolationType,
+        Bypass, ConstraintKind, Dimension, Failure, FaultKind, GuardName, PauseCause, SessionPhase,
+        StopCode, StopDetail, TurnStatus, ViolationSubtype, ViolationType,
     };
 
     /// Checks that every value reads back from its word, and lists the words.
@@ -203,6 +203,18 @@ mod tests {
              internal_text_leak forbidden_construct syntax_error program_too_long \
              plan_invalid tool_denied missing_credentials dependency_unavailable \
              unsupported_capability rollback_failed"
+        );
+    }
+
+    #[test]
+    fn the_words_of_faults_are_pinned() {
+        assert_eq!(
+            round_trip_open(FaultKind::ALL),
+            "json not_an_object version missing type unknown_field unknown_event id conflict \
+             too_long tool opening_control id_reused definition workspace internal store \
+             store_full store_read_only store_busy store_removed journal_empty \
+             journal_truncated journal_tampered journal_unreadable export_broken \
+             newer_version hook notify report safety_log protected undo rollback"
         );
     }
 

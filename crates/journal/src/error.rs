@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use jackline_engine::FaultKind;
+
 /// Why a store can't do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -70,44 +72,46 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// A stable word for the kind of error.
-    pub fn kind(&self) -> &'static str {
+    /// The kind of fault.
+    pub fn kind(&self) -> FaultKind {
         match self {
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull
                 | io::ErrorKind::QuotaExceeded
-                | io::ErrorKind::FileTooLarge => "store_full",
+                | io::ErrorKind::FileTooLarge => FaultKind::StoreFull,
                 io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-                    "store_read_only"
+                    FaultKind::StoreReadOnly
                 }
-                _ => "store",
+                _ => FaultKind::Store,
             },
-            Self::Busy { .. } => "store_busy",
-            Self::Removed => "store_removed",
-            Self::Unopened => "journal_empty",
-            Self::Truncated { .. } => "journal_truncated",
-            Self::Tampered { .. } => "journal_tampered",
-            Self::Export { .. } => "export_broken",
-            Self::Newer { .. } => "newer_version",
-            Self::Record(_) => "journal_unreadable",
+            Self::Busy { .. } => FaultKind::StoreBusy,
+            Self::Removed => FaultKind::StoreRemoved,
+            Self::Unopened => FaultKind::JournalEmpty,
+            Self::Truncated { .. } => FaultKind::JournalTruncated,
+            Self::Tampered { .. } => FaultKind::JournalTampered,
+            Self::Export { .. } => FaultKind::ExportBroken,
+            Self::Newer { .. } => FaultKind::NewerVersion,
+            Self::Record(_) => FaultKind::JournalUnreadable,
         }
     }
 
     /// What a person can do about it.
     pub fn remedy(&self) -> &'static str {
         match self.kind() {
-            "store_full" => "free some space, then send it again",
-            "store_read_only" => {
+            FaultKind::StoreFull => "free some space, then send it again",
+            FaultKind::StoreReadOnly => {
                 "make the state home writable or set JACKLINE_HOME to a directory that is, then send it again"
             }
-            "store_busy" => "end the process that holds the session, then send it again",
-            "store_removed" => "go on in a new session",
-            "journal_empty" => "send its first event",
-            "journal_truncated" | "journal_tampered" | "journal_unreadable" => {
+            FaultKind::StoreBusy => "end the process that holds the session, then send it again",
+            FaultKind::StoreRemoved => "go on in a new session",
+            FaultKind::JournalEmpty => "send its first event",
+            FaultKind::JournalTruncated
+            | FaultKind::JournalTampered
+            | FaultKind::JournalUnreadable => {
                 "look at it with `jackline verify`, and go on in a new session"
             }
-            "export_broken" => "have it made again with `jackline export`",
-            "newer_version" => "update jackline, then send it again",
+            FaultKind::ExportBroken => "have it made again with `jackline export`",
+            FaultKind::NewerVersion => "update jackline, then send it again",
             _ => "look at the state home, then send it again",
         }
     }

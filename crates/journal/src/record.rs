@@ -5,8 +5,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use jackline_engine::{
-    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, Place, Record, SEMANTICS, SessionId,
-    Timestamp, Verdict, wire,
+    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, FaultKind, Place, Record, SEMANTICS,
+    SessionId, Timestamp, Verdict, wire,
 };
 
 /// The version of the journal's lines.
@@ -109,8 +109,8 @@ pub enum Note {
     },
     /// The guard could not answer, and denied.
     Fault {
-        /// A stable word for the kind of fault.
-        kind: String,
+        /// The kind of fault.
+        kind: FaultKind,
         /// What happened.
         reason: String,
     },

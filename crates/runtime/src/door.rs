@@ -10,7 +10,7 @@ use jackline_engine::{
     WireFault,
     wire::{self, WireError},
 };
-use jackline_engine::{GuardName, ViolationSubtype, ViolationType};
+use jackline_engine::{FaultKind, GuardName, ViolationType};
 use jackline_journal::Note;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -94,11 +94,11 @@ impl Runtime {
         if let Fault::IdReused(_) | Fault::NoEvent(_) = fault {
             // The client's mistake, and no fault of the guard's.
             let reason = format!("{fault}; {remedy}");
-            let fault = WireFault { kind: kind.to_owned(), reason, line: None };
+            let fault = WireFault { kind, reason, line: None };
             let verdict = Verdict { session: Some(session), call, ..Verdict::fault(fault) };
             return Answer::of(verdict, Outcome::Refused);
         }
-        self.note(Note::Fault { kind: kind.to_owned(), reason: fault.to_string() });
+        self.note(Note::Fault { kind: kind.clone(), reason: fault.to_string() });
         let reason = fault.to_string();
         // Whom to tell is asked of what may be what broke.
         let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -111,7 +111,7 @@ impl Runtime {
             id: "v0.1".to_owned(),
             guard: GuardName::Runtime,
             kind: ViolationType::GuardFault,
-            subtype: ViolationSubtype::parse(kind),
+            subtype: (&kind).into(),
             class: Class::Terminal,
             message: message.clone(),
             location: None,
@@ -129,7 +129,7 @@ impl Runtime {
             return Answer::of(said, Outcome::Passed);
         }
         let reason = format!("{message}; {remedy}");
-        let fault = WireFault { kind: kind.to_owned(), reason, line: None };
+        let fault = WireFault { kind, reason, line: None };
         let verdict = Verdict {
             session: said.session,
             call: said.call,
@@ -144,7 +144,7 @@ impl Runtime {
     pub fn refuse_line(
         &mut self,
         line: u64,
-        kind: &str,
+        kind: FaultKind,
         reason: &str,
         session: Option<&SessionId>,
     ) -> Answer {
@@ -152,7 +152,7 @@ impl Runtime {
         let verdict = Verdict {
             session: session.cloned(),
             ..Verdict::fault(WireFault {
-                kind: kind.to_owned(),
+                kind,
                 reason: format!("line {line} is not an event: {reason}"),
                 line: Some(line),
             })
@@ -165,7 +165,7 @@ impl Runtime {
         let name = event.kind.name();
         let reason = format!("only a person may send this `{name}`, and {agent}");
         self.note(Note::Malformed { line, reason: reason.clone() });
-        let kind = "opening_control".to_owned();
+        let kind = FaultKind::OpeningControl;
         let fault = WireFault { kind, reason, line: Some(line) };
         let verdict = Verdict { session: Some(event.session.clone()), ..Verdict::fault(fault) };
         Answer::of(verdict, Outcome::Refused)
@@ -178,14 +178,14 @@ impl Runtime {
 }
 
 impl Fault {
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> FaultKind {
         match self {
             Self::Store(error) => error.kind(),
-            Self::Definition(_) => "definition",
-            Self::Workspace(_) => "workspace",
-            Self::IdReused(_) => "id_reused",
+            Self::Definition(_) => FaultKind::Definition,
+            Self::Workspace(_) => FaultKind::Workspace,
+            Self::IdReused(_) => FaultKind::IdReused,
             Self::NoEvent(error) => error.kind(),
-            Self::Panic(_) => "internal",
+            Self::Panic(_) => FaultKind::Internal,
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Definition, Redact, SchemaText, UnknownTools};
 use jackline_engine::{
-    Digest, Event, EventKind, Facts, OffFact, OutputFact, PAGE_TURN, Record, SessionId,
+    Digest, Event, EventKind, Facts, FaultKind, OffFact, OutputFact, PAGE_TURN, Record, SessionId,
     SessionStarted, Timestamp, ToolProposed, Understood, Verdict, elide, observe, wire::WireError,
 };
 use jackline_journal::{
@@ -254,7 +254,7 @@ impl Runtime {
     /// Has notices sent: of all that [`Self::tidy`] does, what people wait for.
     pub fn send_notices(&mut self) {
         if let Err(reason) = self.notices.send(self.definitions.given_home()) {
-            self.note(Note::Fault { kind: "notify".to_owned(), reason });
+            self.note(Note::Fault { kind: FaultKind::Notify, reason });
         }
     }
 
@@ -262,7 +262,7 @@ impl Runtime {
     /// saved is in the journal; the next one who looks reads it from there.
     fn note_failed(&mut self, done: Result<(), StoreError>) {
         if let Err(error) = done {
-            let (kind, reason) = (error.kind().to_owned(), error.to_string());
+            let (kind, reason) = (error.kind(), error.to_string());
             self.note(Note::Fault { kind, reason });
         }
     }
@@ -463,7 +463,7 @@ impl Runtime {
                 Ok(replaced) => Note::GivenBack { path, kept: replaced.sha256 },
                 Err(error) => {
                     let reason = format!("can't give `{path}` back: {error}");
-                    Note::Fault { kind: "protected".to_owned(), reason }
+                    Note::Fault { kind: FaultKind::Protected, reason }
                 }
             });
         }

@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{Digest, SessionId};
+use jackline_engine::{Digest, FaultKind, SessionId};
 use jackline_journal::{Note, directory_name};
 use serde::{Deserialize, Serialize};
 
@@ -164,9 +164,9 @@ pub(crate) fn places() -> Vec<Place> {
 }
 
 /// Keeps a fault for the next process, where there is no runtime to do it.
-pub fn keep_fault(session: Option<&SessionId>, kind: &str, reason: &str, stopped: bool) {
+pub fn keep_fault(session: Option<&SessionId>, kind: FaultKind, reason: &str, stopped: bool) {
     let reason = redact_text(reason).unwrap_or_else(|| reason.to_owned());
-    let fault = Note::Fault { kind: kind.to_owned(), reason };
+    let fault = Note::Fault { kind, reason };
     keep(&places(), session, vec![fault], stopped);
 }
 
@@ -211,7 +211,7 @@ mod tests {
     }
 
     fn fault(reason: &str) -> Note {
-        Note::Fault { kind: "store".to_owned(), reason: reason.to_owned() }
+        Note::Fault { kind: FaultKind::Store, reason: reason.to_owned() }
     }
 
     fn place(directory: &Path) -> Place {

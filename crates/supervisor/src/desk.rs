@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use jackline_engine::{
-    ActorId, Arguments, Decision, Definition, EventKind, Payload, PromptSource, PromptSubmitted,
-    Seen, SessionId, Status, Summary, ToolFinished, ToolName, ToolProposed, Verdict,
+    ActorId, Arguments, Decision, Definition, EventKind, FaultKind, Payload, PromptSource,
+    PromptSubmitted, Seen, SessionId, Status, Summary, ToolFinished, ToolName, ToolProposed,
+    Verdict,
 };
 use jackline_journal::Note;
 use jackline_runtime::{Outcome, Reporter, ask_code};
@@ -36,8 +37,7 @@ pub(crate) enum Ends {
 
 impl Ends {
     fn of(verdict: &Verdict) -> Self {
-        let gone = ["store_removed", "journal_truncated", "journal_tampered", "journal_unreadable"];
-        let is_gone = verdict.error.as_ref().is_some_and(|it| gone.contains(&it.kind.as_str()));
+        let is_gone = verdict.error.as_ref().is_some_and(|it| it.kind.is_permanent());
         if is_gone { Self::ForGood } else { Self::ForNow }
     }
 }
@@ -177,8 +177,8 @@ impl<'h> Desk<'h> {
     }
 
     /// Has something that went wrong on our side written down with the next record.
-    pub(crate) fn note_fault(&self, kind: &str, reason: String) {
-        let note = Note::Fault { kind: kind.to_owned(), reason };
+    pub(crate) fn note_fault(&self, kind: FaultKind, reason: String) {
+        let note = Note::Fault { kind, reason };
         self.reporter.borrow_mut().runtime().note(note);
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use jackline_attempt::InternalOutcome;
 use jackline_decode::stream::Refusal;
 use jackline_engine::{
-    Arguments, Completion, ContextLevel, Decision, Definition, EventKind, Payload, RequestId,
-    Status, StopProposed, ToolName, UsageReported, Verdict, ViolationSubtype,
+    Arguments, Completion, ContextLevel, Decision, Definition, EventKind, FaultKind, Payload,
+    RequestId, Status, StopProposed, ToolName, UsageReported, Verdict, ViolationSubtype,
 };
 use jackline_model::{
     Call, End, ErrorKind, Message, Model, ModelError, Patience, Reply, Request, Said, Tool,
@@ -389,7 +389,7 @@ impl Own<'_> {
         let known = self.tools.iter().any(|tool| tool.name == name);
         // One that this task does not have is answered as one that nobody has.
         let name = if known { name } else { "" };
-        let mut note = |reason: String| desk.note_fault("undo", reason);
+        let mut note = |reason: String| desk.note_fault(FaultKind::Undo, reason);
         let call = || self.workspace.call(name, arguments);
         match self.undoing.around(name, arguments, &mut note, call) {
             Ok(output) => {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use jackline_attempt::{Subtype, Violation};
 use jackline_engine::{
     Arguments, AttemptEnded, AttemptId, AttemptResult, AttemptStage, AttemptStarted, Decision,
-    EventKind, Payload, PromptSource, PromptSubmitted, Seen, SessionEnded, SessionId,
+    EventKind, FaultKind, Payload, PromptSource, PromptSubmitted, Seen, SessionEnded, SessionId,
     SessionStarted, Status, StopProposed, ToolFinished, ToolName, ToolProposed, UsageReported,
     Verdict,
 };
@@ -163,7 +163,7 @@ impl<'r> Guard<'r> {
 
     /// Ends the session because an attempt is neither done nor undone.
     pub(crate) fn stuck(&mut self, number: u32, reason: &str) {
-        let note = Note::Fault { kind: "rollback".to_owned(), reason: reason.to_owned() };
+        let note = Note::Fault { kind: FaultKind::Rollback, reason: reason.to_owned() };
         self.reporter.borrow_mut().runtime().note(note);
         // Where not even that can be written down, nothing goes on all the same.
         let _ = self.attempt_ended(number, AttemptResult::Stuck);

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use jackline_engine::{
     AdvisorAnswered, Arguments, AttemptEnded, AttemptStage, AttemptStarted, Completion, Control,
-    DefinitionFact, EventKind, ModelChanged, Payload, PromptSubmitted, SessionStarted, Status,
-    StopProposed, ToolFinished, ToolProposed, UsageReported, Verdict,
+    DefinitionFact, EventKind, FaultKind, ModelChanged, Payload, PromptSubmitted, SessionStarted,
+    Status, StopProposed, ToolFinished, ToolProposed, UsageReported, Verdict,
 };
 use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_record};
 
@@ -232,7 +232,7 @@ pub(super) fn describe(note: &Note) -> String {
     match note {
         Note::Repaired { bytes } => format!("a torn tail of {bytes} bytes was removed"),
         // The guard answered: the person does not know, or the last good file held.
-        Note::Fault { kind, reason } if matches!(&**kind, "notify" | "definition") => {
+        Note::Fault { kind: FaultKind::Notify | FaultKind::Definition, reason } => {
             plain(reason, 300)
         }
         Note::Fault { reason, .. } => format!("the guard could not answer: {}", plain(reason, 90)),

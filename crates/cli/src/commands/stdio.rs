@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write as _};
 
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Control, Event, EventKind, SessionId, Timestamp};
+use jackline_engine::{Control, Event, EventKind, FaultKind, SessionId, Timestamp};
 use jackline_runtime::{Agent, Answer, Definitions, Outcome, Runtime, agent_above, now};
 
 use crate::args::StdioArgs;
@@ -69,7 +69,7 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
             Read::TooLong(bytes) => {
                 exit = exit.max(Exit::Usage);
                 let reason = format!("it has {bytes} bytes; at most {LINE_BYTES_MAX} are read");
-                runtime.refuse_line(number, "too_long", &reason, None)
+                runtime.refuse_line(number, FaultKind::TooLong, &reason, None)
             }
             Read::Line if line.iter().all(u8::is_ascii_whitespace) => continue,
             Read::Line => match parse_line(&line, Some(&session)) {

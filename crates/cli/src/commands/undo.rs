@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jackline_engine::FaultKind;
 use jackline_journal::{JournalFile, Line, Note, StoreError, parse_record};
 use jackline_runtime::Found;
 use jackline_workspace::undo::{self, Plan, Step, UndoError, Would};
@@ -102,7 +103,9 @@ fn not_noted(found: &Found) -> Vec<String> {
         journal.for_each(|line| {
             if let Ok(Line::Event(record)) = parse_record(line) {
                 reasons.extend(record.notes.iter().filter_map(|note| match note {
-                    Note::Fault { kind, reason } if kind == "undo" => Some(reason.clone()),
+                    Note::Fault { kind, reason } if *kind == FaultKind::Undo => {
+                        Some(reason.clone())
+                    }
                     _ => None,
                 }));
             }

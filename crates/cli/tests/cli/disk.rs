@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use jackline_engine::FaultKind;
 use jackline_journal::Note;
 use serde_json::Value;
 
@@ -75,7 +76,8 @@ fn the_first_record_with_room_again_says_that_there_was_none() {
     assert_eq!(run.answers(), ["allow", "deny store_full", "allow"]);
     check_recorded(&world, &run);
     let notes = &world.records("s")[1].notes;
-    let full = |note: &Note| matches!(note, Note::Fault { kind, .. } if kind == "store_full");
+    let full =
+        |note: &Note| matches!(note, Note::Fault { kind, .. } if *kind == FaultKind::StoreFull);
     assert!(notes.iter().any(full), "{notes:?}");
     world.prove("s");
 }

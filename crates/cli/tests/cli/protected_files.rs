@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 
-use jackline_engine::Digest;
+use jackline_engine::{Digest, FaultKind};
 use jackline_journal::Note;
 use serde_json::{Value, json};
 
@@ -255,7 +255,7 @@ fn what_cannot_be_given_back_is_written_down() {
     assert_eq!(fs::read_to_string(moved.join("settings.json")).unwrap(), "{}");
     match shop.world.records("s").pop().unwrap().notes.as_slice() {
         [Note::Fault { kind, reason }] => {
-            assert_eq!(kind, "protected");
+            assert_eq!(*kind, FaultKind::Protected);
             let link = shop.path(".claude").display().to_string();
             assert_eq!(
                 reason,

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use jackline_engine::{
-    ActorId, ContextLevel, Decision, Event, EventKind, RequestId, SessionId, StopProposed,
-    UNANSWERED, UsageReported, Verdict,
+    ActorId, ContextLevel, Decision, Event, EventKind, FaultKind, RequestId, SessionId,
+    StopProposed, UNANSWERED, UsageReported, Verdict,
 };
 use jackline_runtime::{Notice, Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
 
@@ -78,7 +78,7 @@ impl Answered {
             }
             (_, session) => {
                 if let Some(fault) = self.fault {
-                    keep_fault(session.as_ref(), "hook", &fault, self.stopped);
+                    keep_fault(session.as_ref(), FaultKind::Hook, &fault, self.stopped);
                 }
             }
         }

@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{Decision, SessionId, Verdict};
+use jackline_engine::{Decision, FaultKind, SessionId, Verdict};
 use jackline_runtime::{Outcome, Runtime, home, keep_fault};
 use jackline_workspace::undo::calls;
 use serde_json::Value;
@@ -85,7 +85,12 @@ impl Writes {
             Ok(Err(error)) => error.to_string(),
             Err(_) => "an internal fault".to_owned(),
         };
-        keep_fault(Some(session), "undo", &format!("`{shown}` can't be undone: {why}"), false);
+        keep_fault(
+            Some(session),
+            FaultKind::Undo,
+            &format!("`{shown}` can't be undone: {why}"),
+            false,
+        );
     }
 }
 

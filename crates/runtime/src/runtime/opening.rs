@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jackline_engine::{Digest, Event, Place, Session, SessionId};
+use jackline_engine::{Digest, Event, FaultKind, Place, Session, SessionId};
 use jackline_journal::{Note, Opened, OpenedDefinition, StoreError};
 
 use super::{Fault, NOTES_MAX, Runtime, named_workspace};
@@ -80,7 +80,7 @@ impl Runtime {
             "the definition does not load, and the last good one ({checksum}) stays in force in \
              session `{session}`: {reason}; mend it (`jackline check`)"
         );
-        self.note(Note::Fault { kind: "definition".to_owned(), reason: warning.clone() });
+        self.note(Note::Fault { kind: FaultKind::Definition, reason: warning.clone() });
         if self.warnings.len() < NOTES_MAX {
             self.warnings.push(warning);
         }

@@ -1,6 +1,6 @@
 //! What people are told of a verdict: notices, reports, the safety log.
 
-use jackline_engine::{Event, EventKind, Facts, Record, SessionId, Timestamp, Verdict};
+use jackline_engine::{Event, EventKind, Facts, FaultKind, Record, SessionId, Timestamp, Verdict};
 use jackline_journal::Note;
 
 use super::Runtime;
@@ -21,7 +21,7 @@ impl Runtime {
         }
         self.undelivered_at_ms = Some(now_ms);
         for reason in self.definitions.given_home().map(take_undelivered).unwrap_or_default() {
-            self.note(Note::Fault { kind: "notify".to_owned(), reason });
+            self.note(Note::Fault { kind: FaultKind::Notify, reason });
         }
     }
 
@@ -70,7 +70,7 @@ impl Runtime {
         facts.written.extend(done);
         self.warn_unwritten(&failed);
         for reason in failed {
-            self.note(Note::Fault { kind: "report".to_owned(), reason });
+            self.note(Note::Fault { kind: FaultKind::Report, reason });
         }
     }
 
@@ -99,7 +99,7 @@ impl Runtime {
         let Some(workspace) = live.workspace() else { return };
         let entries = reports::entries(&live.id, &record);
         if let Err(reason) = reports::add_to_safety_log(workspace, entries) {
-            self.note(Note::Fault { kind: "safety_log".to_owned(), reason });
+            self.note(Note::Fault { kind: FaultKind::SafetyLog, reason });
         }
     }
 }

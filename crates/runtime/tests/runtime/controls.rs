@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use jackline_engine::SessionPhase;
 use jackline_engine::wire::parse_recorded;
+use jackline_engine::{FaultKind, SessionPhase};
 use jackline_journal::Note;
 use jackline_runtime::{AskError, Off, Outcome, Switch, ask_code, find_ask, pending};
 use serde_json::{Value, json};
@@ -75,7 +75,10 @@ fn a_fault_while_it_is_off_is_no_denial_and_is_noted() {
     assert_eq!((&verdict["error"], &verdict["context"]), (&Value::Null, &Value::Null));
     send(&mut runtime, r#"{"event":"stop_proposed"}"#);
     let notes = world.records("s")[0].notes.clone();
-    assert!(matches!(&notes[..], [Note::Fault { kind, .. }] if kind == "store_full"), "{notes:?}");
+    assert!(
+        matches!(&notes[..], [Note::Fault { kind, .. }] if *kind == FaultKind::StoreFull),
+        "{notes:?}"
+    );
 
     switch(&world).on(None).unwrap();
     *meddler.next.lock().unwrap() = Some(How::Fails(28));

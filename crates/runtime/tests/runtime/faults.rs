@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use jackline_engine::FaultKind;
 use jackline_journal::Note;
 use serde_json::{Value, json};
 
@@ -47,7 +48,7 @@ fn check(how: How, first: bool, kind: &str, reason: &str, remedy: &str) {
         json!({"v": 1, "session": "s", "seq": seq, "step": 1, "call": "c2", "decision": "allow"})
     );
     let notes = world.records("s").last().unwrap().notes.clone();
-    assert_eq!(notes, [Note::Fault { kind: kind.to_owned(), reason: reason.to_owned() }]);
+    assert_eq!(notes, [Note::Fault { kind: FaultKind::parse(kind), reason: reason.to_owned() }]);
     send(&mut runtime, r#"{"event":"stop_proposed"}"#);
     assert_eq!(world.records("s").last().unwrap().notes, [], "a note is written once");
     world.prove("s");
@@ -103,7 +104,7 @@ fn a_repair_is_noted_although_the_append_after_it_failed() {
     let reason = "can't append to `j`: No space left on device (os error 28)".to_owned();
     assert_eq!(
         notes,
-        [Note::Repaired { bytes: 14 }, Note::Fault { kind: "store_full".to_owned(), reason }]
+        [Note::Repaired { bytes: 14 }, Note::Fault { kind: FaultKind::StoreFull, reason }]
     );
     world.prove("s");
 }

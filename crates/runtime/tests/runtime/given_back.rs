@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jackline_engine::Digest;
+use jackline_engine::{Digest, FaultKind};
 use jackline_journal::Note;
 use jackline_runtime::{Definitions, LayerFiles, Runtime};
 use serde_json::Value;
@@ -72,7 +72,7 @@ fn the_record_says_what_could_not_be_given_back() {
     assert_eq!(answer(&verdict), ("pause", "changed_during_call"));
     match world.latest_notes().as_slice() {
         [Note::Fault { kind, reason }] => {
-            assert_eq!(kind, "protected");
+            assert_eq!(*kind, FaultKind::Protected);
             assert!(reason.starts_with("can't give `.claude/settings.json` back: "), "{reason}");
         }
         other => panic!("{other:?}"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jackline_definition::encode;
 use jackline_engine::definition::{Limit, Limits, Per};
-use jackline_engine::{Definition, DefinitionFact, Digest, Timestamp};
+use jackline_engine::{Definition, DefinitionFact, Digest, FaultKind, Timestamp};
 use jackline_journal::{Note, read_first};
 use jackline_runtime::{Definitions, Grant, LayerFiles, Resolved, Trust};
 
@@ -256,7 +256,7 @@ fn the_last_good_definition_stays_in_force_and_says_so() {
     );
     assert_eq!(runtime.take_warnings(), [warning.as_str()]);
     assert_eq!(runtime.take_warnings(), Vec::<String>::new(), "once a session");
-    let note = Note::Fault { kind: "definition".to_owned(), reason: warning };
+    let note = Note::Fault { kind: FaultKind::Definition, reason: warning };
     assert_eq!(world.records("b")[0].notes, [note]);
 
     send(&mut runtime, r#"{"session":"b","event":"prompt_submitted","text":"go"}"#);
