@@ -90,9 +90,9 @@ pub use understanding::{
 };
 pub use verdict::{
     Bypass, Class, Completion, Constraint, ConstraintKind, ContextGate, ContextLevel, Decision,
-    FaultKind, Feedback, GuardName, Mismatch, Observed, Page, Repair, SafetyEvent, SafetyKind,
-    Severity, Stop, StopCode, StopDetail, Verdict, Violation, ViolationSubtype, ViolationType,
-    WireFault,
+    FaultKind, Feedback, GuardName, Mismatch, Observed, Page, Repair, SafetyAction, SafetyEvent,
+    SafetyKind, Severity, Stop, StopCode, StopDetail, Verdict, Violation, ViolationSubtype,
+    ViolationType, WireFault,
 };
 
 /// The version written into every record.

@@ -1,10 +1,10 @@
 //! The answer to one event.
 
 mod fault;
+mod safety;
 mod stop;
 mod violation;
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -16,6 +16,7 @@ use crate::time::Timestamp;
 use crate::words::words;
 
 pub use fault::{FaultKind, WireFault};
+pub use safety::{SafetyAction, SafetyEvent, SafetyKind};
 pub use stop::{Bypass, Stop, StopCode, StopDetail};
 pub use violation::{Class, GuardName, Violation, ViolationSubtype, ViolationType};
 
@@ -290,49 +291,6 @@ pub enum ContextLevel {
     Compact,
     /// Nothing but a compaction may run.
     Block,
-}
-
-/// A line of the safety log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SafetyEvent {
-    /// When it happened.
-    pub timestamp: Timestamp,
-    /// What happened.
-    #[serde(rename = "type")]
-    pub kind: SafetyKind,
-    /// More about it.
-    pub details: BTreeMap<String, Value>,
-    /// What was done about it.
-    pub action_taken: String,
-}
-
-/// What the safety log is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SafetyKind {
-    /// A loop that the agent is told about.
-    SoftLoop,
-    /// A loop that is held.
-    HardLoop,
-    /// A loop that ends the session.
-    InfiniteLoop,
-    /// Iterations that bring nothing.
-    NoProgress,
-    /// Changed code that nothing has tested.
-    DirtyBitViolation,
-    /// A context that is nearly full.
-    CompactionGate,
-    /// As many iterations as were allowed.
-    IterationCap,
-    /// Somebody else was asked.
-    OutOfBandAdvisor,
-    /// Another model goes on.
-    ModelFallback,
-    /// The agent is not the one that was approved.
-    IdentityMismatch,
-    /// A person steered.
-    Control,
 }
 
 /// Soft guidance, delivered with a verdict.

@@ -117,8 +117,9 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use crate::{
-        Bypass, ConstraintKind, Dimension, Failure, FaultKind, GuardName, PauseCause, SessionPhase,
-        StopCode, StopDetail, TurnStatus, ViolationSubtype, ViolationType,
+        Bypass, ConstraintKind, Dimension, Failure, FaultKind, GuardName, PauseCause, SafetyAction,
+        SafetyKind, SessionPhase, StopCode, StopDetail, TurnStatus, ViolationSubtype,
+        ViolationType,
     };
 
     /// Checks that every value reads back from its word, and lists the words.
@@ -203,6 +204,23 @@ mod tests {
              internal_text_leak forbidden_construct syntax_error program_too_long \
              plan_invalid tool_denied missing_credentials dependency_unavailable \
              unsupported_capability rollback_failed"
+        );
+    }
+
+    #[test]
+    fn the_words_of_the_safety_log_are_pinned() {
+        assert_eq!(
+            round_trip(SafetyKind::ALL),
+            "SOFT_LOOP HARD_LOOP INFINITE_LOOP NO_PROGRESS DIRTY_BIT_VIOLATION \
+             COMPACTION_GATE ITERATION_CAP OUT_OF_BAND_ADVISOR MODEL_FALLBACK \
+             IDENTITY_MISMATCH CONTROL"
+        );
+        assert_eq!(
+            round_trip_open(SafetyAction::ALL),
+            "observed continued_monitoring paused still_paused resumed stopped reopened \
+             denied held briefed overridden injected_test_prompt injected_instruction \
+             no_answer refused waited returned_to_primary switched_model failures_forgotten \
+             tests_skipped constraint_ended granted forbidden switched_off reloaded"
         );
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jackline_engine::definition::{Advisor, Graded, Loops, ModelChoice, ModelKind, ModelProvider};
 use jackline_engine::wire::parse_event;
 use jackline_engine::{
-    Decision, Definition, Facts, Mode, Now, PauseCause, Record, Session, Timestamp, Verdict,
-    observe,
+    Decision, Definition, Facts, Mode, Now, PauseCause, Record, SafetyAction, Session, Timestamp,
+    Verdict, observe,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -261,7 +261,11 @@ fn advice_is_cut_to_the_room_that_there_is() {
             shown.map(|shown| format!("<feedback provider='advisor'>\n{shown}\n</feedback>"));
         assert_eq!(verdict.context, block, "{said} in {room}");
         assert!(verdict.context.is_none_or(|text| text.len() <= room as usize));
-        let taken = if shown.is_some() { "injected_instruction" } else { "no_answer" };
+        let taken = if shown.is_some() {
+            SafetyAction::InjectedInstruction
+        } else {
+            SafetyAction::NoAnswer
+        };
         assert_eq!(verdict.safety[0].action_taken, taken);
         assert_eq!(engine.session.summary().paused_cause.is_none(), shown.is_some());
     }

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::{
-    Decision, Digest, EventKind, PromptSource, SafetyKind, SessionId, SessionStarted, Stop,
-    StopCode, Timestamp, Verdict,
+    Decision, Digest, EventKind, PromptSource, SafetyAction, SafetyKind, SessionId, SessionStarted,
+    Stop, StopCode, Timestamp, Verdict,
 };
 use jackline_journal::FileStore;
 use jackline_model::Tool;
@@ -300,8 +300,9 @@ fn begin(
     }
     // Each of its calls would be denied; but a program without hooks proposes none.
     let mut safety = verdict.safety.iter();
-    let denied =
-        safety.any(|it| it.kind == SafetyKind::IdentityMismatch && it.action_taken == "denied");
+    let denied = safety.any(|it| {
+        it.kind == SafetyKind::IdentityMismatch && it.action_taken == SafetyAction::Denied
+    });
     Ok(!denied)
 }
 

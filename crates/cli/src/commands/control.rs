@@ -4,7 +4,9 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use jackline_engine::{Action, PauseCause, SessionId, SessionPhase, Summary, Verdict};
+use jackline_engine::{
+    Action, PauseCause, SafetyAction, SessionId, SessionPhase, Summary, Verdict,
+};
 use jackline_journal::FileStore;
 use jackline_runtime::{Sessions, inspect};
 use jackline_supervisor::{Kept, PREFIX};
@@ -34,9 +36,6 @@ pub(crate) fn clear(args: &ClearArgs) -> Exit {
     let action = if args.failures { Action::ResetFailures } else { Action::ClearBlocker };
     run(&args.control, action)
 }
-
-/// What a verdict says where one hold was lifted and another is left.
-const STILL_PAUSED: &str = "still_paused";
 
 /// What is to be done where an agent works that nobody drives.
 const TELL: &str = "tell the agent to go on; it does not know by itself";
@@ -205,11 +204,12 @@ pub(super) fn outcome(
     verdict: &Verdict,
     now: Option<&Summary>,
 ) -> (String, String) {
-    let (what, next) = if verdict.safety.iter().any(|it| it.action_taken == STILL_PAUSED) {
-        still_paused(action, now)
-    } else {
-        in_words(action)
-    };
+    let (what, next) =
+        if verdict.safety.iter().any(|it| it.action_taken == SafetyAction::StillPaused) {
+            still_paused(action, now)
+        } else {
+            in_words(action)
+        };
     match now.and_then(|now| has_ended(now, session)) {
         Some((ended, reopens)) => {
             (format!("{ended}; {}", of_ended(action, what, is_run(session))), reopens)

@@ -17,8 +17,8 @@ use crate::definition::Definition;
 use crate::event::{AdvisorAnswered, EventKind, Payload};
 use crate::state::{State, beginning};
 use crate::verdict::{
-    Class, Decision, Feedback, GuardName, SafetyEvent, SafetyKind, Severity, Verdict, Violation,
-    ViolationSubtype, ViolationType,
+    Class, Decision, Feedback, GuardName, SafetyAction, SafetyEvent, SafetyKind, Severity, Verdict,
+    Violation, ViolationSubtype, ViolationType,
 };
 
 /// The name under which the guard objects.
@@ -26,9 +26,6 @@ const GUARD: GuardName = GuardName::Advisor;
 
 /// The name under which an advisor speaks to the agent.
 const PROVIDER: &str = "advisor";
-
-/// What the safety log says of an instruction that the agent was given.
-const INJECTED: &str = "injected_instruction";
 
 /// How much of what others say the safety log repeats.
 pub(super) const DETAIL_BYTES_MAX: usize = 200;
@@ -69,12 +66,12 @@ impl Guard for AdvisorGuard {
         let (spent, taken) = if let Some(objection) = futile(look) {
             // It is about the session itself, so it holds in every mode.
             answers.insist(objection);
-            (used, "refused")
+            (used, SafetyAction::Refused)
         } else if let Some(told) = instruction.as_ref().and_then(|said| feedback(look, said)) {
             answers.feedback.push(told);
-            (used.saturating_add(1), INJECTED)
+            (used.saturating_add(1), SafetyAction::InjectedInstruction)
         } else {
-            (used.saturating_add(1), "no_answer")
+            (used.saturating_add(1), SafetyAction::NoAnswer)
         };
         let budget = look.definition.advisor.as_ref().map(|advisor| advisor.budget);
         let shown = |text: &str| json!(beginning(text, DETAIL_BYTES_MAX));
@@ -99,10 +96,10 @@ impl Guard for AdvisorGuard {
 
 /// Whether an instruction was given to the agent, so that it may go on.
 pub(super) fn lifts(verdict: &Verdict) -> bool {
-    verdict
-        .safety
-        .iter()
-        .any(|line| line.kind == SafetyKind::OutOfBandAdvisor && line.action_taken == INJECTED)
+    verdict.safety.iter().any(|line| {
+        line.kind == SafetyKind::OutOfBandAdvisor
+            && line.action_taken == SafetyAction::InjectedInstruction
+    })
 }
 
 /// Whether a guard objects, also where that only is written down.
@@ -115,14 +112,14 @@ pub(super) fn line<const N: usize>(
     look: Look<'_>,
     kind: SafetyKind,
     details: [(&str, Option<Value>); N],
-    taken: &str,
+    taken: SafetyAction,
 ) -> SafetyEvent {
     let known = details.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
     SafetyEvent {
         timestamp: look.clock.now(),
         kind,
         details: known.collect::<BTreeMap<String, Value>>(),
-        action_taken: taken.to_string(),
+        action_taken: taken,
     }
 }
 

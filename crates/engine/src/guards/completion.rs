@@ -20,8 +20,8 @@ use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
 use crate::state::{State, TurnResult, short};
 use crate::time::Timestamp;
 use crate::verdict::{
-    Bypass, Class, Completion, Decision, Feedback, GuardName, SafetyEvent, SafetyKind, Severity,
-    ViolationSubtype, ViolationType,
+    Bypass, Class, Completion, Decision, Feedback, GuardName, SafetyAction, SafetyEvent,
+    SafetyKind, Severity, ViolationSubtype, ViolationType,
 };
 
 /// How many paths a message names.
@@ -219,7 +219,7 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
     let same = turn.same >= cap.same && turn.last_block == Some((short(&text), look.state.epoch));
     match look.event.kind {
         EventKind::StopProposed(_) if same || turn.blocks >= cap.blocks => {
-            log(look, problems, "continued_monitoring", answers);
+            log(look, problems, SafetyAction::ContinuedMonitoring, answers);
             answers.completion = Some(Completion::Capped { rounds: turn.blocks, feedback: text });
         }
         EventKind::StopProposed(_) => {
@@ -234,7 +234,12 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
                 correction: Some(problems.correction()),
             });
             let holds = answers.violations.last().is_some_and(|violation| violation.enforced);
-            log(look, problems, if holds { "injected_test_prompt" } else { "observed" }, answers);
+            log(
+                look,
+                problems,
+                if holds { SafetyAction::InjectedTestPrompt } else { SafetyAction::Observed },
+                answers,
+            );
             answers.completion = Some(Completion::Incomplete { missing, feedback: text });
         }
         EventKind::OutputProposed(_) => {
@@ -256,13 +261,13 @@ fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
 }
 
 /// Changed code that nothing has tested goes into the safety log.
-fn log(look: Look<'_>, problems: &Problems, action: &str, answers: &mut Answers) {
+fn log(look: Look<'_>, problems: &Problems, action: SafetyAction, answers: &mut Answers) {
     if let Some(unclean) = &problems.unclean {
         answers.safety.push(SafetyEvent {
             timestamp: look.clock.now(),
             kind: SafetyKind::DirtyBitViolation,
             details: unclean.details(look.state),
-            action_taken: action.to_string(),
+            action_taken: action,
         });
     }
 }

@@ -27,8 +27,8 @@ use crate::event::{CompactionFinished, Event, EventKind, SessionStarted, ToolFin
 use crate::proposal::{Proposal, Run};
 use crate::state::{Report, State, beginning};
 use crate::verdict::{
-    Class, ContextGate, ContextLevel, Decision, Feedback, GuardName, Observed, SafetyEvent,
-    SafetyKind, Severity, Stop, StopCode, StopDetail, ViolationSubtype, ViolationType,
+    Class, ContextGate, ContextLevel, Decision, Feedback, GuardName, Observed, SafetyAction,
+    SafetyEvent, SafetyKind, Severity, Stop, StopCode, StopDetail, ViolationSubtype, ViolationType,
 };
 
 /// The name under which the gate speaks.
@@ -117,7 +117,7 @@ impl Guard for ContextGuard {
             useless(next.ineffective, answers);
             let mut details = details(look, &now, settings);
             details.insert("ineffective".to_string(), next.ineffective.into());
-            log(look, details, "stopped", answers);
+            log(look, details, SafetyAction::Stopped, answers);
         }
         match &look.event.kind {
             EventKind::UsageReported(_) => {
@@ -126,7 +126,7 @@ impl Guard for ContextGuard {
                     answers.context_gate = Some(now.gate());
                 }
                 if now.level >= ContextLevel::Compact && !fill.briefed {
-                    log(look, details(look, &now, settings), "briefed", answers);
+                    log(look, details(look, &now, settings), SafetyAction::Briefed, answers);
                 }
             }
             EventKind::ToolFinished(_) => tell(look, &fill, &now, answers),
@@ -135,7 +135,7 @@ impl Guard for ContextGuard {
                 if now.level == ContextLevel::Block && !is_way_out(look.proposal) {
                     hold(&now, answers);
                     if !fill.held {
-                        log(look, details(look, &now, settings), "held", answers);
+                        log(look, details(look, &now, settings), SafetyAction::Held, answers);
                     }
                 }
             }
@@ -239,13 +239,18 @@ fn details(look: Look<'_>, now: &Standing, settings: Context) -> BTreeMap<String
 }
 
 /// Writes down what is done about a context: once for each rise, not for each call.
-fn log(look: Look<'_>, details: BTreeMap<String, Value>, does: &str, answers: &mut Answers) {
-    let action = if answers.enforces() { does } else { "observed" };
+fn log(
+    look: Look<'_>,
+    details: BTreeMap<String, Value>,
+    does: SafetyAction,
+    answers: &mut Answers,
+) {
+    let action = if answers.enforces() { does } else { SafetyAction::Observed };
     answers.safety.push(SafetyEvent {
         timestamp: look.clock.now(),
         kind: SafetyKind::CompactionGate,
         details,
-        action_taken: action.to_string(),
+        action_taken: action,
     });
 }
 

@@ -18,7 +18,8 @@ use crate::facts::{Markers, Queries, ReloadFact};
 use crate::session::Record;
 use crate::state::{PauseCause, Paused, ReportFile, State};
 use crate::verdict::{
-    Class, Decision, GuardName, SafetyEvent, SafetyKind, Violation, ViolationSubtype, ViolationType,
+    Class, Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, Violation, ViolationSubtype,
+    ViolationType,
 };
 
 use super::reports::settled;
@@ -51,7 +52,7 @@ impl Guard for ControlGuard {
             });
         }
         let refused = is_refused(&answers.violations);
-        let taken = if refused { "refused" } else { taken(look, *action) };
+        let taken = if refused { SafetyAction::Refused } else { taken(look, *action) };
         let definition = match &look.facts.reload {
             Some(ReloadFact::New(new)) if !refused => Some(new.checksum.to_string()),
             _ => None,
@@ -84,15 +85,19 @@ pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
 }
 
 /// That a marker was put there.
-pub(super) fn marker(look: Look<'_>, file: &str, taken: &str) -> SafetyEvent {
-    safety(look, [("marker", file)], if look.facts.is_off() { "observed" } else { taken })
+pub(super) fn marker(look: Look<'_>, file: &str, taken: SafetyAction) -> SafetyEvent {
+    safety(
+        look,
+        [("marker", file)],
+        if look.facts.is_off() { SafetyAction::Observed } else { taken },
+    )
 }
 
 /// A line of the safety log about a person's word.
 pub(super) fn safety<'a>(
     look: Look<'_>,
     details: impl IntoIterator<Item = (&'a str, &'a str)>,
-    taken: &str,
+    taken: SafetyAction,
 ) -> SafetyEvent {
     let value = |(name, text): (&str, &str)| {
         (name.to_string(), Value::String(text.chars().take(WORDS_CHARS_MAX).collect()))
@@ -101,7 +106,7 @@ pub(super) fn safety<'a>(
         timestamp: look.clock.now(),
         kind: SafetyKind::Control,
         details: details.into_iter().map(value).collect::<BTreeMap<String, Value>>(),
-        action_taken: taken.to_string(),
+        action_taken: taken,
     }
 }
 
@@ -109,25 +114,25 @@ pub(super) fn safety<'a>(
 const WORDS_CHARS_MAX: usize = 200;
 
 /// What comes of a control.
-fn taken(look: Look<'_>, action: Action) -> &'static str {
+fn taken(look: Look<'_>, action: Action) -> SafetyAction {
     match action {
-        Action::Stop => "stopped",
-        Action::Pause => "paused",
+        Action::Stop => SafetyAction::Stopped,
+        Action::Pause => SafetyAction::Paused,
         // One hold is lifted, and another is left.
         Action::Resume | Action::Acknowledge | Action::ClearBlocker
             if look.state.paused.clone().and_then(|paused| paused.after(action)).is_some() =>
         {
-            "still_paused"
+            SafetyAction::StillPaused
         }
-        Action::Resume | Action::Acknowledge | Action::ClearBlocker => "resumed",
-        Action::Reset => "reopened",
-        Action::ResetFailures => "failures_forgotten",
-        Action::SkipDirtyBits => "tests_skipped",
-        Action::ExpireConstraint => "constraint_ended",
-        Action::Grant => "granted",
-        Action::Refuse => "forbidden",
-        Action::Off => "switched_off",
-        Action::Reload => "reloaded",
+        Action::Resume | Action::Acknowledge | Action::ClearBlocker => SafetyAction::Resumed,
+        Action::Reset => SafetyAction::Reopened,
+        Action::ResetFailures => SafetyAction::FailuresForgotten,
+        Action::SkipDirtyBits => SafetyAction::TestsSkipped,
+        Action::ExpireConstraint => SafetyAction::ConstraintEnded,
+        Action::Grant => SafetyAction::Granted,
+        Action::Refuse => SafetyAction::Forbidden,
+        Action::Off => SafetyAction::SwitchedOff,
+        Action::Reload => SafetyAction::Reloaded,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::definition::{Definition, ModelChoice};
 use crate::event::{EventKind, ModelChanged, PromptSource, PromptSubmitted};
 use crate::session::Record;
 use crate::state::{State, beginning, short};
-use crate::verdict::{GuardName, SafetyKind, ViolationSubtype};
+use crate::verdict::{GuardName, SafetyAction, SafetyKind, ViolationSubtype};
 
 /// The name under which the guard objects.
 const GUARD: GuardName = GuardName::Models;
@@ -78,13 +78,13 @@ impl Guard for FallbackGuard {
         let taken = if let Some(objection) = futile(look, from.as_deref(), to, reason) {
             // It is about the session itself, so it holds in every mode.
             answers.insist(objection);
-            "refused"
+            SafetyAction::Refused
         } else if from.as_ref() == Some(to) {
-            "waited"
+            SafetyAction::Waited
         } else if reason == RETURN {
-            "returned_to_primary"
+            SafetyAction::ReturnedToPrimary
         } else {
-            "switched_model"
+            SafetyAction::SwitchedModel
         };
         let shown = |text: &str| json!(beginning(text, DETAIL_BYTES_MAX));
         let details = [

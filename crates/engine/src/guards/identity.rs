@@ -22,7 +22,8 @@ use crate::proposal::Proposal;
 use crate::session::Session;
 use crate::state::State;
 use crate::verdict::{
-    Class, Decision, GuardName, SafetyEvent, SafetyKind, ViolationSubtype, ViolationType,
+    Class, Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, ViolationSubtype,
+    ViolationType,
 };
 
 const GUARD: GuardName = GuardName::Identity;
@@ -198,7 +199,11 @@ impl Guard for IdentityGuard {
                 timestamp: look.clock.now(),
                 kind: SafetyKind::IdentityMismatch,
                 details: details.clone(),
-                action_taken: if answers.enforces() { "denied" } else { "observed" }.to_owned(),
+                action_taken: if answers.enforces() {
+                    SafetyAction::Denied
+                } else {
+                    SafetyAction::Observed
+                },
             });
         }
         if !works {
@@ -230,7 +235,7 @@ impl Guard for IdentityGuard {
         let objection = objections.find(|it| it.guard == GUARD && it.subtype == MISMATCH);
         let holds = objection
             .map(|it| it.enforced)
-            .or_else(|| found.map(|event| event.action_taken == "denied"));
+            .or_else(|| found.map(|event| event.action_taken == SafetyAction::Denied));
         known.standing = match holds {
             Some(true) => Standing::Refused,
             Some(false) => Standing::Observed,

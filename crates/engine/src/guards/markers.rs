@@ -11,7 +11,8 @@ use crate::event::EventKind;
 use crate::facts::{Facts, Markers};
 use crate::state::State;
 use crate::verdict::{
-    Class, Decision, GuardName, Stop, StopCode, Violation, ViolationSubtype, ViolationType,
+    Class, Decision, GuardName, SafetyAction, Stop, StopCode, Violation, ViolationSubtype,
+    ViolationType,
 };
 
 /// The markers that were there when they were looked at last.
@@ -37,11 +38,11 @@ impl Guard for MarkerGuard {
             answers.stop.get_or_insert_with(|| Stop::of(StopCode::HumanRequested));
             answers.insist(stopped());
             if !known.stop {
-                answers.safety.push(control::marker(look, Markers::STOP, "stopped"));
+                answers.safety.push(control::marker(look, Markers::STOP, SafetyAction::Stopped));
             }
         }
         if *pause && !known.pause {
-            answers.safety.push(control::marker(look, Markers::PAUSE, "paused"));
+            answers.safety.push(control::marker(look, Markers::PAUSE, SafetyAction::Paused));
         }
         if *pause && look.event.kind.is_work() {
             answers.insist(paused());

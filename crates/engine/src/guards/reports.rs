@@ -12,7 +12,7 @@ use super::{Answers, Fold, Guard, Look, control, protected};
 use crate::event::EventKind;
 use crate::facts::Facts;
 use crate::state::{PauseCause, Phase, ReportFile, State};
-use crate::verdict::{ContextLevel, Stop, StopDetail};
+use crate::verdict::{ContextLevel, SafetyAction, Stop, StopDetail};
 
 pub(crate) struct ReportGuard;
 
@@ -21,7 +21,8 @@ impl Guard for ReportGuard {
         let Some(report) = settled(look.state, look.facts) else { return };
         let Some(action) = report.settled_by() else { return };
         let details = [("action", action.word()), ("removed", report.path())];
-        let taken = if is_settled(look) { "resumed" } else { "still_paused" };
+        let taken =
+            if is_settled(look) { SafetyAction::Resumed } else { SafetyAction::StillPaused };
         answers.safety.push(control::safety(look, details, taken));
     }
 
@@ -300,8 +301,8 @@ mod tests {
             assert_eq!(verdict.decision, Decision::Allow);
             let [safety] = &verdict.safety[..] else { panic!("one line") };
             assert_eq!(
-                (safety.kind, safety.action_taken.as_str()),
-                (SafetyKind::Control, "resumed")
+                (safety.kind, &safety.action_taken),
+                (SafetyKind::Control, &SafetyAction::Resumed)
             );
             assert_eq!(safety.details.get("action").and_then(|it| it.as_str()), Some(action));
             assert_eq!(world.summary().phase, SessionPhase::Running);

@@ -140,14 +140,14 @@ fn in_words<S: Serializer>(stop: &Option<Stop>, serializer: S) -> Result<S::Ok, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackline_engine::Timestamp;
+    use jackline_engine::{SafetyAction, Timestamp};
 
     fn safety(kind: SafetyKind, rule: &str) -> SafetyEvent {
         SafetyEvent {
             timestamp: Timestamp::from_ms(0),
             kind,
             details: BTreeMap::from([("rule".to_owned(), Value::from(rule))]),
-            action_taken: "continued_monitoring".to_owned(),
+            action_taken: SafetyAction::ContinuedMonitoring,
         }
     }
 

@@ -104,7 +104,7 @@ fn read(path: &Path) -> io::Result<Option<SafetyLog>> {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{SafetyKind, Timestamp};
+    use jackline_engine::{SafetyAction, SafetyKind, Timestamp};
     use serde_json::Value;
 
     use super::*;
@@ -114,7 +114,7 @@ mod tests {
             timestamp: Timestamp::from_ms(number * 1000),
             kind: SafetyKind::Control,
             details: [("action".to_owned(), json!("pause"))].into(),
-            action_taken: "paused".to_owned(),
+            action_taken: SafetyAction::Paused,
         }
     }
 

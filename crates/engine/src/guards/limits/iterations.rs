@@ -16,7 +16,8 @@ use crate::event::{Action, EventKind, SessionStarted};
 use crate::guards::{Answers, Fold, Look, Objection, progress};
 use crate::state::{PauseCause, Paused, State};
 use crate::verdict::{
-    Class, Decision, GuardName, SafetyEvent, SafetyKind, ViolationSubtype, ViolationType,
+    Class, Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, ViolationSubtype,
+    ViolationType,
 };
 
 const DIMENSION: Dimension = Dimension::Iterations;
@@ -86,7 +87,7 @@ pub(super) fn decide(look: Look<'_>, answers: &mut Answers) {
                 ("iterations".to_string(), Value::from(reached.used)),
                 ("max".to_string(), Value::from(reached.limit.max)),
             ]),
-            action_taken: if paused { "paused" } else { "observed" }.to_string(),
+            action_taken: if paused { SafetyAction::Paused } else { SafetyAction::Observed },
         });
     }
     answers.object(Objection {

@@ -20,8 +20,8 @@ use crate::state::{Call, Demand, Draft, Wanted};
 use crate::time::Timestamp;
 use crate::tool::Kind;
 use crate::verdict::{
-    Class, Decision, Feedback, Observed, SafetyEvent, SafetyKind, Severity, Stop, StopCode,
-    StopDetail, ViolationSubtype, ViolationType,
+    Class, Decision, Feedback, Observed, SafetyAction, SafetyEvent, SafetyKind, Severity, Stop,
+    StopCode, StopDetail, ViolationSubtype, ViolationType,
 };
 
 /// The name under which the guard speaks to the agent.
@@ -72,12 +72,12 @@ pub(super) fn answer(look: Look<'_>, found: &Found, about: &About<'_>, answers: 
     let loops = &look.definition.loops;
     let holds = Holds::of(look);
     let (does, kind) = match (found.level, loops.profile) {
-        (Level::Soft, _) => ("continued_monitoring", SafetyKind::SoftLoop),
-        (Level::Hard, Profile::Graded) => ("paused", SafetyKind::HardLoop),
-        (Level::Hard, Profile::Strict) => ("overridden", SafetyKind::HardLoop),
-        (Level::Infinite, _) => ("stopped", SafetyKind::InfiniteLoop),
+        (Level::Soft, _) => (SafetyAction::ContinuedMonitoring, SafetyKind::SoftLoop),
+        (Level::Hard, Profile::Graded) => (SafetyAction::Paused, SafetyKind::HardLoop),
+        (Level::Hard, Profile::Strict) => (SafetyAction::Overridden, SafetyKind::HardLoop),
+        (Level::Infinite, _) => (SafetyAction::Stopped, SafetyKind::InfiniteLoop),
     };
-    let action = if holds == Holds::Yes { does } else { "observed" };
+    let action = if holds == Holds::Yes { does } else { SafetyAction::Observed };
     let (rule, shown) = (found.what.word(), found.shown.as_str());
     let details = details(about.actor, rule, found.count, shown);
     answers.safety.push(safety(look, kind, details, action));
@@ -119,9 +119,8 @@ pub(super) fn safety(
     look: Look<'_>,
     kind: SafetyKind,
     details: BTreeMap<String, Value>,
-    action: &str,
+    action_taken: SafetyAction,
 ) -> SafetyEvent {
-    let action_taken = action.to_string();
     SafetyEvent { timestamp: look.clock.now(), kind, details, action_taken }
 }
 

@@ -13,7 +13,8 @@ use crate::guards::Objection;
 use crate::proposal::Proposal;
 use crate::state::{Breach, Demand, Wanted};
 use crate::verdict::{
-    Class, ConstraintKind, Decision, SafetyKind, Violation, ViolationSubtype, ViolationType,
+    Class, ConstraintKind, Decision, SafetyAction, SafetyKind, Violation, ViolationSubtype,
+    ViolationType,
 };
 
 /// Answers a call that disregards an override: the repeat that is one too many
@@ -44,7 +45,7 @@ pub(super) fn decide(
         let repeats = u32::from(known.repeats).saturating_add(1);
         let details = details(&look.event.actor, constraint.kind.word(), repeats, &shown);
         let holds = mode == Mode::Enforce && !look.facts.is_off();
-        let action = if holds { "stopped" } else { "observed" };
+        let action = if holds { SafetyAction::Stopped } else { SafetyAction::Observed };
         answers.safety.push(safety(look, SafetyKind::InfiniteLoop, details, action));
         let advice = "a person can open the session anew with `jackline reset`".to_string();
         (Decision::Stop, Class::Terminal, advice)

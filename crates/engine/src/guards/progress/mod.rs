@@ -21,7 +21,8 @@ use crate::event::{
 };
 use crate::state::{PauseCause, Paused, State, short};
 use crate::verdict::{
-    Class, Decision, GuardName, SafetyEvent, SafetyKind, Violation, ViolationSubtype, ViolationType,
+    Class, Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, Violation, ViolationSubtype,
+    ViolationType,
 };
 
 mod judge;
@@ -228,7 +229,7 @@ impl Guard for ProgressGuard {
             timestamp: look.clock.now(),
             kind: SafetyKind::NoProgress,
             details: details(look, set, failures, failure),
-            action_taken: if holds { "paused" } else { "observed" }.to_owned(),
+            action_taken: if holds { SafetyAction::Paused } else { SafetyAction::Observed },
         });
     }
 
