@@ -1,6 +1,6 @@
 //! What a program can reach: whatever its host answers, and nothing else.
 
-use jackline_attempt::{InternalOutcome, Violation};
+use jackline_attempt::{InternalOutcome, Subtype, Violation};
 use serde_json::{Map, Value};
 
 use crate::protocol::Known;
@@ -20,6 +20,11 @@ pub trait Host {
 
     /// Calls a tool.
     fn call(&mut self, name: &str, arguments: Map<String, Value>) -> Result<Value, CallError>;
+
+    /// Objects to a call of a tool that is not there.
+    fn refuse_unknown_tool(&mut self, name: &str) -> Vec<Violation> {
+        vec![Violation::new(Subtype::UnknownTool, format!("there is no tool `{name}`"))]
+    }
 
     /// Has somebody else do something, at a depth of their own.
     fn delegate(

@@ -145,14 +145,19 @@ impl Going<'_, '_> {
 
     /// Whether what is called answers from outside; what nobody knows is not called.
     fn find(&self, name: &str, kind: Kind) -> Result<bool, CallError> {
-        let (known, what) = match kind {
-            Kind::Tool => (&self.known.tools, "tool"),
-            Kind::Delegate => (&self.known.delegates, "delegate"),
+        let known = match kind {
+            Kind::Tool => &self.known.tools,
+            Kind::Delegate => &self.known.delegates,
         };
         let named = known.iter().find(|named| named.name == name);
         named.map(|named| named.external).ok_or_else(|| {
-            let message = format!("there is no {what} `{name}`");
-            CallError::Refused(vec![Violation::new(Subtype::UnknownTool, message)])
+            CallError::Refused(match kind {
+                Kind::Tool => self.runner.host.borrow_mut().refuse_unknown_tool(name),
+                Kind::Delegate => {
+                    let message = format!("there is no delegate `{name}`");
+                    vec![Violation::new(Subtype::UnknownTool, message)]
+                }
+            })
         })
     }
 

@@ -184,15 +184,11 @@ impl Gate {
     /// A name that no tool can have is refused without a decision; the next record notes it.
     pub fn propose(&mut self, call: ProposedCall<'_>) -> CallRuling {
         let ProposedCall { tool: written, args, meta, once_allowed } = call;
-        let number = self.calls.next_number();
-        let tool = match ToolName::parse(written) {
+        let tool = match self.tool_name(written) {
             Ok(tool) => tool,
-            Err(error) => {
-                let reason = format!("the name of the tool {error}");
-                self.note(Note::Malformed { line: number, reason: reason.clone() });
-                return CallRuling::Refuse(CallRefusal::invalid_tool(reason));
-            }
+            Err(refusal) => return CallRuling::Refuse(refusal),
         };
+        let number = self.calls.next_number();
         let call = self.calls.id(number);
         let kind = ToolProposed { call, tool, args, ..ToolProposed::default() };
         let event = Event::new(self.session.clone(), kind).with_meta(meta);
@@ -214,6 +210,21 @@ impl Gate {
             None if holds => CallRuling::Stop(refusal),
             None => CallRuling::Refuse(refusal),
         }
+    }
+
+    /// Refuses a call whose tool has a name that no tool can have, for an adapter that
+    /// proposes only calls of tools that are there. None where the name is one.
+    pub fn refuse_tool_name(&mut self, written: &str) -> Option<CallRefusal> {
+        self.tool_name(written).err()
+    }
+
+    fn tool_name(&mut self, written: &str) -> Result<ToolName, CallRefusal> {
+        ToolName::parse(written).map_err(|error| {
+            let (line, reason) =
+                (self.calls.next_number(), format!("the name of the tool {error}"));
+            self.note(Note::Malformed { line, reason: reason.clone() });
+            CallRefusal::invalid_tool(reason)
+        })
     }
 
     /// The question to a person that an answer asks, if it asks one.

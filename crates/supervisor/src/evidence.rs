@@ -203,9 +203,9 @@ impl Evidence {
 mod tests {
     use std::io::Write as _;
 
-    use jackline_engine::{EventKind, SessionEnded, SessionId};
+    use jackline_engine::{SessionEnded, SessionId};
     use jackline_journal::FileStore;
-    use jackline_runtime::{Definitions, Reporter, Runtime};
+    use jackline_runtime::{Definitions, Gate, Runtime};
 
     use super::*;
 
@@ -219,9 +219,9 @@ mod tests {
         let journal = store.directory(&session).join("journal.jsonl");
         let definitions = Definitions::new(Some(file), Some(&store));
         let runtime = Runtime::new(Box::new(store), definitions, place.path().to_owned());
-        let mut reporter = Reporter::new(runtime, session);
-        reporter.tell(EventKind::SessionEnded(SessionEnded::default()));
-        drop(reporter);
+        let mut gate = Gate::new(runtime, session);
+        assert!(gate.report(SessionEnded::default()).is_decision());
+        drop(gate);
         let found =
             || Evidence::gather(&journal, None, None, place.path(), Unrecorded::default()).tampered;
         assert_eq!(found(), None);

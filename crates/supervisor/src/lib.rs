@@ -9,7 +9,6 @@
 mod advisor;
 mod asking;
 mod conversation;
-mod desk;
 mod engines;
 mod evidence;
 mod handover;
@@ -21,6 +20,7 @@ mod lookout;
 mod own;
 mod programs;
 mod run;
+mod run_front;
 mod spec;
 mod told;
 mod transcript;

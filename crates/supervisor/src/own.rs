@@ -7,21 +7,22 @@ use std::time::{Duration, Instant};
 use jackline_attempt::InternalOutcome;
 use jackline_decode::stream::Refusal;
 use jackline_engine::{
-    Arguments, Completion, ContextLevel, Decision, Definition, EventKind, FaultKind, Payload,
-    RequestId, Status, StopProposed, ToolName, UsageReported, Verdict, ViolationSubtype,
+    Arguments, Completion, ContextLevel, Definition, FaultKind, Payload, RequestId, Status,
+    StopProposed, UsageReported,
 };
 use jackline_model::{
     Call, End, ErrorKind, Message, Model, ModelError, Patience, Reply, Request, Said, Tool,
     ToolResult, Usage,
 };
+use jackline_runtime::{CallPermit, CallResult, CallRuling, ProposedCall, StopRuling};
 use jackline_workspace::{Shows, Workspace};
 use serde_json::Value;
 
 use crate::asking::{Asked, Question, ask};
 use crate::conversation::{BYTES_PER_TOKEN, Conversation};
-use crate::desk::{CameBack, Desk, Ruling, why};
 use crate::engines::EngineSpec;
 use crate::listening::{Cut, Schemas, told as told_of_cut};
+use crate::run_front::RunFront;
 use crate::told::{Told, Waits};
 use crate::undoing::Undoing;
 use crate::waiting::{Waited, time_left, wait_for_checks};
@@ -130,14 +131,14 @@ pub(crate) struct Own<'w> {
 
 impl Own<'_> {
     /// Works until the model wants to stop, or something else comes up.
-    pub(crate) fn iterate(&mut self, desk: &mut Desk<'_>, whom: &mut Whom<'_>) -> Ended {
+    pub(crate) fn iterate(&mut self, front: &mut RunFront<'_>, whom: &mut Whom<'_>) -> Ended {
         let (mut calls, mut cut_off) = (0_u32, 0_u32);
         loop {
             if calls >= steps_max(&self.defined) {
                 return Ended::Steps;
             }
             let (system, tools) = (self.system.clone(), self.tools.clone());
-            let Turn { said, end, full, refusal } = match self.turn(desk, whom, system, tools) {
+            let Turn { said, end, full, refusal } = match self.turn(front, whom, system, tools) {
                 Ok(turn) => turn,
                 Err(ended) => return ended,
             };
@@ -155,15 +156,15 @@ impl Own<'_> {
             }
             cut_off = 0;
             if said.calls.is_empty() {
-                return self.stop(desk, &said, calls);
+                return self.stop(front, &said, calls);
             }
-            let (results, held) = self.call_all(desk, &said.calls, refusal.as_ref());
+            let (results, held) = self.call_all(front, &said.calls, refusal.as_ref());
             calls += u32::try_from(said.calls.len()).unwrap_or(u32::MAX);
-            desk.say_standing();
+            front.say_standing();
             if let Err(error) = self.conversation.push(Message::Results(results)) {
                 return Ended::Lost(error);
             }
-            if held || desk.lookout.is_over() || desk.broken().is_some() {
+            if held || front.lookout.is_over() || front.fault().is_some() {
                 return Ended::Held;
             }
             if full {
@@ -174,12 +175,12 @@ impl Own<'_> {
 
     /// The schemas that hold now: a person may have changed the definition, or switched the
     /// guard off.
-    fn schemas(&mut self, desk: &Desk<'_>) -> Arc<Schemas> {
-        if let Some(defined) = desk.definition().filter(|it| !Arc::ptr_eq(it, &self.defined)) {
+    fn schemas(&mut self, front: &RunFront<'_>) -> Arc<Schemas> {
+        if let Some(defined) = front.definition().filter(|it| !Arc::ptr_eq(it, &self.defined)) {
             self.schemas = Arc::new(Schemas::of(&defined, &self.tools));
             self.defined = defined;
         }
-        let is_off = desk.lookout.is_off();
+        let is_off = front.lookout.is_off();
         if is_off { Arc::default() } else { Arc::clone(&self.schemas) }
     }
 
@@ -191,7 +192,7 @@ impl Own<'_> {
     /// Asks the model once, tells what that cost, and keeps what it says.
     pub(crate) fn turn(
         &mut self,
-        desk: &mut Desk<'_>,
+        front: &mut RunFront<'_>,
         whom: &mut Whom<'_>,
         system: String,
         tools: Vec<Tool>,
@@ -201,21 +202,21 @@ impl Own<'_> {
         }
         let offers = !tools.is_empty();
         let besides = size(&system, &tools);
-        let (reply, refusal) = self.ask(desk, whom, system, tools)?;
+        let (reply, refusal) = self.ask(front, whom, system, tools)?;
         // What an answer has cost is told at its end; of one that was cut it is guessed, and
         // counts all the same.
         let guess = refusal.as_ref().map(|_| self.guess(besides, &reply.said));
         // A model that knows how much it holds holds no more because somebody says so.
         let known = self.model.as_ref().and_then(|model| model.window());
         let window = [whom.engine.window, known].into_iter().flatten().min();
-        let full = count(desk, whom.engine, &reply, guess, window);
+        let full = count(front, whom.engine, &reply, guess, window);
         let Reply { mut said, end, .. } = reply;
         if !offers {
             // What was not offered can't be called, so nothing would ever answer it.
             said.calls.clear();
         }
         if !said.text.trim().is_empty() {
-            desk.say(&Told::Said { text: shown(&said.text) });
+            front.say(&Told::Said { text: shown(&said.text) });
         }
         self.conversation.push(Message::Assistant(said.clone())).map_err(Ended::Lost)?;
         if end == End::Refusal && said.calls.is_empty() {
@@ -229,7 +230,7 @@ impl Own<'_> {
     /// comes the byte that says so.
     fn ask(
         &mut self,
-        desk: &mut Desk<'_>,
+        front: &mut RunFront<'_>,
         whom: &Whom<'_>,
         system: String,
         tools: Vec<Tool>,
@@ -239,8 +240,8 @@ impl Own<'_> {
             let message = format!("`{}` is not there", engine.label);
             return Err(Ended::Failed(ModelError::new(ErrorKind::Network, message)));
         };
-        let schemas = self.schemas(desk);
-        desk.say(&Told::Asking { model: engine.label.clone() });
+        let schemas = self.schemas(front);
+        front.say(&Told::Asking { model: engine.label.clone() });
         let request = Request {
             system,
             messages: self.conversation.messages().to_vec(),
@@ -248,13 +249,13 @@ impl Own<'_> {
             output: None,
             output_tokens_max: OUTPUT_TOKENS_MAX,
         };
-        let time_left = time_left(desk);
+        let time_left = time_left(front);
         let question = Question { request, schemas, patience, time_left };
-        let lookout = desk.lookout.clone();
+        let lookout = front.lookout.clone();
         let mut waits = |pause: Duration, error: &ModelError| {
             let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
             let waits = Waits::Model { why: error.to_string(), ms };
-            desk.say(&Told::Waiting { waits });
+            front.say(&Told::Waiting { waits });
         };
         let (model, asked) = ask(model, question, &lookout, &mut waits);
         self.model = model;
@@ -285,8 +286,8 @@ impl Own<'_> {
         self.conversation.push(Message::Results(results))
     }
 
-    fn stop(&mut self, desk: &mut Desk<'_>, said: &Said, calls: u32) -> Ended {
-        match propose_stop(desk, &said.text) {
+    fn stop(&mut self, front: &mut RunFront<'_>, said: &Said, calls: u32) -> Ended {
+        match propose_stop(front, &said.text) {
             Stopped::As(counts_as) => Ended::said(counts_as, &said.text),
             Stopped::Held => Ended::Held,
             Stopped::NotYet(text) => match self.tell(text) {
@@ -300,33 +301,34 @@ impl Own<'_> {
     /// The last one may be none that can run, and is refused.
     fn call_all(
         &mut self,
-        desk: &mut Desk<'_>,
+        front: &mut RunFront<'_>,
         calls: &[Call],
         refusal: Option<&Refusal>,
     ) -> (Vec<ToolResult>, bool) {
         let mut results = Vec::new();
         let mut held = false;
         for (number, call) in calls.iter().enumerate() {
-            if held || desk.lookout.is_over() || desk.broken().is_some() {
+            if held || front.lookout.is_over() || front.fault().is_some() {
                 held = true;
                 let text = "jackline: not run, because nothing runs now".to_owned();
                 results.push(refused(call, text));
                 continue;
             }
             let refusal = refusal.filter(|_| number + 1 == calls.len());
-            let (result, verdict) = self.call(desk, call, refusal);
+            let (result, holds) = self.call(front, call, refusal);
             results.push(result);
-            held = verdict.is_enforced(Decision::Pause) || verdict.is_enforced(Decision::Stop);
+            held = holds;
         }
         (results, held)
     }
 
+    /// Makes one call; its result, and whether the session is paused or over now.
     fn call(
         &mut self,
-        desk: &mut Desk<'_>,
+        front: &mut RunFront<'_>,
         call: &Call,
         refusal: Option<&Refusal>,
-    ) -> (ToolResult, Verdict) {
+    ) -> (ToolResult, bool) {
         let parsed = serde_json::from_str::<Value>(&call.arguments);
         let parsed = parsed.ok().filter(Value::is_object);
         let does = parsed.as_ref().map_or_else(|| call.arguments.clone(), does);
@@ -334,17 +336,18 @@ impl Own<'_> {
             Some(parsed) => Arguments::Parsed(parsed),
             None => Arguments::Text(Payload::Inline(call.arguments.clone())),
         };
-        // One that nobody can propose is still answered.
-        let tool = if ToolName::parse(&call.name).is_ok() { call.name.as_str() } else { "?" };
-        let (ruling, verdict) = desk.propose(tool, args);
-        let decision = verdict.decision.word().to_owned();
+        let ruling = front.propose(ProposedCall::new(&call.name, args));
+        let holds = matches!(ruling, CallRuling::Stop(_));
         let cut = refusal.map(|refusal| told_of_cut(&call.name, refusal));
-        let (number, arguments) = match ruling {
-            Ruling::Refuse(text) => {
+        let CallPermit { number, args, decision } = match ruling.permit() {
+            Ok(permit) => permit,
+            Err(refusal) => {
+                let decision = refusal.decision.word().to_owned();
+                let text = refusal.text();
                 let text = cut.map_or(text.clone(), |cut| format!("{text}\n\n{cut}"));
                 let (why, does) = (Some(shown(&text)), shown(&does));
                 let tool = call.name.clone();
-                desk.say(&Told::Called {
+                front.say(&Told::Called {
                     tool,
                     does,
                     decision,
@@ -353,53 +356,54 @@ impl Own<'_> {
                     exit_code: None,
                     ms: 0,
                 });
-                return (refused(call, text), verdict);
+                return (refused(call, text), holds);
             }
-            Ruling::Run { number, args } => (number, args.or(parsed).unwrap_or_default()),
         };
+        let (decision, arguments) =
+            (decision.word().to_owned(), args.or(parsed).unwrap_or_default());
         let began = started();
         let (back, shows, is_error) = match cut {
             // Half a call never runs, whatever could be made of it.
             Some(cut) => failed(number, cut),
-            None => self.run(desk, number, &call.name, &arguments),
+            None => self.run(front, number, &call.name, &arguments),
         };
         let (status, exit_code) = (back.status, back.exit_code);
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let (after, owed) = desk.finish(back);
-        let text = match &owed {
-            Some(owed) => format!("{shows}\n\n{owed}"),
+        let answer = front.finish(back);
+        let told = front.take_texts();
+        let text = match &told {
+            Some(told) => format!("{shows}\n\n{told}"),
             None => shows,
         };
-        let why = owed.map(|owed| shown(&owed));
+        let why = told.map(|told| shown(&told));
         let status = Some(status.word().to_owned());
         let (tool, does) = (call.name.clone(), shown(&does));
-        desk.say(&Told::Called { tool, does, decision, why, status, exit_code, ms });
+        front.say(&Told::Called { tool, does, decision, why, status, exit_code, ms });
         let (id, name) = (call.id.clone(), call.name.clone());
-        (ToolResult { call: id, name, text, is_error }, after)
+        (ToolResult { call: id, name, text, is_error }, answer.holds_session())
     }
 
     /// Runs a tool of the workspace; what is told to the guards, and to the model.
     fn run(
         &self,
-        desk: &Desk<'_>,
+        front: &RunFront<'_>,
         number: u64,
         name: &str,
         arguments: &Value,
-    ) -> (CameBack, String, bool) {
+    ) -> (CallResult, String, bool) {
         let known = self.tools.iter().any(|tool| tool.name == name);
         // One that this task does not have is answered as one that nobody has.
         let name = if known { name } else { "" };
-        let mut note = |reason: String| desk.note_fault(FaultKind::Undo, reason);
+        let mut note = |reason: String| front.note_fault(FaultKind::Undo, reason);
         let call = || self.workspace.call(name, arguments);
         match self.undoing.around(name, arguments, &mut note, call) {
             Ok(output) => {
                 let status = output.status();
-                let back = CameBack {
-                    number,
-                    status,
+                let back = CallResult {
                     exit_code: output.structured.get("exit_code").and_then(Value::as_i64),
                     seen: output.seen(Shows::of(name, arguments)),
-                    text: output.text.clone(),
+                    text: Some(output.text.clone()),
+                    ..CallResult::new(number, status)
                 };
                 (back, output.text, status != Status::Ok)
             }
@@ -409,9 +413,8 @@ impl Own<'_> {
 }
 
 /// A call that brought nothing but an error.
-fn failed(number: u64, text: String) -> (CameBack, String, bool) {
-    let (exit_code, seen) = (None, Vec::new());
-    let back = CameBack { number, status: Status::Error, text: text.clone(), exit_code, seen };
+fn failed(number: u64, text: String) -> (CallResult, String, bool) {
+    let back = CallResult { text: Some(text.clone()), ..CallResult::new(number, Status::Error) };
     (back, text, true)
 }
 
@@ -431,31 +434,27 @@ pub(crate) enum Stopped {
 }
 
 /// Asks whether the agent may stop. Where a check by command is at work, it is waited for.
-pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
+pub(crate) fn propose_stop(front: &mut RunFront<'_>, said: &str) -> Stopped {
     loop {
-        let was_held = desk.lookout.is_held();
+        let was_held = front.lookout.is_held();
         let output = (!said.is_empty()).then(|| Payload::Inline(said.to_owned()));
         let reason = Some("end_turn".to_owned());
-        let verdict = desk.tell(EventKind::StopProposed(StopProposed {
-            reason,
-            output,
-            ..StopProposed::default()
-        }));
-        if verdict.is_enforced(Decision::Stop) || desk.broken().is_some() {
+        let ruling = front.propose_stop(StopProposed { reason, output, ..StopProposed::default() });
+        if front.fault().is_some() {
             return Stopped::Held;
         }
-        if verdict.lets_run() {
-            return Stopped::As(completion(&verdict));
+        match ruling {
+            StopRuling::Hold(_) => return Stopped::Held,
+            StopRuling::End(completion) => return Stopped::As(counts_as(completion.as_ref())),
+            StopRuling::GoOn(text) => {
+                front.say(&Told::Stopping { allowed: false, why: shown(&text) });
+                return Stopped::NotYet(text);
+            }
+            StopRuling::Wait(_) => {}
         }
-        if !verdict.violations.iter().any(|it| it.subtype == ViolationSubtype::VerificationRunning)
-        {
-            let text = why(&verdict);
-            desk.say(&Told::Stopping { allowed: false, why: shown(&text) });
-            return Stopped::NotYet(text);
-        }
-        desk.say(&Told::Waiting { waits: Waits::Verification {} });
-        let waited = wait_for_checks(desk, was_held);
-        if waited != Waited::Changed || desk.lookout.is_over() {
+        front.say(&Told::Waiting { waits: Waits::Verification {} });
+        let waited = wait_for_checks(front, was_held);
+        if waited != Waited::Changed || front.lookout.is_over() {
             return Stopped::Held;
         }
     }
@@ -463,14 +462,14 @@ pub(crate) fn propose_stop(desk: &mut Desk<'_>, said: &str) -> Stopped {
 
 /// Tells what an answer cost; whether the conversation has to begin anew.
 fn count(
-    desk: &mut Desk<'_>,
+    front: &mut RunFront<'_>,
     engine: &EngineSpec,
     reply: &Reply,
     guess: Option<Usage>,
     window: Option<u64>,
 ) -> bool {
-    let verdict = desk.tell(cost_of(engine, reply, guess, window));
-    verdict.context_gate.is_some_and(|gate| gate.level >= ContextLevel::Compact)
+    let answer = front.report(cost_of(engine, reply, guess, window));
+    answer.verdict.context_gate.is_some_and(|gate| gate.level >= ContextLevel::Compact)
 }
 
 /// What an answer cost; where nobody says so, what it must have cost by a guess.
@@ -479,10 +478,10 @@ pub(crate) fn cost_of(
     reply: &Reply,
     guess: Option<Usage>,
     window: Option<u64>,
-) -> EventKind {
+) -> UsageReported {
     let usage = reply.usage.or(guess).unwrap_or_default();
     let request = reply.request.as_deref().and_then(|id| RequestId::parse(id).ok());
-    EventKind::UsageReported(UsageReported {
+    UsageReported {
         request,
         model: Some(engine.model_name().to_owned()),
         input: usage.input,
@@ -492,7 +491,7 @@ pub(crate) fn cost_of(
         window,
         unknown: reply.usage.is_none(),
         ..UsageReported::default()
-    })
+    }
 }
 
 /// How many tokens go with every question, roughly.
@@ -513,8 +512,8 @@ fn does(arguments: &Value) -> String {
 }
 
 /// As what a stop that is allowed counts.
-fn completion(verdict: &Verdict) -> String {
-    match &verdict.completion {
+fn counts_as(completion: Option<&Completion>) -> String {
+    match completion {
         Some(Completion::Complete) => "complete".to_owned(),
         Some(Completion::Capped { feedback, .. } | Completion::Incomplete { feedback, .. }) => {
             format!("not done: {}", shown(feedback))

@@ -18,10 +18,10 @@ use jackline_task::{
 };
 use serde_json::{Map, Value};
 
-use crate::desk::Desk;
 use crate::history::History;
 use crate::own::{Ended, Own, Stopped, Turn, Whom, propose_stop, shown};
 use crate::run::RunError;
+use crate::run_front::RunFront;
 use crate::spec::RunTask;
 use crate::told::Told;
 
@@ -46,7 +46,7 @@ pub(crate) struct Programs<'w> {
 /// Asks the model of the run for what a call wants written.
 struct Asks<'a, 'o, 'd, 'h, 'w> {
     own: &'a mut Own<'o>,
-    desk: &'a RefCell<&'d mut Desk<'h>>,
+    front: &'a RefCell<&'d mut RunFront<'h>>,
     whom: &'a mut Whom<'w>,
     /// What came up instead of an answer.
     ended: Option<Ended>,
@@ -60,16 +60,16 @@ impl<'w> Programs<'w> {
         task: &RunTask,
         tools: &[Tool],
         (ground, root): (Ground<'w>, &Path),
-        desk: &mut Desk<'_>,
+        front: &mut RunFront<'_>,
         history: &History,
     ) -> Result<Self, RunError> {
-        let reporter = desk.reporter();
+        let gate = front.gate();
         // Held first: whoever else undoes what is left here is not done with it yet.
         let Some(held) = hold(&ground.store.directory(&ground.session))? else {
             let text = "another process is undoing it; try again in a moment".to_owned();
             return Err(RunError::Unfinished(text));
         };
-        let recovery = recover(&ground.store, root, reporter, Some(&held));
+        let recovery = recover(&ground.store, root, gate, Some(&held));
         if let Some(text) = recovery.unfinished() {
             return Err(RunError::Unfinished(text));
         }
@@ -80,15 +80,15 @@ impl<'w> Programs<'w> {
             let text = format!(
                 "attempt {attempt} of session `{session}` was cut off, and is undone now: {files}"
             );
-            desk.say(&Told::Aside { text });
-            if session == desk.session().as_str() {
+            front.say(&Told::Aside { text });
+            if session == front.session().as_str() {
                 ours.push(attempt);
             }
         }
         let calls = Calls::new(ground);
         let is_open = |it: &u32| !ours.contains(it);
         let open: Vec<u32> = history.open.iter().copied().filter(is_open).collect();
-        let kept = calls.close(reporter, &open);
+        let kept = calls.close(gate, &open);
         let last = history.attempts;
         let cut_off = last > 0 && history.kept != last && !kept.contains(&last);
         let task = Task {
@@ -128,43 +128,42 @@ impl<'w> Programs<'w> {
     pub(crate) fn iterate(
         &mut self,
         own: &mut Own<'_>,
-        desk: &mut Desk<'_>,
+        front: &mut RunFront<'_>,
         whom: &mut Whom<'_>,
     ) -> Ended {
         self.failed = None;
-        let defined = desk.definition().unwrap_or_else(|| Arc::clone(&own.defined));
-        let before = calls_of(desk);
-        let reporter = desk.reporter();
+        let defined = front.definition().unwrap_or_else(|| Arc::clone(&own.defined));
+        let before = calls_of(front);
+        let gate = front.gate();
         let (called, ended, full) = {
-            let desk = RefCell::new(&mut *desk);
-            let asks = Asks { own: &mut *own, desk: &desk, whom, ended: None, full: false };
+            let front = RefCell::new(&mut *front);
+            let asks = Asks { own: &mut *own, front: &front, whom, ended: None, full: false };
             let asks = Rc::new(RefCell::new(asks));
             let mut hear = |step: &jackline_task::Told| {
                 let told = match &step.what {
                     What::Aside { text } => Told::Aside { text: text.clone() },
                     _ => Told::Program { step: step.clone() },
                 };
-                desk.borrow_mut().say(&told);
+                front.borrow_mut().say(&told);
             };
             let model = Rc::clone(&asks);
-            let called = self.calls.call(&self.task, &defined, reporter, model, &mut hear);
+            let called = self.calls.call(&self.task, &defined, gate, model, &mut hear);
             let mut asks = asks.borrow_mut();
             (called, asks.ended.take(), asks.full)
         };
-        desk.owe_words(called.owed.iter().cloned());
-        desk.say_standing();
+        front.say_standing();
         if let Some(ended) = ended {
             return ended;
         }
         let InternalOutcome::Ok { value, .. } = &called.outcome else {
-            return self.undone(own, desk, called, full);
+            return self.undone(own, front, called, full);
         };
         self.kept += 1;
-        match propose_stop(desk, &in_words(value)) {
+        match propose_stop(front, &in_words(value)) {
             Stopped::As(counts_as) => Ended::done(counts_as, called.outcome),
             Stopped::Held => Ended::Held,
             Stopped::NotYet(text) => {
-                let calls = calls_of(desk).saturating_sub(before);
+                let calls = calls_of(front).saturating_sub(before);
                 let calls = u32::try_from(calls).unwrap_or(u32::MAX);
                 after(own.tell(text), Ended::NotYet { calls })
             }
@@ -175,19 +174,19 @@ impl<'w> Programs<'w> {
     fn undone(
         &mut self,
         own: &mut Own<'_>,
-        desk: &mut Desk<'_>,
+        front: &mut RunFront<'_>,
         called: Called,
         full: bool,
     ) -> Ended {
         if let Some(stuck) = called.stuck {
-            let session = desk.session();
+            let session = front.session();
             let text = format!(
                 "a program is neither done nor undone: {stuck}; `jackline undo {session}` tries again"
             );
-            desk.say(&Told::Aside { text });
+            front.say(&Told::Aside { text });
             return Ended::Held;
         }
-        let is_held = called.held.is_some() || desk.lookout.is_held() || desk.broken().is_some();
+        let is_held = called.held.is_some() || front.lookout.is_held() || front.fault().is_some();
         if is_held {
             return after(own.tell(UNDONE.to_owned()), Ended::Held);
         }
@@ -200,7 +199,7 @@ impl<'w> Programs<'w> {
         let ended = Ended::Exhausted { error: shown(&error), full };
         if full {
             // The conversation begins anew, and this has to be in it.
-            desk.owe_words([text]);
+            front.add_text(text);
             return ended;
         }
         after(own.tell(text), ended)
@@ -215,22 +214,22 @@ impl Model for Asks<'_, '_, '_, '_, '_> {
     fn ask(&mut self, request: &Request) -> Result<Reply, ProviderError> {
         if self.full {
             // The conversation begins anew, and why it is asked again has to be in it.
-            let news = Some(request.news.clone()).filter(|news| !news.is_empty());
-            self.desk.borrow_mut().owe_words(news);
+            if !request.news.is_empty() {
+                self.front.borrow_mut().add_text(request.news.clone());
+            }
             return Err(self.leave(Ended::Full, "the conversation is full"));
         }
-        let mut desk = self.desk.borrow_mut();
-        let desk = &mut **desk;
-        let news = Some(request.news.clone()).filter(|news| !news.is_empty());
-        let news: Vec<String> = news.into_iter().chain(desk.take_owed()).collect();
-        if !news.is_empty()
-            && let Err(error) = self.own.tell(news.join("\n\n"))
+        let mut front = self.front.borrow_mut();
+        let front = &mut **front;
+        // What the guards have to say is a part of it.
+        if !request.news.is_empty()
+            && let Err(error) = self.own.tell(request.news.clone())
         {
             return Err(self.leave(Ended::Lost(error), "what is said can't be written down"));
         }
         // The task is in the conversation.
         let system = format!("{}\n{}", request.system, request.means);
-        match self.own.turn(desk, self.whom, system, Vec::new()) {
+        match self.own.turn(front, self.whom, system, Vec::new()) {
             Ok(Turn { said, end, full, .. }) => {
                 self.full = full;
                 Ok(Reply { text: said.text, usage: None, cut_off: end == End::Length })
@@ -257,8 +256,8 @@ impl Asks<'_, '_, '_, '_, '_> {
     }
 }
 
-fn calls_of(desk: &mut Desk<'_>) -> u64 {
-    desk.summary().map_or(0, |summary| summary.invocations.proposed)
+fn calls_of(front: &mut RunFront<'_>) -> u64 {
+    front.summary().map_or(0, |summary| summary.invocations.proposed)
 }
 
 /// How it ended, unless what was to be kept of it could not be.

@@ -12,20 +12,19 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::{
-    Decision, Digest, EventKind, PromptSource, SafetyAction, SafetyKind, SessionId, SessionStarted,
-    Stop, StopCode, Timestamp, Verdict,
+    Digest, PromptSource, SafetyAction, SafetyKind, SessionId, SessionStarted, Stop, StopCode,
+    Timestamp,
 };
 use jackline_journal::FileStore;
 use jackline_model::Tool;
 use jackline_program::{Ending, Sandbox, Workers};
-use jackline_runtime::{Definitions, Reporter, Runtime, now};
+use jackline_runtime::{Definitions, Gate, GateAnswer, Runtime, now};
 use jackline_task::Ground;
 use jackline_workspace::shell::Cancel;
 use jackline_workspace::{Limits, Workspace};
 use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
-use crate::desk::{Desk, why};
 use crate::engines::{Chain, EngineSpec};
 use crate::evidence::{Evidence, Looks};
 use crate::history::{Begun, History};
@@ -34,6 +33,7 @@ use crate::listening::Schemas;
 use crate::lookout::Lookout;
 use crate::own::Own;
 use crate::programs::Programs;
+use crate::run_front::RunFront;
 use crate::spec::{Acts, RunTask};
 use crate::told::Told;
 use crate::undoing::Undoing;
@@ -164,16 +164,15 @@ pub fn run(
     let tools = tools(task);
     let mut runtime = Runtime::new(Box::new(opening.store.clone()), definitions, root.clone())
         .knowing(tools.iter().map(|tool| tool.name.clone()).collect())
-        .with_deadline(opening.deadline)
-        .saving_late();
+        .with_deadline(opening.deadline);
     if let Some(program) = &opening.program {
         runtime = runtime.with_verifier(program.clone()).with_notifier(program.clone());
     }
-    let reporter = RefCell::new(Reporter::new(runtime, session.clone()));
-    let mut desk = Desk::new(&reporter, lookout, hear);
+    let gate = RefCell::new(Gate::new(runtime, session.clone()).saving_late());
+    let mut front = RunFront::new(&gate, lookout, hear);
     let worker = worker::Told::open(&directory);
     let history = match &opening.resumed {
-        Some(session) => go_on(&mut desk, &mut chain, &worker, session, &journal)?,
+        Some(session) => go_on(&mut front, &mut chain, &worker, session, &journal)?,
         None => History::default(),
     };
     let programs = by_programs.then(|| {
@@ -186,7 +185,7 @@ pub fn run(
             ending: Ending::when(is_over),
             attempts: history.attempts,
         };
-        Programs::take_up(task, &tools, (ground, &root), &mut desk, &history)
+        Programs::take_up(task, &tools, (ground, &root), &mut front, &history)
     });
     let programs = programs.transpose()?;
     let before = match opening.resumed {
@@ -207,13 +206,13 @@ pub fn run(
         tools: &tools,
         role: opening.role.as_ref().or(begun.role.as_ref()).or(task.role.as_ref()),
     };
-    let approved = begin(&mut desk, task, &chain, shown, &agent, (&opening, &history))?;
+    let approved = begin(&mut front, task, &chain, shown, &agent, (&opening, &history))?;
     let schemas = Arc::new(Schemas::of(defined, &tools));
     let workspace = &workspace;
     let undoing = Undoing::new(&directory, &root);
     let (model, defined) = (None, Arc::clone(defined));
     let own = Own { workspace, conversation, system, tools, schemas, defined, undoing, model };
-    let mut driver = Driver::new(task, &opening, desk, chain, (own, programs, worker), history);
+    let mut driver = Driver::new(task, &opening, front, chain, (own, programs, worker), history);
     let answer = if approved { driver.drive()? } else { driver.refuse() };
     let (stop, left) = driver.end();
     let summary = driver.summary();
@@ -228,7 +227,7 @@ pub fn run(
 
 /// Goes on with a session: with what is used up, and whoever worked last.
 fn go_on(
-    desk: &mut Desk<'_>,
+    front: &mut RunFront<'_>,
     chain: &mut Chain,
     worker: &worker::Told,
     session: &SessionId,
@@ -239,8 +238,8 @@ fn go_on(
         session: session.clone(),
         found: error.to_string(),
     })?;
-    desk.goes_on();
-    let summary = desk.summary();
+    front.continue_call_numbers();
+    let summary = front.summary();
     if let Some(stop) = summary.as_ref().and_then(|summary| summary.stop.as_ref()) {
         return Err(RunError::Over { session, stop: stop.to_string() });
     }
@@ -260,7 +259,7 @@ struct Agent<'a> {
 
 /// Begins the session, or says that its agent is back; whether it is one that may work.
 fn begin(
-    desk: &mut Desk<'_>,
+    front: &mut RunFront<'_>,
     task: &RunTask,
     chain: &Chain,
     workspace: &str,
@@ -274,7 +273,7 @@ fn begin(
     let described = serde_json::to_vec(agent.tools).unwrap_or_default();
     let words = chain.first().and_then(EngineSpec::command_line).map(|words| json!(words));
     let parameters = if own { Some(PARAMETERS.to_owned()) } else { words.map(|it| it.to_string()) };
-    let started = EventKind::SessionStarted(SessionStarted {
+    let started = SessionStarted {
         workspace: Some(workspace.to_owned()),
         client: Some(CLIENT.to_owned()),
         model: agent.model.clone(),
@@ -284,22 +283,21 @@ fn begin(
         deadline: opening.deadline,
         role: Some(agent.role.map_or(ROLE, String::as_str).to_owned()),
         ..SessionStarted::default()
-    });
+    };
     let meta = json!({ "started_in": opening.kept.started_in, "task": task.name });
-    let verdict = desk.tell_with(started, Some(meta));
-    if let Some(broken) = desk.broken() {
-        return Err(RunError::broken(broken));
+    let answer = front.start(started, meta);
+    if let Some(fault) = front.fault() {
+        return Err(RunError::broken(fault));
     }
-    refused(&verdict)?;
-    desk.owe(&verdict);
-    let session = desk.session().to_string();
+    refused(&answer)?;
+    let session = front.session().to_string();
     let (workspace, model) = (workspace.to_owned(), chain.label());
-    desk.say(&Told::Started { session, workspace, model, resumed });
+    front.say(&Told::Started { session, workspace, model, resumed });
     if !history.prompted {
-        refused(&desk.prompt(PromptSource::Human, &task.prompt))?;
+        refused(&front.prompt(PromptSource::Human, &task.prompt))?;
     }
     // Each of its calls would be denied; but a program without hooks proposes none.
-    let mut safety = verdict.safety.iter();
+    let mut safety = answer.verdict.safety.iter();
     let denied = safety.any(|it| {
         it.kind == SafetyKind::IdentityMismatch && it.action_taken == SafetyAction::Denied
     });
@@ -307,9 +305,9 @@ fn begin(
 }
 
 /// A session that is held or ended at once has begun all the same.
-fn refused(verdict: &Verdict) -> Result<(), RunError> {
-    let goes = verdict.lets_run() || verdict.decision >= Decision::Pause;
-    if goes { Ok(()) } else { Err(RunError::Session(why(verdict))) }
+fn refused(answer: &GateAnswer) -> Result<(), RunError> {
+    let goes = answer.verdict.lets_run() || answer.holds_session();
+    if goes { Ok(()) } else { Err(RunError::Session(answer.reason())) }
 }
 
 /// The tools that a task may use, as models are told of them.

@@ -8,8 +8,7 @@ use std::path::Path;
 
 use jackline_engine::{Arguments, EventKind, Payload, Status, ToolFinished, ToolProposed, Verdict};
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
-
-use crate::desk::why;
+use jackline_runtime::reason_of;
 
 /// How many lines of one result are told.
 const RESULT_LINES_MAX: usize = 40;
@@ -51,7 +50,7 @@ impl Lines {
                 self.push(format!("CALL {tool} {args}"));
                 if !verdict.lets_run() {
                     self.push("REFUSED".to_owned());
-                    self.push_all(&why(verdict));
+                    self.push_all(&reason_of(verdict));
                 }
             }
             EventKind::ToolFinished(ToolFinished { status, result, .. }) => {

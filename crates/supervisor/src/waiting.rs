@@ -6,7 +6,7 @@ use std::time::Duration;
 use jackline_engine::{Dimension, Markers, Summary};
 use jackline_runtime::now;
 
-use crate::desk::Desk;
+use crate::run_front::RunFront;
 
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(100);
@@ -31,21 +31,21 @@ pub(crate) enum Waited {
 }
 
 /// Waits until a person does something: a command, or a file that comes or goes.
-pub(crate) fn wait(desk: &mut Desk<'_>, workspace: &Path, paused: &Summary) -> Waited {
+pub(crate) fn wait(front: &mut RunFront<'_>, workspace: &Path, paused: &Summary) -> Waited {
     let is_there = |file: &str| workspace.join(file).symlink_metadata().is_ok();
     let paths = paused.reports.iter().map(|report| report.path());
     let reports: Vec<&str> = paths.filter(|it| is_there(it)).collect();
     // It may be gone already: whoever is told of the wait may act on it at once.
     let held_by_file = paused.paused_by_file || is_there(Markers::PAUSE);
     loop {
-        let summary = desk.summary();
-        if let Some(ended) = is_ended(desk, summary.as_ref()) {
+        let summary = front.summary();
+        if let Some(ended) = is_ended(front, summary.as_ref()) {
             return ended;
         }
         let moved = summary.is_none_or(|now| now.seq != paused.seq);
         let gone = reports.iter().any(|report| !is_there(report));
         let lifted = held_by_file && !is_there(Markers::PAUSE);
-        if moved || gone || lifted || is_there(Markers::STOP) || desk.lookout.is_gone() {
+        if moved || gone || lifted || is_there(Markers::STOP) || front.lookout.is_gone() {
             return Waited::Changed;
         }
         std::thread::sleep(TICK);
@@ -61,14 +61,14 @@ pub(crate) fn rest(wanted: Option<Duration>, waits: u32) -> Duration {
 }
 
 /// Waits for some time, unless somebody wants the run to end.
-pub(crate) fn sleep(desk: &mut Desk<'_>, pause: Duration) -> Waited {
+pub(crate) fn sleep(front: &mut RunFront<'_>, pause: Duration) -> Waited {
     let until = now().boot_ms.saturating_add(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
     while now().boot_ms < until {
-        let summary = desk.summary();
-        if let Some(ended) = is_ended(desk, summary.as_ref()) {
+        let summary = front.summary();
+        if let Some(ended) = is_ended(front, summary.as_ref()) {
             return ended;
         }
-        if desk.lookout.is_over() {
+        if front.lookout.is_over() {
             return Waited::Changed;
         }
         std::thread::sleep(TICK);
@@ -78,14 +78,14 @@ pub(crate) fn sleep(desk: &mut Desk<'_>, pause: Duration) -> Waited {
 
 /// Waits until no check of the session is at work, without asking anybody: each question is
 /// one of the stops that are blocked. A pause is a reason to ask, unless it held before.
-pub(crate) fn wait_for_checks(desk: &mut Desk<'_>, was_held: bool) -> Waited {
+pub(crate) fn wait_for_checks(front: &mut RunFront<'_>, was_held: bool) -> Waited {
     loop {
         std::thread::sleep(TICK);
-        let summary = desk.summary();
-        if let Some(ended) = is_ended(desk, summary.as_ref()) {
+        let summary = front.summary();
+        if let Some(ended) = is_ended(front, summary.as_ref()) {
             return ended;
         }
-        let lookout = &desk.lookout;
+        let lookout = &front.lookout;
         if lookout.is_over() || !lookout.is_checking() || (lookout.is_held() && !was_held) {
             return Waited::Changed;
         }
@@ -94,14 +94,14 @@ pub(crate) fn wait_for_checks(desk: &mut Desk<'_>, was_held: bool) -> Waited {
 
 /// How long the work may still take: until the session's deadline, or until a hard limit on
 /// time is used up. None where nothing limits it.
-pub(crate) fn time_left(desk: &mut Desk<'_>) -> Option<Duration> {
-    let summary = desk.summary()?;
+pub(crate) fn time_left(front: &mut RunFront<'_>) -> Option<Duration> {
+    let summary = front.summary()?;
     let left_ms = end_ms(&summary)?.saturating_sub(summary.elapsed_at(&now()));
     Some(Duration::from_millis(left_ms))
 }
 
-fn is_ended(desk: &Desk<'_>, summary: Option<&Summary>) -> Option<Waited> {
-    if desk.lookout.is_cancelled() {
+fn is_ended(front: &RunFront<'_>, summary: Option<&Summary>) -> Option<Waited> {
+    if front.lookout.is_cancelled() {
         return Some(Waited::Cancelled);
     }
     let summary = summary?;

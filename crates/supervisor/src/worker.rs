@@ -10,7 +10,7 @@ mod told;
 
 use std::time::Duration;
 
-use jackline_engine::{Action, ContextLevel, Control, Digest, EventKind};
+use jackline_engine::{Action, ContextLevel, Control, Digest};
 use jackline_model::{ErrorKind, ModelError};
 use jackline_runtime::{Grant, Pin, Pins, Trust, now};
 use jackline_workspace::shell::{
@@ -18,10 +18,10 @@ use jackline_workspace::shell::{
 };
 use serde_json::Value;
 
-use crate::desk::Desk;
 use crate::engines::{EngineKind, EngineSpec};
 use crate::own::{Ended, Stopped, propose_stop, shown};
 use crate::run::Opening;
+use crate::run_front::RunFront;
 use crate::told::Told as Say;
 use crate::waiting::time_left;
 
@@ -66,37 +66,37 @@ struct Answer {
 /// Has the worker work for an iteration. None where the conversation that was to go on is
 /// none that its client knows: it has to be told everything.
 pub(crate) fn iterate(
-    desk: &mut Desk<'_>,
+    front: &mut RunFront<'_>,
     engine: &EngineSpec,
     opening: &Opening,
     told: &mut Told,
     prompt: &str,
 ) -> Option<Ended> {
-    match start(desk, engine, opening, told, prompt) {
+    match start(front, engine, opening, told, prompt) {
         Ok(ended) => ended,
         Err(error) => Some(Ended::Lost(error)),
     }
 }
 
 fn start(
-    desk: &mut Desk<'_>,
+    front: &mut RunFront<'_>,
     engine: &EngineSpec,
     opening: &Opening,
     told: &mut Told,
     prompt: &str,
 ) -> std::io::Result<Option<Ended>> {
-    let mut words = match words(desk, engine, opening) {
+    let mut words = match words(front, engine, opening) {
         Ok(words) => words,
         Err(reason) => {
             return Ok(Some(Ended::Failed(ModelError::new(ErrorKind::Auth, reason))));
         }
     };
-    let conversation = engine.remembers().then(|| conversation(desk, told, &mut words));
-    desk.say(&Say::Asking { model: engine.label.clone() });
+    let conversation = engine.remembers().then(|| conversation(front, told, &mut words));
+    front.say(&Say::Asking { model: engine.label.clone() });
     let line = words.iter().map(String::as_str).chain([prompt]).map(quoted);
     let line = line.collect::<Vec<_>>().join(" ");
-    let limits = limits(desk, engine);
-    let (before, calls, is_fresh) = (words_of_people(opening), calls(desk), told.is_whole());
+    let limits = limits(front, engine);
+    let (before, calls, is_fresh) = (words_of_people(opening), calls(front), told.is_whole());
     told.start(conversation.clone())?;
     let output = match run(&opening.workspace, &limits, &line) {
         Ok(output) => output,
@@ -112,33 +112,33 @@ fn start(
     }
     keep(told, &output, &answer, conversation)?;
     if words_of_people(opening) != before {
-        hold(desk, engine);
+        hold(front, engine);
         return Ok(Some(Ended::Held));
     }
-    if output.cancelled || desk.lookout.is_over() {
+    if output.cancelled || front.lookout.is_over() {
         return Ok(Some(Ended::Held));
     }
     if !answer.said.trim().is_empty() {
-        desk.say(&Say::Said { text: shown(&answer.said) });
+        front.say(&Say::Said { text: shown(&answer.said) });
     }
     Ok(Some(match answer.failure {
-        Some(_) if time_left(desk).is_some_and(|left| left.is_zero()) => Ended::TimeIsUp,
+        Some(_) if time_left(front).is_some_and(|left| left.is_zero()) => Ended::TimeIsUp,
         Some(error) if error.kind == ErrorKind::ContextLength && !is_fresh => Ended::Full,
         Some(error) => Ended::Failed(error),
         None => {
             let calls =
-                if engine.remembers() { self::calls(desk).saturating_sub(calls) } else { 1 };
-            stop(desk, told, &answer.said, u32::try_from(calls).unwrap_or(u32::MAX))?
+                if engine.remembers() { self::calls(front).saturating_sub(calls) } else { 1 };
+            stop(front, told, &answer.said, u32::try_from(calls).unwrap_or(u32::MAX))?
         }
     }))
 }
 
 /// The conversation in which a client is started: the one that goes on, or a new one whose
 /// name is known before anything can happen to it.
-fn conversation(desk: &Desk<'_>, told: &Told, words: &mut Vec<String>) -> String {
+fn conversation(front: &RunFront<'_>, told: &Told, words: &mut Vec<String>) -> String {
     let (option, conversation) = match told.conversation() {
         Some(conversation) => ("--resume", conversation.to_owned()),
-        None => ("--session-id", new_conversation(desk)),
+        None => ("--session-id", new_conversation(front)),
     };
     // What follows is the prompt, and no further tool.
     words.extend([option.to_owned(), conversation.clone(), "--".to_owned()]);
@@ -146,17 +146,17 @@ fn conversation(desk: &Desk<'_>, told: &Told, words: &mut Vec<String>) -> String
 }
 
 /// A name for a conversation, in the form of a random UUID.
-fn new_conversation(desk: &Desk<'_>) -> String {
+fn new_conversation(front: &RunFront<'_>) -> String {
     let now = now();
-    let seed = format!("{} {} {}", desk.session(), now.wall.as_ms(), now.boot_ms);
+    let seed = format!("{} {} {}", front.session(), now.wall.as_ms(), now.boot_ms);
     let hex = Digest::of(seed.as_bytes()).to_string();
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
     format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }
 
-fn limits(desk: &mut Desk<'_>, engine: &EngineSpec) -> ShellLimits {
-    let left = time_left(desk).unwrap_or(Duration::MAX).as_millis();
-    let lookout = desk.lookout.clone();
+fn limits(front: &mut RunFront<'_>, engine: &EngineSpec) -> ShellLimits {
+    let left = time_left(front).unwrap_or(Duration::MAX).as_millis();
+    let lookout = front.lookout.clone();
     // The hooks of a client hold its calls; of one that has none nobody else could. What is
     // there already holds nobody, or it would not be started.
     let passes = engine.remembers() || lookout.is_held();
@@ -173,8 +173,8 @@ fn limits(desk: &mut Desk<'_>, engine: &EngineSpec) -> ShellLimits {
 }
 
 /// How many calls the journal has seen.
-fn calls(desk: &mut Desk<'_>) -> u64 {
-    desk.summary().map_or(0, |summary| summary.invocations.proposed)
+fn calls(front: &mut RunFront<'_>) -> u64 {
+    front.summary().map_or(0, |summary| summary.invocations.proposed)
 }
 
 /// Keeps what a start has come to, before anything else is made of it.
@@ -223,23 +223,28 @@ fn words_of_people(opening: &Opening) -> (Vec<Pin>, Vec<Grant>) {
 }
 
 /// Holds a session whose worker, or somebody meanwhile, has changed what people have said.
-fn hold(desk: &mut Desk<'_>, engine: &EngineSpec) {
+fn hold(front: &mut RunFront<'_>, engine: &EngineSpec) {
     let why = format!(
         "what people have approved or trusted was changed while `{}` worked: see `jackline identity list` and \
          `jackline trust --list`, and go on if it was you",
         engine.label
     );
-    desk.tell(EventKind::Control(Control {
+    front.report(Control {
         action: Action::Pause,
         by: Some(BY.to_owned()),
         why: Some(why),
         ..Control::default()
-    }));
+    });
 }
 
 /// It is done, as it thinks.
-fn stop(desk: &mut Desk<'_>, told: &mut Told, said: &str, calls: u32) -> std::io::Result<Ended> {
-    let Some(summary) = desk.summary() else { return Ok(Ended::Held) };
+fn stop(
+    front: &mut RunFront<'_>,
+    told: &mut Told,
+    said: &str,
+    calls: u32,
+) -> std::io::Result<Ended> {
+    let Some(summary) = front.summary() else { return Ok(Ended::Held) };
     if summary.stop.is_some() || summary.is_paused() {
         return Ok(Ended::Held);
     }
@@ -248,7 +253,7 @@ fn stop(desk: &mut Desk<'_>, told: &mut Told, said: &str, calls: u32) -> std::io
     if main.is_some_and(|main| main.level >= ContextLevel::Compact) {
         return Ok(Ended::Full);
     }
-    Ok(match propose_stop(desk, said) {
+    Ok(match propose_stop(front, said) {
         Stopped::As(counts_as) => Ended::said(counts_as, said),
         Stopped::Held => Ended::Held,
         Stopped::NotYet(text) => {
@@ -259,11 +264,15 @@ fn stop(desk: &mut Desk<'_>, told: &mut Told, said: &str, calls: u32) -> std::io
 }
 
 /// The command line up to the prompt.
-fn words(desk: &Desk<'_>, engine: &EngineSpec, opening: &Opening) -> Result<Vec<String>, String> {
+fn words(
+    front: &RunFront<'_>,
+    engine: &EngineSpec,
+    opening: &Opening,
+) -> Result<Vec<String>, String> {
     match &engine.kind {
         EngineKind::Command(words) => Ok(words.clone()),
         EngineKind::Claude { model } => match &opening.claude {
-            Some(claude) => (claude.words)(desk.session(), model.as_deref()),
+            Some(claude) => (claude.words)(front.session(), model.as_deref()),
             None => Err(NO_CLAUDE.to_owned()),
         },
         EngineKind::Script(_) | EngineKind::Model(_) | EngineKind::Local(_) => {

@@ -145,14 +145,14 @@ impl<'s, 'r> Calling<'s, 'r> {
         if let Some(number) = self.open.take() {
             let result = jackline_engine::AttemptResult::Rollback;
             // The call has ended already, and says how.
-            let _ = self.shared.guard.borrow_mut().attempt_ended(number, result);
+            let _ = self.shared.front.borrow_mut().attempt_ended(number, result);
         }
         self.tell_asides();
     }
 
     pub(crate) fn tell_asides(&self) {
-        let aside = self.shared.guard.borrow_mut().tidy();
-        aside.into_iter().for_each(|text| self.tell(What::Aside { text }));
+        let notes = self.shared.front.borrow_mut().run_deferred();
+        notes.into_iter().for_each(|text| self.tell(What::Aside { text }));
     }
 
     pub(crate) fn tell(&self, what: What) {

@@ -9,18 +9,18 @@ use jackline_engine::{AttemptResult, Definition, SessionId};
 use jackline_journal::FileStore;
 use jackline_program::{Ending, Limits, Workers};
 use jackline_registry::Registry;
-use jackline_runtime::Reporter;
+use jackline_runtime::Gate;
 use jackline_workspace::Workspace;
 use jackline_workspace::undo::Left;
 use serde_json::Map;
 
 use crate::call::Calling;
 use crate::context::Contexts;
-use crate::guard::Guard;
 use crate::model::SharedModel;
 use crate::recover::left;
 use crate::shared::Shared;
 use crate::spec::Task;
+use crate::task_front::TaskFront;
 use crate::told::Told;
 
 /// How many attempts may be open at once: so many the engine keeps, one a depth.
@@ -64,8 +64,6 @@ pub struct Called {
     pub outcome: InternalOutcome,
     /// How it went, with everything.
     pub trace: Trace,
-    /// What the guards still want the model to know.
-    pub owed: Vec<String>,
     /// Why nothing may go on, where the guards hold the session.
     pub held: Option<String>,
     /// Which file is in which state, where an attempt could not be undone.
@@ -74,7 +72,7 @@ pub struct Called {
 
 /// Who does a call, and over what.
 pub(crate) struct Over<'r> {
-    pub(crate) guard: Guard<'r>,
+    pub(crate) front: TaskFront<'r>,
     pub(crate) task: &'r Task,
     pub(crate) model: SharedModel<'r>,
     /// What calls may spend.
@@ -97,24 +95,24 @@ impl<'w> Calls<'w> {
         &'r self,
         task: &'r Task,
         defined: &'r Definition,
-        reporter: &'r RefCell<Reporter>,
+        gate: &'r RefCell<Gate>,
         model: SharedModel<'r>,
         hear: &'r mut dyn FnMut(&Told),
     ) -> Called {
-        let guard = Guard::new(reporter, "the next program can make it");
-        self.make(Over { guard, task, model, defined, hear }, |_, _| {})
+        let front = TaskFront::new(gate, Some("the next program can make it"));
+        self.make(Over { front, task, model, defined, hear }, |_, _| {})
     }
 
     /// The same for one who has more to tell the guards when it has ended.
     pub(crate) fn make<'r>(
         &'r self,
         over: Over<'r>,
-        ended: impl FnOnce(&mut Guard<'r>, &InternalOutcome),
+        ended: impl FnOnce(&mut TaskFront<'r>, &InternalOutcome),
     ) -> Called {
-        let Over { guard, task, model, defined, hear } = over;
+        let Over { front, task, model, defined, hear } = over;
         let ground = &self.ground;
         let shared = Shared {
-            guard: RefCell::new(guard),
+            front: RefCell::new(front),
             workspace: ground.workspace,
             registry: &self.registry,
             overlay: RefCell::new(self.registry.begin()),
@@ -137,20 +135,19 @@ impl<'w> Calls<'w> {
         };
         let calling = Calling::new(&shared, task, model, Map::new(), None);
         let (outcome, trace) = calling.run();
-        ended(&mut shared.guard.borrow_mut(), &outcome);
+        ended(&mut shared.front.borrow_mut(), &outcome);
         calling.tell_asides();
         self.attempts.set(shared.attempts.get());
         self.made.set(shared.calls.get());
         self.contexts.replace(shared.contexts.take());
-        let mut guard = shared.guard.borrow_mut();
-        let (owed, held) = (guard.take_owed(), guard.held().map(ToOwned::to_owned));
-        Called { outcome, trace, owed, held, stuck: shared.stuck.take() }
+        let held = shared.front.borrow().held().map(ToOwned::to_owned);
+        Called { outcome, trace, held, stuck: shared.stuck.take() }
     }
 
     /// Ends attempts in the session that an earlier process of it left open there; their
     /// files are done with. Gives which of them stay.
-    pub fn close(&self, reporter: &RefCell<Reporter>, open: &[u32]) -> Vec<u32> {
-        let mut guard = Guard::new(reporter, "");
+    pub fn close(&self, gate: &RefCell<Gate>, open: &[u32]) -> Vec<u32> {
+        let mut front = TaskFront::new(gate, None);
         let mut kept = Vec::new();
         // They may lie within earlier ones.
         for number in open.iter().rev() {
@@ -163,7 +160,7 @@ impl<'w> Calls<'w> {
                 kept.push(*number);
             }
             // A session that takes nothing any more says so with the next event.
-            let _ = guard.attempt_ended(*number, result);
+            let _ = front.attempt_ended(*number, result);
         }
         kept
     }

@@ -10,7 +10,6 @@ mod call;
 mod calls;
 mod context;
 mod extract;
-mod guard;
 mod held;
 mod load;
 mod model;
@@ -19,6 +18,7 @@ mod recover;
 mod session;
 mod shared;
 mod spec;
+mod task_front;
 mod told;
 mod trace;
 

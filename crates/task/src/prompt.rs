@@ -64,7 +64,7 @@ pub(crate) struct Says<'a> {
     pub(crate) context: &'a Map<String, Value>,
     pub(crate) known: &'a Known,
     /// What the guards want the model to know.
-    pub(crate) owed: &'a [String],
+    pub(crate) texts: Option<&'a str>,
     pub(crate) ask: &'a Ask,
 }
 
@@ -150,8 +150,8 @@ fn means(says: &Says<'_>) -> Vec<String> {
 /// What the guards have to say, and what was wrong before.
 fn news(says: &Says<'_>) -> Vec<String> {
     let mut parts = Vec::new();
-    if !says.owed.is_empty() {
-        parts.push(format!("# From the guards\n\n{}", says.owed.join("\n\n")));
+    if let Some(texts) = says.texts {
+        parts.push(format!("# From the guards\n\n{texts}"));
     }
     if let Some(feedback) = &says.ask.feedback {
         let feedback = serde_json::to_string_pretty(feedback).unwrap_or_default();
@@ -211,7 +211,7 @@ mod tests {
             arguments: &Map::new(),
             context: &Map::new(),
             known: &known,
-            owed: &[],
+            texts: None,
             ask: &Ask { attempt: 1, feedback: None, corrections: Vec::new() },
         };
         assert_eq!(render(&program).output, None);
@@ -241,7 +241,7 @@ mod tests {
             arguments: &Map::new(),
             context: &Map::from_iter([("n".to_owned(), json!(1))]),
             known: &known,
-            owed: &["slow down".to_owned()],
+            texts: Some("slow down"),
             ask: &ask,
         });
         for part in ["Prohibitions", "Recovery", "never redefine"] {

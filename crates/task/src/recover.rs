@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::SessionId;
 use jackline_journal::FileStore;
-use jackline_runtime::Reporter;
+use jackline_runtime::Gate;
 use jackline_workspace::undo::{self, Left, UndoError, Undone};
 
-use crate::guard::Guard;
 use crate::held::{Held, hold};
+use crate::task_front::TaskFront;
 
 /// What the sessions of tasks are called first.
 pub(crate) const PREFIX: &str = "attempt-";
@@ -66,14 +66,14 @@ pub(crate) fn left(undo: &Path) -> Option<Left> {
 pub fn recover(
     store: &FileStore,
     root: &Path,
-    reporter: &RefCell<Reporter>,
+    gate: &RefCell<Gate>,
     ours: Option<&Held>,
 ) -> Recovery {
     let recovery = undo_all(store, root, ours);
-    let mut guard = Guard::new(reporter, "");
+    let mut front = TaskFront::new(gate, None);
     for recovered in &recovery.done {
         if let Ok(session) = SessionId::parse(&recovered.session) {
-            guard.attempt_ended_elsewhere(&session, recovered.attempt);
+            front.attempt_ended_in(&session, recovered.attempt);
         }
     }
     recovery

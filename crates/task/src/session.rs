@@ -9,15 +9,15 @@ use jackline_attempt::{InternalOutcome, PublicOutcome, Trace, egress};
 use jackline_engine::{IdError, SessionId};
 use jackline_journal::FileStore;
 use jackline_program::{Ending, Sandbox, WorkerError, Workers};
-use jackline_runtime::{Definitions, Fault, Reporter, Runtime, named_variable, now};
+use jackline_runtime::{Definitions, Fault, Gate, Runtime, named_variable, now};
 use jackline_workspace::{OpenError, Workspace};
 
 use crate::calls::{Called, Calls, Ground, Over};
-use crate::guard::Guard;
 use crate::held::hold;
 use crate::model::{self, ModelSpec};
 use crate::recover::{PREFIX, Recovery, recover};
 use crate::spec::{ArtifactKind, Task};
+use crate::task_front::TaskFront;
 use crate::told::Told;
 use crate::trace::TRACE_FILE;
 
@@ -128,15 +128,15 @@ pub fn run(
     if let Some(program) = program {
         runtime = runtime.with_verifier(program.clone()).with_notifier(program);
     }
-    let reporter = RefCell::new(Reporter::new(runtime.saving_late(), session.clone()));
-    let mut guard = Guard::new(&reporter, "start the task again");
-    let recovery = recover(&store, &root, &reporter, None);
+    let gate = RefCell::new(Gate::new(runtime, session.clone()).saving_late());
+    let mut front = TaskFront::new(&gate, Some("start the task again"));
+    let recovery = recover(&store, &root, &gate, None);
     if let Some(text) = recovery.unfinished() {
         return Err(TaskError::Unfinished(text));
     }
     let model = model::make(&task.model, None, &named_variable);
     let name = model.borrow().name();
-    guard.begin(shown, name, &task.prompt).map_err(TaskError::Session)?;
+    front.start(shown, name, &task.prompt).map_err(TaskError::Session)?;
     let held = hold(&directory).map_err(|error| TaskError::Session(error.to_string()))?;
     let Some(held) = held else {
         let text = format!("another process is at work in `{id}`");
@@ -152,8 +152,8 @@ pub fn run(
         ending: Ending::when(move || cancelled.load(Ordering::Relaxed)),
         attempts: 0,
     });
-    let over = Over { guard, task, model, defined: &resolved.definition, hear };
-    let called = calls.make(over, |guard, outcome| guard.end(outcome.is_ok()));
+    let over = Over { front, task, model, defined: &resolved.definition, hear };
+    let called = calls.make(over, |front, outcome| front.end(outcome.is_ok()));
     let Called { outcome: internal, trace, stuck, .. } = called;
     drop(held);
     let (public, _) = egress(&internal);

@@ -12,13 +12,13 @@ use jackline_registry::{Overlay, Registry};
 use jackline_workspace::Workspace;
 
 use crate::context::Contexts;
-use crate::guard::Guard;
+use crate::task_front::TaskFront;
 use crate::told::Told;
 
 /// What a call and its delegates share. What changes is borrowed for a moment, never while
 /// a program runs.
 pub(crate) struct Shared<'r> {
-    pub(crate) guard: RefCell<Guard<'r>>,
+    pub(crate) front: RefCell<TaskFront<'r>>,
     pub(crate) workspace: &'r Workspace,
     pub(crate) registry: &'r Registry,
     pub(crate) overlay: RefCell<Overlay<'r>>,

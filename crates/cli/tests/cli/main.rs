@@ -64,6 +64,7 @@ mod run_terminal;
 mod run_workers;
 mod soak;
 mod support;
+mod tool_names;
 mod tools;
 mod two_people;
 mod undo;

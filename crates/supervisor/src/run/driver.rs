@@ -11,20 +11,20 @@ use std::time::Duration;
 
 use jackline_attempt::InternalOutcome;
 use jackline_engine::{
-    Decision, EventKind, Failure, IterationEnded, Payload, PromptSource, SessionEnded, Stop,
-    StopProposed, Summary,
+    Decision, Failure, IterationEnded, Payload, PromptSource, SessionEnded, Stop, StopProposed,
+    Summary,
 };
 use jackline_model::{ErrorKind, Message, Model, Patience};
 use jackline_runtime::now;
 
 use super::reach::reach;
 use super::{Opening, RunError};
-use crate::desk::Desk;
 use crate::engines::{Chain, EngineSpec, Reason};
 use crate::evidence::{Looks, Unrecorded};
 use crate::history::History;
 use crate::own::{Ended, GO_ON, Own, Whom};
 use crate::programs::Programs;
+use crate::run_front::RunFront;
 use crate::spec::RunTask;
 use crate::told::Told;
 use crate::waiting::time_left;
@@ -40,7 +40,7 @@ const EXHAUSTED_MAX: u32 = 3;
 pub(super) struct Driver<'a, 'h> {
     task: &'a RunTask,
     opening: &'a Opening,
-    desk: Desk<'h>,
+    front: RunFront<'h>,
     chain: Chain,
     own: Own<'a>,
     /// How the model acts, where not by calls of tools.
@@ -78,7 +78,7 @@ impl<'a, 'h> Driver<'a, 'h> {
     pub(super) fn new(
         task: &'a RunTask,
         opening: &'a Opening,
-        desk: Desk<'h>,
+        front: RunFront<'h>,
         chain: Chain,
         (own, programs, worker): (Own<'a>, Option<Programs<'a>>, worker::Told),
         history: History,
@@ -86,7 +86,7 @@ impl<'a, 'h> Driver<'a, 'h> {
         Self {
             task,
             opening,
-            desk,
+            front,
             chain,
             own,
             programs,
@@ -110,21 +110,21 @@ impl<'a, 'h> Driver<'a, 'h> {
     pub(super) fn drive(&mut self) -> Result<Option<InternalOutcome>, RunError> {
         self.take_up()?;
         loop {
-            if let Some(broken) = self.desk.broken() {
-                return Err(RunError::broken(broken));
+            if let Some(fault) = self.front.fault() {
+                return Err(RunError::broken(fault));
             }
-            if self.desk.lookout.is_cancelled() {
+            if self.front.lookout.is_cancelled() {
                 self.leave("it was ended by a signal");
                 return Ok(None);
             }
-            let Some(summary) = self.desk.summary() else {
+            let Some(summary) = self.front.summary() else {
                 return Err(RunError::Guard("the session can't be read any more".to_owned()));
             };
             if let Some(stop) = summary.stop.clone() {
                 self.stop = Some(stop);
                 return Ok(None);
             }
-            if self.desk.lookout.is_gone() {
+            if self.front.lookout.is_gone() {
                 self.lose_workspace();
                 return Ok(None);
             }
@@ -140,12 +140,12 @@ impl<'a, 'h> Driver<'a, 'h> {
                 return Ok(None);
             }
             self.come_back()?;
-            self.desk.say(&Told::Iteration { number: summary.progress.iteration_count + 1 });
+            self.front.say(&Told::Iteration { number: summary.progress.iteration_count + 1 });
             self.is_open = true;
             match self.iterate()? {
                 Ended::Done { counts_as, answer } => {
-                    self.desk.say(&Told::Stopping { allowed: true, why: counts_as });
-                    let paused = self.desk.summary().is_some_and(|it| it.is_paused());
+                    self.front.say(&Told::Stopping { allowed: true, why: counts_as });
+                    let paused = self.front.summary().is_some_and(|it| it.is_paused());
                     if paused {
                         continue;
                     }
@@ -176,7 +176,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                         return Ok(None);
                     }
                 }
-                Ended::Held if self.desk.lookout.is_gone() => {}
+                Ended::Held if self.front.lookout.is_gone() => {}
                 Ended::Held if self.is_late() => {
                     self.time_is_up();
                     return Ok(None);
@@ -190,7 +190,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                 Ended::Spent => {
                     if !self.change(Reason::Cost)? {
                         let text = format!("`{}` has used up its budget", self.chain.label());
-                        self.desk.say(&Told::Aside { text });
+                        self.front.say(&Told::Aside { text });
                         self.fail();
                         return Ok(None);
                     }
@@ -206,12 +206,12 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     /// Ends the session because nobody has approved its agent, before anybody is asked.
     pub(super) fn refuse(&mut self) -> Option<InternalOutcome> {
-        let session = self.desk.session();
+        let session = self.front.session();
         let text = format!(
             "no person has approved this agent; look at it with `jackline identity show {session}`, and let it \
              work with `jackline identity approve {session}`"
         );
-        self.desk.say(&Told::Aside { text });
+        self.front.say(&Told::Aside { text });
         self.finish(None);
         None
     }
@@ -224,13 +224,13 @@ impl<'a, 'h> Driver<'a, 'h> {
     /// How it ended, or why it was left. What is over leaves no check at work.
     pub(super) fn end(&mut self) -> (Option<Stop>, Option<String>) {
         if self.stop.is_some() {
-            self.desk.lookout.end_checks();
+            self.front.lookout.end_checks();
         }
         (self.stop.take(), self.left.take())
     }
 
     pub(super) fn summary(&mut self) -> Option<Summary> {
-        self.desk.summary()
+        self.front.summary()
     }
 
     /// What no record says of the run.
@@ -244,16 +244,16 @@ impl<'a, 'h> Driver<'a, 'h> {
 
     /// Ends the session; `failure` is what kept it from going on.
     fn finish(&mut self, failure: Option<Failure>) {
-        let verdict = self.desk.tell(EventKind::SessionEnded(SessionEnded { failure }));
-        self.stop = verdict.stop;
+        self.stop = self.front.report(SessionEnded { failure }).verdict.stop;
     }
 
     /// Begins the conversation, or goes on with it.
     fn take_up(&mut self) -> Result<(), RunError> {
         let worker = self.worker();
         if self.opening.resumed.is_none() {
-            let owed = self.desk.take_owed().map_or_else(String::new, |owed| format!("\n\n{owed}"));
-            let text = format!("{}{owed}", self.task.prompt);
+            let more =
+                self.front.take_texts().map_or_else(String::new, |more| format!("\n\n{more}"));
+            let text = format!("{}{more}", self.task.prompt);
             if let Some(worker) = worker {
                 self.worker.begin(&worker, text.clone())?;
             }
@@ -275,7 +275,7 @@ impl<'a, 'h> Driver<'a, 'h> {
                 Some(text.trim_end().to_owned())
             }
         };
-        let told: Vec<String> = cut_off.into_iter().chain(self.desk.take_owed()).collect();
+        let told: Vec<String> = cut_off.into_iter().chain(self.front.take_texts()).collect();
         if told.is_empty() { Ok(()) } else { Ok(self.own.tell(told.join("\n\n"))?) }
     }
 
@@ -299,11 +299,11 @@ impl<'a, 'h> Driver<'a, 'h> {
         }
         let asked = self.chain.used();
         let patience = patience(TRIES, self.chain.taken_over());
-        let (chain, desk) = (&mut self.chain, &mut self.desk);
+        let (chain, front) = (&mut self.chain, &mut self.front);
         let mut whom = Whom { engine: &engine, patience, spend: &mut || chain.spend() };
         let ended = match &mut self.programs {
-            Some(programs) => programs.iterate(&mut self.own, desk, &mut whom),
-            None => self.own.iterate(desk, &mut whom),
+            Some(programs) => programs.iterate(&mut self.own, front, &mut whom),
+            None => self.own.iterate(front, &mut whom),
         };
         // Only the last of several questions can have failed.
         if self.chain.used() > asked + 1 || !matches!(ended, Ended::Failed(_)) {
@@ -318,35 +318,35 @@ impl<'a, 'h> Driver<'a, 'h> {
         let before = self.before.take();
         let seen = before.and_then(|before| before.changed_since(&self.opening.workspace));
         let files_changed = files_changed.or(seen);
-        let verdict = self.desk.tell(EventKind::IterationEnded(IterationEnded {
+        let answer = self.front.report(IterationEnded {
             files_changed,
             error: error.map(Payload::Inline),
             ..IterationEnded::default()
-        }));
-        self.desk.owe(&verdict);
-        let summary = self.desk.summary();
+        });
+        self.front.keep_text(&answer);
+        let summary = self.front.summary();
         let number = summary.as_ref().map_or(0, |summary| summary.progress.iteration_count);
         let failure = summary.and_then(|it| it.progress.last_failure).map(ToOwned::to_owned);
-        self.desk.say(&Told::IterationEnded { number, failure });
+        self.front.say(&Told::IterationEnded { number, failure });
     }
 
     /// Programs that came to nothing: the guards count that, and so do we.
     fn exhaust(&mut self, error: String) -> Result<Goes, RunError> {
         self.exhausted += 1;
         self.end_iteration(Some(error), Some(0));
-        let paused = self.desk.summary().is_none_or(|summary| summary.is_paused());
+        let paused = self.front.summary().is_none_or(|summary| summary.is_paused());
         if self.exhausted <= EXHAUSTED_MAX || paused || self.change(Reason::Verification)? {
             return Ok(Goes::On);
         }
         let text = format!("no program of `{}` came to anything", self.chain.label());
-        self.desk.say(&Told::Aside { text });
+        self.front.say(&Told::Aside { text });
         self.fail();
         Ok(Goes::Over)
     }
 
     /// Lets the guards look, where something outside may have changed.
     fn knock(&mut self) {
-        let verdict = self.desk.prompt(PromptSource::Harness, GO_ON);
+        let verdict = self.front.prompt(PromptSource::Harness, GO_ON).verdict;
         if verdict.is_enforced(Decision::Stop) {
             self.stop.clone_from(&verdict.stop);
         }
@@ -365,19 +365,19 @@ impl<'a, 'h> Driver<'a, 'h> {
             "the workspace `{place}` was deleted while the run was under way, so nothing can go on; bring it \
              back, and begin a new run"
         );
-        self.desk.say(&Told::Aside { text });
+        self.front.say(&Told::Aside { text });
         self.finish(Some(Failure::Workspace));
     }
 
     /// Whether what the whole work may take is used up.
     fn is_late(&mut self) -> bool {
-        time_left(&mut self.desk).is_some_and(|left| left.is_zero())
+        time_left(&mut self.front).is_some_and(|left| left.is_zero())
     }
 
     /// Ends the session because its time is up.
     fn time_is_up(&mut self) -> Goes {
         let reason = Some("deadline".to_owned());
-        self.desk.tell(EventKind::StopProposed(StopProposed { reason, ..StopProposed::default() }));
+        self.front.propose_stop(StopProposed { reason, ..StopProposed::default() });
         self.finish(None);
         Goes::Over
     }

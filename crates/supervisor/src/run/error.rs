@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use jackline_journal::StoreError;
 use jackline_program::WorkerError;
+use jackline_runtime::GuardFault;
 use jackline_workspace::OpenError;
-
-use crate::desk::Ends;
 
 /// Why a run was not begun, or could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -116,11 +115,8 @@ pub enum RunError {
 
 impl RunError {
     /// A guard that is broken, with what can be done about it.
-    pub(crate) fn broken((reason, ends): (&str, Ends)) -> Self {
-        match ends {
-            Ends::ForNow => Self::Guard(reason.to_owned()),
-            Ends::ForGood => Self::Lost(reason.to_owned()),
-        }
+    pub(crate) fn broken(fault: GuardFault) -> Self {
+        if fault.is_permanent() { Self::Lost(fault.reason) } else { Self::Guard(fault.reason) }
     }
 
     /// A stable word for the kind of error.

@@ -10,11 +10,11 @@ use jackline_attempt::{
 use jackline_engine::Status;
 use jackline_program::{CallError, Forged, Host, Known, Named, Program, programs};
 use jackline_registry::{RegistryError, Tool};
+use jackline_runtime::CallResult;
 use jackline_workspace::{Code, Shows};
 use serde_json::{Map, Value, json};
 
 use crate::call::Calling;
-use crate::guard::CameBack;
 use crate::model;
 
 /// The name under which delegates are proposed.
@@ -54,19 +54,19 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
         &self,
         name: &str,
         arguments: Value,
-        run: impl FnOnce(&Value) -> (Result<Value, CallError>, CameBack),
+        run: impl FnOnce(&Value) -> (Result<Value, CallError>, CallResult),
     ) -> Result<Value, CallError> {
         let shared = self.calling.shared;
         if let Some(stuck) = shared.stuck() {
             return Err(CallError::Refused(vec![stuck]));
         }
-        let permit = shared.guard.borrow_mut().propose(name, arguments.clone());
+        let permit = shared.front.borrow_mut().propose(name, arguments.clone());
         let permit = permit.map_err(CallError::Refused)?;
         let arguments = permit.args.unwrap_or(arguments);
         let (answer, back) = run(&arguments);
-        let mut guard = shared.guard.borrow_mut();
-        guard.finish(CameBack { number: permit.number, ..back });
-        match guard.held() {
+        let mut front = shared.front.borrow_mut();
+        front.finish(CallResult { number: permit.number, ..back });
+        match front.held() {
             // What came back holds the session, so nothing of this attempt may stay.
             Some(why) => {
                 Err(CallError::Refused(vec![Violation::new(Subtype::ToolDenied, why.to_owned())]))
@@ -76,7 +76,7 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
     }
 
     /// Calls a tool of the workspace, within the attempt.
-    fn own(&self, name: &str, arguments: &Value) -> (Result<Value, CallError>, CameBack) {
+    fn own(&self, name: &str, arguments: &Value) -> (Result<Value, CallError>, CallResult) {
         let shared = self.calling.shared;
         let called = shared.workspace.call(name, arguments);
         if name == "shell" {
@@ -93,12 +93,10 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
         }
         match called {
             Ok(output) => {
-                let back = CameBack {
-                    number: 0,
-                    status: output.status(),
+                let back = CallResult {
                     exit_code: output.structured.get("exit_code").and_then(Value::as_i64),
                     seen: output.seen(Shows::of(name, arguments)),
-                    text: output.text,
+                    ..came_back(output.status(), output.text)
                 };
                 (Ok(output.structured), back)
             }
@@ -111,7 +109,7 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
     }
 
     /// Runs a forged tool as any program: looked at, in a worker, with calls of its own.
-    fn run_forged(&self, tool: &Tool, arguments: &Value) -> (Result<Value, CallError>, CameBack) {
+    fn run_forged(&self, tool: &Tool, arguments: &Value) -> (Result<Value, CallError>, CallResult) {
         let shared = self.calling.shared;
         let Value::Object(arguments) = arguments.clone() else {
             let message = "a forged tool takes named arguments".to_owned();
@@ -142,7 +140,7 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
             }
         };
         let (error_type, back) = match &answer {
-            Ok(value) => (None, CameBack { status: Status::Ok, ..failed(value.to_string()) }),
+            Ok(value) => (None, came_back(Status::Ok, value.to_string())),
             Err(CallError::Refused(violations)) => {
                 let first = violations.first();
                 let subtype = first.map_or(Subtype::ToolDenied.name(), |it| it.subtype.word());
@@ -189,14 +187,17 @@ impl Host for Caller<'_, '_, '_> {
         }
         let found = self.calling.shared.overlay.borrow().get(name);
         let Some(tool) = found.map_err(|error| unavailable(&error))? else {
-            let message = format!("there is no tool `{name}`");
-            return Err(CallError::Refused(vec![Violation::new(Subtype::UnknownTool, message)]));
+            return Err(CallError::Refused(self.refuse_unknown_tool(name)));
         };
         if self.nesting >= NESTING_MAX {
             let message = format!("forged tools may call each other {NESTING_MAX} deep");
             return Err(CallError::Refused(vec![Violation::new(Subtype::ToolDenied, message)]));
         }
         self.gated(name, arguments, |arguments| self.run_forged(&tool, arguments))
+    }
+
+    fn refuse_unknown_tool(&mut self, name: &str) -> Vec<Violation> {
+        self.calling.shared.front.borrow_mut().refuse_unknown_tool(name)
     }
 
     fn delegate(
@@ -221,7 +222,7 @@ impl Host for Caller<'_, '_, '_> {
             let (outcome, _) = child.run();
             let error = outcome.error().map(|error| error.error_type.clone());
             let back = match error {
-                None => CameBack { status: Status::Ok, ..failed("ok".to_owned()) },
+                None => came_back(Status::Ok, "ok".to_owned()),
                 Some(error_type) => failed(error_type),
             };
             ended = Some(outcome);
@@ -290,8 +291,13 @@ fn answered(outcome: Outcome) -> Result<Value, CallError> {
     Err(CallError::Failed { error_type: error.error_type, message: error.error_message })
 }
 
-fn failed(text: String) -> CameBack {
-    CameBack { number: 0, status: Status::Error, text, exit_code: None, seen: Vec::new() }
+fn failed(text: String) -> CallResult {
+    came_back(Status::Error, text)
+}
+
+/// A result whose number is filled in when it is reported.
+fn came_back(status: Status, text: String) -> CallResult {
+    CallResult { text: Some(text), ..CallResult::new(0, status) }
 }
 
 fn named(name: &str, description: &str, external: bool) -> Named {

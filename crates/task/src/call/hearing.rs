@@ -23,7 +23,7 @@ impl Stages for Hearing<'_, '_, '_> {
 
     fn ended(&mut self) -> Option<Ended> {
         let shared = self.calling.shared;
-        let is_held = || shared.guard.borrow().held().is_some();
+        let is_held = || shared.front.borrow().held().is_some();
         let is_over = shared.is_cancelled() || shared.stuck.borrow().is_some() || is_held();
         is_over.then_some(Ended::Cancelled)
     }
@@ -33,17 +33,17 @@ impl Hearing<'_, '_, '_> {
     fn write(&self, stage: Stage) -> Result<(), String> {
         let Self { calling } = self;
         let shared = calling.shared;
-        let mut guard = shared.guard.borrow_mut();
+        let mut front = shared.front.borrow_mut();
         if stage == Stage::Started {
             let number = shared.next_attempt();
-            guard.attempt_started(number)?;
-            drop(guard);
+            front.attempt_started(number)?;
+            drop(front);
             calling.open.set(Some(number));
             calling.tell(What::Started { number });
             return Ok(());
         }
         let Some(number) = calling.open.get() else { return Ok(()) };
-        guard.stage(number, stage.name())?;
+        front.stage(number, stage.name())?;
         let result = match stage {
             Stage::Committed => Some(AttemptResult::Commit),
             Stage::RolledBack | Stage::ExecutionRetry | Stage::OutcomeRetry => {
@@ -53,9 +53,9 @@ impl Hearing<'_, '_, '_> {
         };
         if let Some(result) = result {
             calling.open.set(None);
-            guard.attempt_ended(number, result)?;
+            front.attempt_ended(number, result)?;
         }
-        drop(guard);
+        drop(front);
         calling.tell_asides();
         Ok(())
     }

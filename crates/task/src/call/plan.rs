@@ -4,14 +4,14 @@ use jackline_attempt::{Executor, Fault, Outcome, Subtype, Validator, Violation};
 use jackline_decode::{Decoded, Ending, Schema, decode, plan_schema};
 use jackline_engine::{ActorId, ToolName};
 use jackline_program::{CallError, Host as _};
-use jackline_runtime::{Definitions, Explainer, Found, Proposed, Supposed};
+use jackline_runtime::{Definitions, Explainer, Found, Proposed, Supposed, reason_of};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::call::Calling;
 use crate::call::caller::Caller;
 use crate::call::writer::Written;
-use crate::guard::objections;
+use crate::task_front::objections;
 
 /// The plan in what was written, as far as it is run.
 #[derive(Debug, Deserialize)]
@@ -42,15 +42,16 @@ impl Validator<Written> for Rehearsal<'_, '_, '_> {
             Ok(plan) => plan,
             Err(violations) => return violations,
         };
-        let known = Caller::new(self.calling).known();
+        let mut caller = Caller::new(self.calling);
+        let known = caller.known();
         let unknown: Vec<Violation> = plan
             .tool_calls
             .iter()
             .enumerate()
             .filter(|(_, step)| !known.tools.iter().any(|tool| tool.name == step.name))
-            .map(|(at, step)| {
-                let message = format!("step {}: there is no tool `{}`", at + 1, step.name);
-                Violation::new(Subtype::UnknownTool, message)
+            .flat_map(|(at, step)| {
+                let objections = caller.refuse_unknown_tool(&step.name);
+                objections.into_iter().map(move |objection| about_step(at, objection))
             })
             .collect();
         if unknown.is_empty() { self.rehearse(&plan) } else { unknown }
@@ -88,12 +89,15 @@ impl Rehearsal<'_, '_, '_> {
         };
         let refused = verdicts.iter().enumerate().find(|(_, verdict)| !verdict.lets_run());
         let Some((at, verdict)) = refused else { return Vec::new() };
-        let about = |mut violation: Violation| {
-            violation.message = format!("step {}: {}", at + 1, violation.message);
-            violation
-        };
-        objections(verdict).into_iter().map(about).collect()
+        let objections = objections(&verdict.violations, reason_of(verdict));
+        objections.into_iter().map(|objection| about_step(at, objection)).collect()
     }
+}
+
+/// An objection to one step of a plan.
+fn about_step(at: usize, objection: Violation) -> Violation {
+    let message = format!("step {}: {}", at + 1, objection.message);
+    Violation { message, ..objection }
 }
 
 impl Executor<Written> for PlanRunner<'_, '_, '_> {

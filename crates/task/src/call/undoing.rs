@@ -116,7 +116,7 @@ impl Undoing<'_, '_, '_> {
         let reason = error.to_string();
         let shared = self.calling.shared;
         shared.stuck.borrow_mut().get_or_insert_with(|| reason.clone());
-        shared.guard.borrow_mut().stuck(number, &reason);
+        shared.front.borrow_mut().stuck(number, &reason);
         self.calling.open.set(None);
         self.calling.tell(What::NotRolledBack { reason: reason.clone() });
         RollbackError(reason)

@@ -70,21 +70,21 @@ impl Writer<'_, '_, '_> {
         if calling.shared.is_cancelled() {
             return Err(provider_error("cancelled", "the task was cancelled"));
         }
-        let owed = calling.shared.guard.borrow_mut().take_owed();
+        let texts = calling.shared.front.borrow_mut().take_texts();
         let request = render(&Says {
             artifact: calling.task.artifact,
             prompt: &calling.task.prompt,
             arguments: &calling.arguments,
             context: &calling.context(),
             known: &Caller::new(calling).known(),
-            owed: &owed,
+            texts: texts.as_deref(),
             ask,
         });
         let mut model = calling.model.borrow_mut();
         let reply = model.ask(&request)?;
         if let Some(usage) = reply.usage {
-            let mut guard = calling.shared.guard.borrow_mut();
-            guard.used(model.name(), usage.input, usage.output);
+            let mut front = calling.shared.front.borrow_mut();
+            front.report_usage(model.name(), usage.input, usage.output);
         }
         Ok(reply)
     }

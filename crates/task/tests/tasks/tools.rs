@@ -2,10 +2,12 @@
 
 use std::fs;
 
+use jackline_journal::Note;
 use jackline_registry::Registry;
+use jackline_task::{ArtifactKind, Task};
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::{World, task};
 
 const FORGES: &str = "\
 forge('title', '''
@@ -93,4 +95,26 @@ fn names_of_other_tools_are_taken_and_tools_that_call_themselves_end() {
     let again = "forge('again', '''ok(tool('again')())''', description='d')\nok(tool('again')())";
     let done = world.programs(&[again, "ok(3)"]);
     assert_eq!(done.value(), Some(&json!(3)), "{:?}", done.report.internal);
+}
+
+#[test]
+fn a_name_that_no_tool_can_have_is_refused_and_noted() {
+    let world = World::new("");
+    let program = world.programs(&["name = 're\\x07ad'\ntool(name)()\nok(1)", "ok(2)"]);
+    assert_eq!(program.value(), Some(&json!(2)), "{:?}", program.report.internal);
+    assert_eq!(program.objections(), ["unknown_tool 2:1"]);
+    let step = json!({ "name": "re\u{7}ad", "arguments": {} });
+    let wrong = json!({ "action_type": "STOP", "tool_calls": [step] });
+    let right = json!({ "action_type": "STOP", "tool_calls": [] });
+    let texts = [wrong, right].map(|plan| plan.to_string());
+    let task = task(&texts.each_ref().map(String::as_str));
+    let plan = world.run(&Task { artifact: ArtifactKind::Plan, ..task });
+    assert_eq!(plan.objections(), ["unknown_tool"], "{:?}", plan.report.internal);
+    for done in [program, plan] {
+        let records = world.records(&done.report.session);
+        assert!(!records.iter().any(|record| record.event.kind.name() == "tool_proposed"));
+        let notes: Vec<Note> = records.into_iter().flat_map(|record| record.notes).collect();
+        let reason = "the name of the tool holds a control character".to_owned();
+        assert_eq!(notes, [Note::Malformed { line: 1, reason }]);
+    }
 }

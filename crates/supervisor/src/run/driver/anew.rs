@@ -1,6 +1,6 @@
 //! A conversation that begins anew, with what whoever works has to know.
 
-use jackline_engine::{CompactionFinished, EventKind, Invocations};
+use jackline_engine::{CompactionFinished, Invocations};
 
 use super::{Driver, Goes};
 use crate::engines::Reason;
@@ -18,17 +18,15 @@ const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
 impl Driver<'_, '_> {
     /// Begins the conversation anew, with what an agent has to know.
     pub(super) fn begin_anew(&mut self) -> Result<(), RunError> {
-        let summary = self.desk.summary();
+        let summary = self.front.summary();
         let main = summary.as_ref().and_then(|summary| summary.context.first());
         let (used, pct) = (main.and_then(|it| it.used), main.and_then(|it| it.pct));
         self.take_over_text(None)?;
         let freed = used.map(|used| used.saturating_sub(self.own.conversation.tokens()));
-        let verdict = self.desk.tell(EventKind::CompactionFinished(CompactionFinished {
-            freed,
-            ..CompactionFinished::default()
-        }));
-        self.desk.say(&Told::Restarted { pct });
-        match verdict.context {
+        let answer =
+            self.front.report(CompactionFinished { freed, ..CompactionFinished::default() });
+        self.front.say(&Told::Restarted { pct });
+        match answer.verdict.context {
             Some(text) => self.tell(text),
             None => Ok(()),
         }
@@ -47,7 +45,7 @@ impl Driver<'_, '_> {
         let label = self.chain.label();
         let text =
             format!("`{label}` fills one conversation after the other, and nothing comes of it");
-        self.desk.say(&Told::Aside { text });
+        self.front.say(&Told::Aside { text });
         self.fail();
         Ok(Goes::Over)
     }
@@ -65,7 +63,7 @@ impl Driver<'_, '_> {
         if let Some(programs) = &self.programs {
             return programs.kept();
         }
-        self.desk.summary().map_or(0, |summary| {
+        self.front.summary().map_or(0, |summary| {
             let Invocations { proposed, denied, invalid_arguments, .. } = summary.invocations;
             proposed.saturating_sub(denied.saturating_add(invalid_arguments))
         })
@@ -74,7 +72,7 @@ impl Driver<'_, '_> {
     /// A conversation for somebody who goes on with what others have begun.
     pub(super) fn take_over_text(&mut self, plan: Option<String>) -> Result<(), RunError> {
         let mut text = self.where_it_stands();
-        for more in self.desk.take_owed().into_iter().chain(plan) {
+        for more in self.front.take_texts().into_iter().chain(plan) {
             text.push('\n');
             text.push_str(&more);
         }
@@ -87,7 +85,7 @@ impl Driver<'_, '_> {
 
     /// The task, and how far it is.
     pub(super) fn where_it_stands(&mut self) -> String {
-        let Some(summary) = self.desk.summary() else { return self.task.prompt.clone() };
+        let Some(summary) = self.front.summary() else { return self.task.prompt.clone() };
         let briefing = std::fs::read_to_string(self.opening.workspace.join(BRIEFING)).ok();
         handover::text(&self.task.prompt, &summary, briefing.as_deref())
     }

@@ -1,6 +1,6 @@
 //! Another engine takes over, or the first one comes back.
 
-use jackline_engine::{Decision, EventKind, ModelChanged};
+use jackline_engine::{Decision, ModelChanged};
 use jackline_runtime::now;
 
 use super::Driver;
@@ -28,12 +28,12 @@ impl Driver<'_, '_> {
     pub(super) fn change_to(&mut self, next: usize, reason: Reason) -> Result<bool, RunError> {
         let (from, to) = (self.chain.label(), self.chain.label_of(next));
         let word = reason.word().to_owned();
-        let verdict = self.desk.tell(EventKind::ModelChanged(ModelChanged {
+        let answer = self.front.report(ModelChanged {
             from: Some(from.clone()),
             to: to.clone(),
             reason: word.clone(),
-        }));
-        if verdict.is_enforced(Decision::Deny) {
+        });
+        if answer.verdict.is_enforced(Decision::Deny) {
             return Ok(false);
         }
         let plays = self.chain.current().is_some_and(|it| matches!(it.kind, EngineKind::Script(_)));
@@ -41,8 +41,8 @@ impl Driver<'_, '_> {
             self.scripts.insert(from.clone(), model);
         }
         self.chain.change(next, now().boot_ms);
-        self.desk.say(&Told::Changed { from: from.clone(), to, reason: word });
-        self.desk.owe(&verdict);
+        self.front.say(&Told::Changed { from: from.clone(), to, reason: word });
+        self.front.keep_text(&answer);
         self.changed(&from, reason)?;
         Ok(true)
     }

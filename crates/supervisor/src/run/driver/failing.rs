@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackline_engine::{EventKind, ModelChanged};
+use jackline_engine::ModelChanged;
 use jackline_model::{ErrorKind, ModelError};
 use jackline_runtime::now;
 
@@ -24,7 +24,7 @@ impl Driver<'_, '_> {
             return Ok(Goes::On);
         }
         let why = self.chain.current().map(|engine| worded(engine, error)).unwrap_or_default();
-        self.desk.say(&Told::Aside { text: shown(&format!("{}: {why}", self.chain.label())) });
+        self.front.say(&Told::Aside { text: shown(&format!("{}: {why}", self.chain.label())) });
         let too_long = error.kind == ErrorKind::ContextLength;
         if too_long && !self.own.conversation.is_fresh() && self.may_fill() {
             self.begin_anew()?;
@@ -66,14 +66,10 @@ impl Driver<'_, '_> {
     pub(super) fn wait_out(&mut self, error: &ModelError, pause: Duration) -> Goes {
         self.waits += 1;
         let (label, reason) = (self.chain.label(), error.kind.as_str().to_owned());
-        self.desk.tell(EventKind::ModelChanged(ModelChanged {
-            from: Some(label.clone()),
-            to: label,
-            reason,
-        }));
+        self.front.report(ModelChanged { from: Some(label.clone()), to: label, reason });
         let waits = Waits::Model { why: error.to_string(), ms: in_ms(pause) };
-        self.desk.say(&Told::Waiting { waits });
-        match sleep(&mut self.desk, pause) {
+        self.front.say(&Told::Waiting { waits });
+        match sleep(&mut self.front, pause) {
             Waited::Changed => Goes::On,
             Waited::Cancelled => {
                 self.leave("it was ended by a signal while it waited for a model");

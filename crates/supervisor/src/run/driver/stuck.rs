@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::ModelChoice;
-use jackline_engine::{ActorId, AdvisorAnswered, EventKind, PauseCause, Payload, Summary};
+use jackline_engine::{ActorId, AdvisorAnswered, PauseCause, Payload, Summary};
 use jackline_model::{Message, Request};
 
 use super::{Driver, Goes, patience};
 use crate::advisor;
 use crate::asking::{Asked, Question, ask};
-use crate::desk::why;
 use crate::engines::{EngineSpec, Reason};
 use crate::own::cost_of;
 use crate::run::RunError;
@@ -40,24 +39,24 @@ impl Driver<'_, '_> {
         let how = how_to_go_on(summary);
         if summary.paused_cause == Some(PauseCause::Checkpoint) {
             // That no iteration is left is for the person, and holds no longer once they go on.
-            self.desk.take_owed();
+            self.front.take_texts();
         }
         if !self.opening.waits {
             self.leave(&format!("it waits for a person: {why}; first {how}"));
             return Ok(Goes::Over);
         }
-        self.desk.say(&Told::Waiting { waits: Waits::Person { why, how } });
-        match wait(&mut self.desk, &self.opening.workspace, summary) {
-            Waited::Changed if self.desk.lookout.is_gone() => Ok(Goes::On),
+        self.front.say(&Told::Waiting { waits: Waits::Person { why, how } });
+        match wait(&mut self.front, &self.opening.workspace, summary) {
+            Waited::Changed if self.front.lookout.is_gone() => Ok(Goes::On),
             Waited::Changed => {
                 self.knock();
                 let goes =
-                    self.desk.summary().is_some_and(|it| it.stop.is_none() && !it.is_paused());
+                    self.front.summary().is_some_and(|it| it.stop.is_none() && !it.is_paused());
                 if goes {
-                    self.desk.say(&Told::GoesOn {});
-                    let owed = self.desk.take_owed().map(|owed| format!("\n\n{owed}"));
-                    let owed = owed.unwrap_or_default();
-                    self.tell(format!("A person has looked at it, and lets you go on.{owed}"))?;
+                    self.front.say(&Told::GoesOn {});
+                    let more = self.front.take_texts().map(|more| format!("\n\n{more}"));
+                    let more = more.unwrap_or_default();
+                    self.tell(format!("A person has looked at it, and lets you go on.{more}"))?;
                 }
                 Ok(Goes::On)
             }
@@ -71,7 +70,7 @@ impl Driver<'_, '_> {
 
     /// Asks an advisor, where there is one; whether the agent goes on with what it says.
     pub(super) fn advise(&mut self, summary: &Summary) -> Result<bool, RunError> {
-        let Some(settings) = self.desk.definition().and_then(|it| it.advisor.clone()) else {
+        let Some(settings) = self.front.definition().and_then(|it| it.advisor.clone()) else {
             return Ok(false);
         };
         if self.advised >= settings.budget || self.is_late() {
@@ -94,16 +93,15 @@ impl Driver<'_, '_> {
             };
             let model = choice.label();
             let told = Told::Advised { model: model.clone(), instruction: instruction.clone() };
-            self.desk.say(&told);
-            let verdict = self.desk.tell(EventKind::AdvisorAnswered(AdvisorAnswered {
+            self.front.say(&told);
+            let answer = self.front.report(AdvisorAnswered {
                 model: Some(model),
                 instruction: instruction.map(Payload::Inline),
                 error: error.map(Payload::Inline),
-            }));
-            let lifted = self.desk.summary().is_some_and(|it| !it.is_paused());
+            });
+            let lifted = self.front.summary().is_some_and(|it| !it.is_paused());
             if lifted {
-                let text = why(&verdict);
-                self.tell(text)?;
+                self.tell(answer.reason())?;
                 return Ok(true);
             }
             if self.advised >= settings.budget {
@@ -131,15 +129,15 @@ impl Driver<'_, '_> {
             Err(error) => return Some((None, Some(error.to_string()))),
         };
         let (request, schemas) = (request.clone(), Arc::default());
-        let (patience, time_left) = (patience(ADVICE_TRIES, &[]), time_left(&mut self.desk));
+        let (patience, time_left) = (patience(ADVICE_TRIES, &[]), time_left(&mut self.front));
         let question = Question { request, schemas, patience, time_left };
-        let lookout = self.desk.lookout.clone();
+        let lookout = self.front.lookout.clone();
         let (_, asked) = ask(model, question, &lookout, &mut |_, _| {});
         match asked {
             Asked::Over => None,
             Asked::Reply(reply) => {
                 if let Ok(advisor) = ActorId::parse(ADVISOR) {
-                    self.desk.tell_as(advisor, cost_of(&engine, &reply, None, engine.window));
+                    self.front.report_as(advisor, cost_of(&engine, &reply, None, engine.window));
                 }
                 let text = reply.said.text.trim();
                 let text: String = text.chars().take(advisor::INSTRUCTION_CHARS_MAX).collect();

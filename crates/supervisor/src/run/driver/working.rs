@@ -50,8 +50,8 @@ impl Driver<'_, '_> {
                 return Ok(Ended::Spent);
             }
             let prompt = self.prompt(engine)?;
-            let (desk, told) = (&mut self.desk, &mut self.worker);
-            let error = match worker::iterate(desk, engine, self.opening, told, &prompt) {
+            let (front, told) = (&mut self.front, &mut self.worker);
+            let error = match worker::iterate(front, engine, self.opening, told, &prompt) {
                 Some(Ended::Failed(error))
                     if error.kind.is_passing() && !taken_over.contains(&error.kind) =>
                 {
@@ -69,8 +69,8 @@ impl Driver<'_, '_> {
             };
             let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
             let waits = Waits::Model { why: error.to_string(), ms };
-            self.desk.say(&Told::Waiting { waits });
-            match sleep(&mut self.desk, pause) {
+            self.front.say(&Told::Waiting { waits });
+            match sleep(&mut self.front, pause) {
                 Waited::TimeIsUp => return Ok(Ended::TimeIsUp),
                 Waited::Cancelled => return Ok(Ended::Held),
                 Waited::Changed => {}
@@ -81,20 +81,20 @@ impl Driver<'_, '_> {
     /// Whether somebody holds the session, or ends it, before a program is started. The guards
     /// say that: what they pass must not end the program again and again.
     fn is_held(&mut self) -> bool {
-        if !self.desk.lookout.is_held() {
+        if !self.front.lookout.is_held() {
             return false;
         }
         self.knock();
-        let summary = self.desk.summary();
+        let summary = self.front.summary();
         let goes = summary.is_some_and(|it| it.stop.is_none() && !it.is_paused());
-        !goes || self.desk.lookout.is_over()
+        !goes || self.front.lookout.is_over()
     }
 
     /// What an agent program is told now: what is new to it, and the task besides where it
     /// does not remember that.
     fn prompt(&mut self, engine: &EngineSpec) -> Result<String, RunError> {
-        if let Some(owed) = self.desk.take_owed() {
-            self.worker.tell(owed)?;
+        if let Some(text) = self.front.take_texts() {
+            self.worker.tell(text)?;
         }
         if let Some(text) = self.worker.next(engine.remembers()) {
             return Ok(text);
@@ -108,7 +108,7 @@ impl Driver<'_, '_> {
         if self.worker().is_none() {
             return self.own.conversation.transcript(lines_max);
         }
-        let directory = self.opening.store.directory(self.desk.session());
+        let directory = self.opening.store.directory(self.front.session());
         transcript(&directory.join("journal.jsonl"), self.worker.said(), lines_max)
     }
 }
