@@ -1,6 +1,6 @@
 //! One call: as many attempts as it may have, and one end.
 
-use jackline_engine::Class;
+use jackline_engine::{Class, Stage};
 
 use crate::boundary::InternalOutcome;
 use crate::failure::{
@@ -10,7 +10,7 @@ use crate::failure::{
 use crate::feedback::{Ask, Feedback, remember};
 use crate::lanes::{Budgets, Lane, Lanes, Spent};
 use crate::outcome::{Outcome, OutcomeError};
-use crate::parts::{Fault, Parts, Stage};
+use crate::parts::{Fault, Parts};
 use crate::trace::Trace;
 use crate::violation::Violation;
 

@@ -25,11 +25,12 @@ pub use call::{Call, Ended};
 pub use failure::{FailureClass, is_extrinsic};
 pub use feedback::{Ask, Feedback};
 pub use health::{Health, HealthLimits, SAMPLES_MAX, Sample, ToolState};
+pub use jackline_engine::Stage;
 pub use lanes::{Budgets, Counter, Lane, Lanes};
 pub use outcome::{Outcome, OutcomeError, Source};
 pub use parts::{
     Executor, Fault, Generator, Parts, ProviderError, Restored, RollbackError, SnapshotError,
-    Stage, Stages, Transaction, Validator,
+    Stages, Transaction, Validator,
 };
 pub use trace::{AttemptFailure, FAILURE_CHARS_MAX, FAILURES_MAX, Trace};
 pub use violation::{Location, Subtype, Violation};

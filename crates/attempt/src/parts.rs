@@ -1,6 +1,7 @@
 //! What a call is made of. Each part may be anything: a model or a script, an
 //! interpreter or a worker, files or nothing at all.
 
+use jackline_engine::Stage;
 use serde::Serialize;
 
 use crate::feedback::Ask;
@@ -65,44 +66,6 @@ pub struct Parts<'a, A> {
     pub transaction: &'a mut dyn Transaction,
     /// Hears how it goes on.
     pub stages: &'a mut dyn Stages,
-}
-
-/// How far an attempt has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// It has begun.
-    Started,
-    /// There is an artifact.
-    Generated,
-    /// Nothing is wrong with it.
-    Validated,
-    /// It ran.
-    Executed,
-    /// It is undone because of an objection.
-    RolledBack,
-    /// It is undone because of a fault.
-    ExecutionRetry,
-    /// It is undone because of its outcome.
-    OutcomeRetry,
-    /// What it did stays.
-    Committed,
-}
-
-impl Stage {
-    /// Its word in the journal.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Generated => "generated",
-            Self::Validated => "validated",
-            Self::Executed => "executed",
-            Self::RolledBack => "rolled_back",
-            Self::ExecutionRetry => "execution_retry",
-            Self::OutcomeRetry => "outcome_retry",
-            Self::Committed => "committed",
-        }
-    }
 }
 
 /// The generator gave nothing usable.

@@ -1,11 +1,12 @@
 //! What a call leaves in the log: everything, for those who repair it.
 
+use jackline_engine::Stage;
 use serde::Serialize;
 
 use crate::boundary::Normalization;
 use crate::feedback::cut;
 use crate::lanes::Lanes;
-use crate::parts::{Restored, Stage};
+use crate::parts::Restored;
 
 /// How many failures are kept; the last ones count.
 pub const FAILURES_MAX: usize = 8;

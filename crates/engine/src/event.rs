@@ -3,6 +3,7 @@
 mod kinds;
 mod words;
 
+use alloc::borrow::ToOwned;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,9 @@ pub use kinds::{
     IterationEnded, ModelChanged, OutputProposed, PlanProposed, PromptSubmitted, SessionEnded,
     SessionStarted, StopProposed, ToolFinished, ToolProposed, UsageReported,
 };
-pub use words::{Action, AttemptResult, Failure, PromptSource, Status};
+pub use words::{
+    Action, AttemptResult, ChangeReason, Failure, PromptSource, ReportedStage, Stage, Status,
+};
 
 /// One event of a session, in the shape the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -279,7 +282,11 @@ impl Event {
                 each_word(visitor, [reason]);
                 each_text(visitor, output);
             }
-            EventKind::AttemptStage(AttemptStage { stage, .. }) => visitor.word(stage),
+            EventKind::AttemptStage(AttemptStage { stage, .. }) => {
+                if let ReportedStage::Other(word) = stage {
+                    *stage = ReportedStage::parse(&visited(visitor, word));
+                }
+            }
             EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction, error }) => {
                 each_word(visitor, [model]);
                 each_text(visitor, instruction);
@@ -288,7 +295,9 @@ impl Event {
             EventKind::ModelChanged(ModelChanged { from, to, reason }) => {
                 each_word(visitor, [from]);
                 visitor.word(to);
-                visitor.word(reason);
+                if let ChangeReason::Other(word) = reason {
+                    *reason = ChangeReason::parse(&visited(visitor, word));
+                }
             }
             EventKind::Control(Control { by, why, .. }) => each_word(visitor, [by, why]),
             EventKind::AttemptStarted(_)
@@ -301,6 +310,13 @@ impl Event {
 
 fn each_text(visitor: &mut impl Payloads, text: &mut Option<Payload>) {
     text.iter_mut().for_each(|text| visitor.text(text));
+}
+
+/// A word as a visitor leaves it.
+fn visited(visitor: &mut impl Payloads, word: &str) -> String {
+    let mut text = word.to_owned();
+    visitor.word(&mut text);
+    text
 }
 
 fn each_word<const N: usize>(visitor: &mut impl Payloads, words: [&mut Option<String>; N]) {

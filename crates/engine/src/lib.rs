@@ -46,10 +46,10 @@ pub use definition::{Definition, Mode};
 pub use digest::{Digest, Digest128, Hasher};
 pub use event::{
     Action, AdvisorAnswered, Arguments, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted,
-    Called, CompactionFinished, Control, Elided, Event, EventKind, Failure, IterationEnded,
-    ModelChanged, OutputProposed, Payload, Payloads, PlanProposed, PromptSource, PromptSubmitted,
-    Seen, SessionEnded, SessionStarted, Status, StopProposed, Tests, ToolFinished, ToolProposed,
-    UsageReported,
+    Called, ChangeReason, CompactionFinished, Control, Elided, Event, EventKind, Failure,
+    IterationEnded, ModelChanged, OutputProposed, Payload, Payloads, PlanProposed, PromptSource,
+    PromptSubmitted, ReportedStage, Seen, SessionEnded, SessionStarted, Stage, Status,
+    StopProposed, Tests, ToolFinished, ToolProposed, UsageReported,
 };
 pub use facts::{
     CallView, CheckFact, DecodedFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact,
@@ -61,7 +61,7 @@ pub use guards::advisor::AdvisorSummary;
 pub use guards::completion::UNANSWERED;
 pub use guards::completion::verification::COMMANDS_MAX;
 pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX};
-pub use guards::dirty::DirtySummary;
+pub use guards::dirty::{DirtySummary, TestsPassing};
 pub use guards::identity::Agent;
 pub use guards::limits::{Dimension, LimitKey};
 pub use guards::loops::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
@@ -89,10 +89,10 @@ pub use understanding::{
     Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
 };
 pub use verdict::{
-    Bypass, Class, Completion, Constraint, ConstraintKind, ContextGate, ContextLevel, Decision,
-    FaultKind, Feedback, GuardName, Mismatch, Observed, Page, Repair, SafetyAction, SafetyEvent,
-    SafetyKind, Severity, Stop, StopCode, StopDetail, Verdict, Violation, ViolationSubtype,
-    ViolationType, WireFault,
+    Bypass, Class, Completion, Constraint, ConstraintKind, ConstraintScope, ContextGate,
+    ContextLevel, Decision, FaultKind, Feedback, GuardName, Mismatch, Observed, Page, Repair,
+    SafetyAction, SafetyEvent, SafetyKind, Severity, Stop, StopCode, StopDetail, Verdict,
+    Violation, ViolationSubtype, ViolationType, WireFault,
 };
 
 /// The version written into every record.

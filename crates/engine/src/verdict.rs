@@ -234,8 +234,8 @@ pub struct Constraint {
     pub kind: ConstraintKind,
     /// Why it is in force.
     pub reason: String,
-    /// How far it reaches: `once`, `turn` (until a person speaks) or `session`.
-    pub scope: String,
+    /// How far it reaches.
+    pub scope: ConstraintScope,
     /// From when on it is not in force any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -249,6 +249,16 @@ const fn holds() -> bool {
 }
 
 words! {
+    /// How far a constraint reaches.
+    ConstraintScope {
+        /// One call.
+        Once = "once",
+        /// Until a person speaks.
+        Turn = "turn",
+        /// The whole session.
+        Session = "session",
+    }
+
     /// What a constraint does.
     ConstraintKind {
         /// Lets exactly one call pass that would be asked about.

@@ -15,10 +15,10 @@ use serde_json::{Map, Value};
 
 use crate::event::{
     Action, AdvisorAnswered, Arguments, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted,
-    Called, CompactionFinished, Control, Elided, Event, EventKind, Failure, IterationEnded,
-    ModelChanged, OutputProposed, Payload, PlanProposed, PromptSource, PromptSubmitted, Seen,
-    SessionEnded, SessionStarted, Status, StopProposed, Tests, ToolFinished, ToolProposed,
-    UsageReported,
+    Called, ChangeReason, CompactionFinished, Control, Elided, Event, EventKind, Failure,
+    IterationEnded, ModelChanged, OutputProposed, Payload, PlanProposed, PromptSource,
+    PromptSubmitted, ReportedStage, Seen, SessionEnded, SessionStarted, Status, StopProposed,
+    Tests, ToolFinished, ToolProposed, UsageReported,
 };
 use crate::id::{ActorId, IdError, SessionId};
 use crate::json::parse_strict;
@@ -254,7 +254,7 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
         }
         "attempt_stage" => EventKind::AttemptStage(AttemptStage {
             attempt: fields.attempt()?,
-            stage: fields.required_text("stage")?,
+            stage: ReportedStage::parse(&fields.required_text("stage")?),
         }),
         "attempt_ended" => EventKind::AttemptEnded(AttemptEnded {
             attempt: fields.attempt()?,
@@ -270,7 +270,7 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
         "model_changed" => EventKind::ModelChanged(ModelChanged {
             from: fields.text("from")?,
             to: fields.required_text("to")?,
-            reason: fields.required_text("reason")?,
+            reason: ChangeReason::parse(&fields.required_text("reason")?),
         }),
         "control" => EventKind::Control(Control {
             action: fields.word("action", Action::ALL)?.ok_or(WireError::Missing("action"))?,

@@ -117,9 +117,9 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use crate::{
-        Bypass, ConstraintKind, Dimension, Failure, FaultKind, GuardName, PauseCause, SafetyAction,
-        SafetyKind, SessionPhase, StopCode, StopDetail, TurnStatus, ViolationSubtype,
-        ViolationType,
+        Bypass, ChangeReason, ConstraintKind, ConstraintScope, Dimension, Failure, FaultKind,
+        GuardName, PauseCause, ReportedStage, SafetyAction, SafetyKind, SessionPhase, Stage,
+        StopCode, StopDetail, TestsPassing, TurnStatus, ViolationSubtype, ViolationType,
     };
 
     /// Checks that every value reads back from its word, and lists the words.
@@ -222,6 +222,23 @@ mod tests {
              no_answer refused waited returned_to_primary switched_model failures_forgotten \
              tests_skipped constraint_ended granted forbidden switched_off reloaded"
         );
+    }
+
+    #[test]
+    fn the_words_of_attempts_models_constraints_and_tests_are_pinned() {
+        let stages = "started generated validated executed rolled_back execution_retry \
+                      outcome_retry committed";
+        assert_eq!(round_trip(Stage::ALL), stages);
+        for word in stages.split(' ').chain(["a stage of an adapter"]) {
+            assert_eq!(serde_json::to_value(ReportedStage::parse(word)).unwrap(), word);
+        }
+        assert_eq!(
+            round_trip_open(ChangeReason::ALL),
+            "overload rate_limit plan_limit network timeout cost sensitive stop_events \
+             verification context return blocked"
+        );
+        assert_eq!(round_trip(ConstraintScope::ALL), "once turn session");
+        assert_eq!(round_trip(TestsPassing::ALL), "yes unknown no");
     }
 
     #[test]

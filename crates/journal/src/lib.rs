@@ -36,7 +36,7 @@ pub use record::{
     Body, EventRecord, Line, Note, Opened, OpenedDefinition, RecordError, Snapshot, parse_record,
 };
 pub use retention::Retention;
-pub use verify::{Finding, Report, Verifier};
+pub use verify::{Finding, FindingKind, Report, Verifier};
 
 use std::path::{Path, PathBuf};
 

@@ -12,12 +12,44 @@ const FINDINGS_MAX: usize = 20;
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// `tampered`, `truncated`, `torn` or `blob`.
-    pub kind: &'static str,
+    /// What is wrong.
+    pub kind: FindingKind,
     /// The record.
     pub record: u64,
     /// What does not fit.
     pub reason: String,
+}
+
+/// What is wrong with a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// A record is not what was written.
+    Tampered,
+    /// Records at the end are missing.
+    Truncated,
+    /// The last record was not written to its end.
+    Torn,
+    /// A record can't be understood.
+    Unreadable,
+    /// A payload is not what was kept.
+    Blob,
+    /// An export does not fit its journal.
+    Export,
+}
+
+impl FindingKind {
+    /// The word in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tampered => "tampered",
+            Self::Truncated => "truncated",
+            Self::Torn => "torn",
+            Self::Unreadable => "unreadable",
+            Self::Blob => "blob",
+            Self::Export => "export",
+        }
+    }
 }
 
 /// What a check found.
@@ -44,7 +76,7 @@ impl Report {
 
 impl Report {
     /// Adds something that was found beside the chain.
-    pub fn add(&mut self, kind: &'static str, record: u64, reason: String) {
+    pub fn add(&mut self, kind: FindingKind, record: u64, reason: String) {
         self.findings.push(Finding { kind, record, reason });
     }
 }
@@ -77,18 +109,18 @@ impl Verifier {
         self.bytes += line.len() as u64 + 1;
         let hash = match check_line(line) {
             Err(fault) => {
-                self.find("tampered", number, fault.to_string());
+                self.find(FindingKind::Tampered, number, fault.to_string());
                 None
             }
             Ok(sealed) => {
                 if claimed_seq(line) != Some(number) {
-                    self.find("tampered", number, "it has another number".to_owned());
+                    self.find(FindingKind::Tampered, number, "it has another number".to_owned());
                 }
                 // After a broken line there is nothing to compare with.
                 let expected = if number == 0 { Some(Digest::ZERO) } else { self.last };
                 if expected.is_some_and(|expected| expected != sealed.prev) {
                     let reason = "it does not follow the record before it".to_owned();
-                    self.find("tampered", number, reason);
+                    self.find(FindingKind::Tampered, number, reason);
                 }
                 Some(sealed.hash)
             }
@@ -99,7 +131,7 @@ impl Verifier {
             self.at_saved = Some(same);
             if !same && hash.is_some() {
                 let reason = "it is not the record that was answered".to_owned();
-                self.find("tampered", number, reason);
+                self.find(FindingKind::Tampered, number, reason);
             }
         }
         self.findings.len() as u64 + self.more == before
@@ -117,19 +149,19 @@ impl Verifier {
             Some(saved) if self.at_saved.is_none() => {
                 if torn > 0 {
                     let reason = format!("{torn} bytes of it are left, without an end");
-                    self.find("tampered", next, reason);
+                    self.find(FindingKind::Tampered, next, reason);
                 } else {
                     let reason = if saved.seq == next {
                         "it is missing".to_owned()
                     } else {
                         format!("records {next} to {} are missing", saved.seq)
                     };
-                    self.find("truncated", next, reason);
+                    self.find(FindingKind::Truncated, next, reason);
                 }
             }
             _ if torn > 0 => {
                 let reason = format!("{torn} bytes of a record that was never answered");
-                self.find("torn", next, reason);
+                self.find(FindingKind::Torn, next, reason);
             }
             _ => {}
         }
@@ -142,7 +174,7 @@ impl Verifier {
         }
     }
 
-    fn find(&mut self, kind: &'static str, record: u64, reason: String) {
+    fn find(&mut self, kind: FindingKind, record: u64, reason: String) {
         if self.findings.len() < FINDINGS_MAX {
             self.findings.push(Finding { kind, record, reason });
         } else {

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use jackline_engine::{Definition, Digest, EventId, Facts, Now, SessionId, Timestamp, wire};
 use jackline_journal::{
-    Body, Finding, Head, JournalFile, Line, Log, Opened, OpenedDefinition, Report, Store as _,
-    StoreError, Verifier, parse_record,
+    Body, Finding, FindingKind, Head, JournalFile, Line, Log, Opened, OpenedDefinition, Report,
+    Store as _, StoreError, Verifier, parse_record,
 };
 use jackline_journal::{FileStore, check_line};
 use serde_json::json;
@@ -187,7 +187,7 @@ fn one_flipped_bit_anywhere_is_found_and_its_record_named() {
             first.record == record || (newline && first.record == record + 1),
             "trial {trial}: a flip in record {record} was found as {first:?}"
         );
-        assert_eq!(first.kind, "tampered", "trial {trial}: byte {at}");
+        assert_eq!(first.kind.word(), "tampered", "trial {trial}: byte {at}");
         // Whether or not the gate looks that far back, it repairs nothing.
         match journal.head() {
             Ok(found) => {
@@ -253,7 +253,7 @@ fn a_journal_cut_after_any_record_is_truncated() {
         };
         assert_eq!(
             journal.verify().findings,
-            [Finding { kind: "truncated", record: kept, reason }],
+            [Finding { kind: FindingKind::Truncated, record: kept, reason }],
             "{kept} records are left"
         );
         let found = kept.checked_sub(1).map_or("none".to_owned(), |last| last.to_string());
@@ -287,7 +287,7 @@ fn an_answered_record_cut_at_any_byte_is_tampered_with() {
         let reason = format!("{} bytes of it are left, without an end", end - start);
         assert_eq!(
             journal.verify().findings,
-            [Finding { kind: "tampered", record: RECORDS - 1, reason }],
+            [Finding { kind: FindingKind::Tampered, record: RECORDS - 1, reason }],
             "cut at {end}"
         );
         assert!(matches!(journal.head(), Err(StoreError::Truncated { .. })), "cut at {end}");
@@ -307,7 +307,7 @@ fn a_record_that_was_never_answered_is_torn_and_repaired_at_any_byte() {
         let reason = format!("{torn} bytes of a record that was never answered");
         assert_eq!(
             journal.verify().findings,
-            [Finding { kind: "torn", record: RECORDS - 1, reason }],
+            [Finding { kind: FindingKind::Torn, record: RECORDS - 1, reason }],
             "cut at {end}"
         );
         assert_eq!(journal.head().unwrap(), (before, Some(torn)), "cut at {end}");
@@ -350,7 +350,7 @@ fn records_that_were_moved_or_taken_out_are_found() {
     let first = |order: &[&[u8]]| {
         journal.write(&order.concat());
         let found = journal.verify().findings;
-        found.first().map(|finding| (finding.kind, finding.record))
+        found.first().map(|finding| (finding.kind.word(), finding.record))
     };
     let mut without = lines.clone();
     without.remove(20);

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use jackline_engine::Summary;
-use jackline_journal::{JournalFile, Line, StoreError, Verifier, parse_record, write_private};
+use jackline_journal::{
+    FindingKind, JournalFile, Line, StoreError, Verifier, parse_record, write_private,
+};
 use serde::{Deserialize, Serialize};
 
 /// Directories that nobody wants to hear of.
@@ -157,7 +159,7 @@ impl Evidence {
             let is_unseen = unrecorded.is_uncounted && !evidence.files_changed.is_empty();
             evidence.code_modified = summary.dirty_bits.code_modified || is_unseen;
             evidence.tests_run = summary.dirty_bits.tests_run;
-            summary.dirty_bits.tests_passing.clone_into(&mut evidence.tests_passing);
+            evidence.tests_passing = summary.dirty_bits.tests_passing.to_string();
             evidence.iterations_ended = summary.progress.iteration_count;
             evidence.iterations = evidence.iterations_ended + u64::from(unrecorded.is_open);
             evidence.steps = summary.steps;
@@ -187,7 +189,7 @@ impl Evidence {
         })?;
         let report = verifier.finish(torn);
         // Somebody else, such as a person with a word to say, may be writing just now.
-        let first = report.findings.iter().find(|it| it.kind != "torn");
+        let first = report.findings.iter().find(|it| it.kind != FindingKind::Torn);
         Ok(first.map(|it| format!("record {}: {}", it.record, it.reason)))
     }
 

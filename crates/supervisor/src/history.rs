@@ -9,15 +9,12 @@ use std::path::Path;
 
 use jackline_engine::{
     Action, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, Control, Decision,
-    EventKind, GuardName, ModelChanged, PromptSource, PromptSubmitted, SessionStarted,
-    UsageReported, Verdict, ViolationSubtype,
+    EventKind, GuardName, ModelChanged, PromptSource, PromptSubmitted, ReportedStage,
+    SessionStarted, Stage, UsageReported, Verdict, ViolationSubtype,
 };
 use jackline_journal::{JournalFile, Line, StoreError, parse_record};
 
 use crate::engines::{Chain, Reason};
-
-/// The stage from which on a program is there and runs.
-const GENERATED: &str = "generated";
 
 /// What happened before, told record by record.
 #[derive(Debug, Default)]
@@ -97,7 +94,9 @@ impl History {
                     (self.runs, self.asking) = (false, self.goes());
                 }
             }
-            EventKind::AttemptStage(AttemptStage { stage, .. }) if stage == GENERATED => {
+            EventKind::AttemptStage(AttemptStage { stage, .. })
+                if *stage == ReportedStage::Known(Stage::Generated) =>
+            {
                 self.runs = true;
             }
             EventKind::AttemptEnded(AttemptEnded { attempt, result }) => {
@@ -133,7 +132,7 @@ impl History {
                 self.advised = self.advised.saturating_add(u32::from(self.held == Held::Stuck));
             }
             EventKind::ModelChanged(ModelChanged { from, to, reason }) => {
-                if let Some(from) = from.as_ref().filter(|_| Reason::was_asked(reason)) {
+                if let Some(from) = from.as_ref().filter(|_| Reason::was_asked(reason.word())) {
                     *self.asked.entry(from.clone()).or_default() += 1;
                 }
                 if from.as_ref() == Some(to) {
@@ -235,7 +234,7 @@ fn is_checked(verdict: &Verdict) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{AttemptId, Class, Status, Violation, ViolationType};
+    use jackline_engine::{AttemptId, ChangeReason, Class, Status, Violation, ViolationType};
 
     use super::*;
     use jackline_engine::{AdvisorAnswered, IterationEnded, StopProposed, ToolFinished};
@@ -257,7 +256,7 @@ mod tests {
     }
 
     fn changed(reason: &str) -> EventKind {
-        let reason = reason.to_owned();
+        let reason = ChangeReason::parse(reason);
         EventKind::ModelChanged(ModelChanged {
             from: Some("a".to_owned()),
             to: "b".to_owned(),
@@ -364,7 +363,7 @@ mod tests {
         let wait = || {
             let (from, to) = (Some("a".to_owned()), "a".to_owned());
             (
-                EventKind::ModelChanged(ModelChanged { from, to, reason: "plan_limit".to_owned() }),
+                EventKind::ModelChanged(ModelChanged { from, to, reason: ChangeReason::PlanLimit }),
                 Verdict::allow(),
             )
         };
@@ -381,7 +380,7 @@ mod tests {
         let stage = |name, stage: &str| {
             EventKind::AttemptStage(AttemptStage {
                 attempt: attempt(name),
-                stage: stage.to_owned(),
+                stage: ReportedStage::parse(stage),
             })
         };
         let called = || {

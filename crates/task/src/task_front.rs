@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use jackline_attempt::{Subtype, Violation};
 use jackline_engine::{
     Arguments, AttemptEnded, AttemptId, AttemptResult, AttemptStage, AttemptStarted, Decision,
-    EventKind, FaultKind, PromptSource, SessionEnded, SessionId, SessionStarted, StopProposed,
-    UsageReported,
+    EventKind, FaultKind, PromptSource, ReportedStage, SessionEnded, SessionId, SessionStarted,
+    Stage, StopProposed, UsageReported,
 };
 use jackline_journal::Note;
 use jackline_runtime::{
@@ -90,8 +90,8 @@ impl<'r> TaskFront<'r> {
     }
 
     /// Writes down how far an attempt has come.
-    pub(crate) fn stage(&mut self, number: u32, stage: &str) -> Result<(), String> {
-        let (attempt, stage) = (attempt_id(number)?, stage.to_owned());
+    pub(crate) fn stage(&mut self, number: u32, stage: Stage) -> Result<(), String> {
+        let (attempt, stage) = (attempt_id(number)?, ReportedStage::Known(stage));
         let answer = self.report(AttemptStage { attempt, stage });
         accepted(&answer)
     }

@@ -202,7 +202,7 @@ impl World {
 
     /// The stages by their names, without the attempts.
     pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.stages.iter().map(|(_, stage)| stage.name()).collect()
+        self.stages.iter().map(|(_, stage)| stage.word()).collect()
     }
 }
 

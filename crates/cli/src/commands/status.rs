@@ -10,9 +10,9 @@ use jackline_definition::words;
 use jackline_engine::definition::{Limit, Per};
 use jackline_engine::models::usd;
 use jackline_engine::{
-    BudgetSummary, Constraint, ConstraintKind, ContextSummary, Dimension, DirtySummary, LimitKey,
-    Markers, PauseCause, ProgressSummary, ReportFile, Session, SessionPhase, StopCode, Summary,
-    TurnStatus, TurnSummary,
+    BudgetSummary, Constraint, ConstraintKind, ConstraintScope, ContextSummary, Dimension,
+    DirtySummary, LimitKey, Markers, PauseCause, ProgressSummary, ReportFile, Session,
+    SessionPhase, StopCode, Summary, TestsPassing, TurnStatus, TurnSummary,
 };
 use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
 use jackline_runtime::{
@@ -326,9 +326,9 @@ pub(super) fn dirty_bits(bits: DirtySummary) -> Option<String> {
     let tests = match (bits.tests_run, bits.tests_passing) {
         (false, _) if bits.skipped => "not tested, which a person said is good",
         (false, _) => "not tested since",
-        (true, "yes") => "tests pass",
-        (true, "no") => "tests fail",
-        (true, _) => "tested, and nobody knows whether the tests pass",
+        (true, TestsPassing::Yes) => "tests pass",
+        (true, TestsPassing::No) => "tests fail",
+        (true, TestsPassing::Unknown) => "tested, and nobody knows whether the tests pass",
     };
     let docs = if bits.docs_updated { ", documentation changed" } else { "" };
     match (bits.code_modified, bits.tests_run) {
@@ -443,8 +443,8 @@ fn in_force(summary: &Summary) -> impl Iterator<Item = String> {
     summary.constraints.iter().filter(holds).map(|it| {
         let until = match it.expires_at {
             Some(expiry) => format!("ends {} ({expiry})", ago(expiry)),
-            None if it.scope == "once" => "once".to_owned(),
-            None if it.scope == "turn" => "until a person speaks".to_owned(),
+            None if it.scope == ConstraintScope::Once => "once".to_owned(),
+            None if it.scope == ConstraintScope::Turn => "until a person speaks".to_owned(),
             None => "for this session".to_owned(),
         };
         format!("{} {} {}", it.id, effect(it), dim(format!("({until})")))

@@ -6,7 +6,7 @@ mod attestation;
 use anstyle::AnsiColor;
 use jackline_engine::Digest;
 use jackline_journal::{
-    FileStore, JournalFile, Report, Store as _, StoreError, Verifier, parse_record,
+    FileStore, FindingKind, JournalFile, Report, Store as _, StoreError, Verifier, parse_record,
 };
 use jackline_runtime::{AccountError, Found, misfits};
 use serde_json::json;
@@ -62,9 +62,13 @@ fn verify(store: &FileStore, found: &Found) -> Result<Report, StoreError> {
     let mut report = verifier.finish(torn);
     if report.is_clean() && odd.is_empty() {
         match misfits(&journal) {
-            Ok(misfits) => misfits.into_iter().for_each(|(at, why)| report.add("export", at, why)),
+            Ok(misfits) => {
+                misfits.into_iter().for_each(|(at, why)| report.add(FindingKind::Export, at, why));
+            }
             Err(AccountError::Store(error)) => return Err(error),
-            Err(error @ AccountError::NotWhole(_)) => report.add("tampered", 0, error.to_string()),
+            Err(error @ AccountError::NotWhole(_)) => {
+                report.add(FindingKind::Tampered, 0, error.to_string());
+            }
         }
     }
     // In its place in the state home, a journal must be that session's.
@@ -72,18 +76,22 @@ fn verify(store: &FileStore, found: &Found) -> Result<Report, StoreError> {
         && found.journal.starts_with(store.home())
         && found.journal.parent() != Some(&store.directory(&opened.session))
     {
-        report.add("tampered", 0, "it is the journal of another session".to_owned());
+        report.add(FindingKind::Tampered, 0, "it is the journal of another session".to_owned());
     }
     // The gate would not go on after such a record.
     for (record, reason) in odd {
-        report.add("unreadable", record, reason);
+        report.add(FindingKind::Unreadable, record, reason);
     }
     for (record, blob) in blobs {
         // Blobs may expire; what is there must be what its name says.
         if let Some(bytes) = store.blob(&blob)?
             && Digest::of(&bytes) != blob
         {
-            report.add("blob", record, format!("its payload {blob} is not what was kept"));
+            report.add(
+                FindingKind::Blob,
+                record,
+                format!("its payload {blob} is not what was kept"),
+            );
         }
     }
     Ok(report)
@@ -102,7 +110,7 @@ fn blobs_of(line: &[u8]) -> impl Iterator<Item = Digest> {
 
 pub(super) fn show_findings(report: &Report) {
     for finding in &report.findings {
-        let kind = styled(AnsiColor::Red.on_default(), finding.kind);
+        let kind = styled(AnsiColor::Red.on_default(), finding.kind.word());
         say(format!("  record {} {kind}: {}", finding.record, finding.reason));
     }
     if report.more > 0 {

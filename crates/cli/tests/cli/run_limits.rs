@@ -36,7 +36,7 @@ fn waits(world: &World, id: &str) -> Vec<String> {
     let records = world.records(id).into_iter();
     let wait = |kind| match kind {
         EventKind::ModelChanged(ModelChanged { from, to, reason }) if from == Some(to.clone()) => {
-            Some(reason)
+            Some(reason.to_string())
         }
         _ => None,
     };

@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::words::{Action, AttemptResult, Failure, PromptSource, Status};
+use super::words::{
+    Action, AttemptResult, ChangeReason, Failure, PromptSource, ReportedStage, Status,
+};
 use super::{Arguments, Called, EventKind, Payload, Seen, Tests};
 use crate::id::{AttemptId, CallId, RequestId, SessionId, ToolName};
 use crate::time::Timestamp;
@@ -210,7 +212,7 @@ pub struct AttemptStage {
     /// The attempt.
     pub attempt: AttemptId,
     /// The stage.
-    pub stage: String,
+    pub stage: ReportedStage,
 }
 
 /// An attempt ended.
@@ -245,7 +247,7 @@ pub struct ModelChanged {
     /// The one that goes on.
     pub to: String,
     /// Why: a word, of which some are known.
-    pub reason: String,
+    pub reason: ChangeReason,
 }
 
 /// Somebody outside the agent steers.

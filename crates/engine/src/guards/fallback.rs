@@ -17,19 +17,13 @@ use serde_json::json;
 use super::advisor::{DETAIL_BYTES_MAX, line, no_effect, objects};
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::{Definition, ModelChoice};
-use crate::event::{EventKind, ModelChanged, PromptSource, PromptSubmitted};
+use crate::event::{ChangeReason, EventKind, ModelChanged, PromptSource, PromptSubmitted};
 use crate::session::Record;
 use crate::state::{State, beginning, short};
 use crate::verdict::{GuardName, SafetyAction, SafetyKind, ViolationSubtype};
 
 /// The name under which the guard objects.
 const GUARD: GuardName = GuardName::Models;
-
-/// The reason that lifts a pause.
-const BLOCKED: &str = "blocked";
-
-/// The reason with which the first model goes on again.
-const RETURN: &str = "return";
 
 /// How much of a model's name is remembered.
 const NAME_BYTES_MAX: usize = 200;
@@ -81,7 +75,7 @@ impl Guard for FallbackGuard {
             SafetyAction::Refused
         } else if from.as_ref() == Some(to) {
             SafetyAction::Waited
-        } else if reason == RETURN {
+        } else if *reason == ChangeReason::Return {
             SafetyAction::ReturnedToPrimary
         } else {
             SafetyAction::SwitchedModel
@@ -90,7 +84,7 @@ impl Guard for FallbackGuard {
         let details = [
             ("from", from.as_deref().map(shown)),
             ("to", Some(shown(to))),
-            ("reason", Some(shown(reason))),
+            ("reason", Some(shown(reason.word()))),
         ];
         answers.safety.push(line(look, SafetyKind::ModelFallback, details, taken));
     }
@@ -122,11 +116,16 @@ pub(super) fn lifts(record: &Record<'_>) -> bool {
     let EventKind::ModelChanged(ModelChanged { reason, .. }) = &record.event.kind else {
         return false;
     };
-    reason == BLOCKED && !objects(record.verdict, &GUARD)
+    *reason == ChangeReason::Blocked && !objects(record.verdict, &GUARD)
 }
 
 /// Why the change would be for nothing.
-fn futile(look: Look<'_>, from: Option<&str>, to: &str, reason: &str) -> Option<Objection> {
+fn futile(
+    look: Look<'_>,
+    from: Option<&str>,
+    to: &str,
+    reason: &ChangeReason,
+) -> Option<Objection> {
     let object = |subtype, message: String, correction: &str| {
         Some(no_effect(GUARD, subtype, message, correction))
     };
@@ -134,7 +133,7 @@ fn futile(look: Look<'_>, from: Option<&str>, to: &str, reason: &str) -> Option<
         let message = "the model of the main agent is told, and of no other".to_string();
         return object(ViolationSubtype::NotMain, message, "leave `actor` out");
     }
-    if reason != BLOCKED {
+    if *reason != ChangeReason::Blocked {
         return None;
     }
     if !look.is_stuck() {

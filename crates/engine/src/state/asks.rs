@@ -10,7 +10,7 @@ use super::{Waiting, clipped, short};
 use crate::digest::Digest128;
 use crate::id::CallId;
 use crate::time::Timestamp;
-use crate::verdict::{Constraint, ConstraintKind};
+use crate::verdict::{Constraint, ConstraintKind, ConstraintScope};
 
 /// How many questions wait at a time; the oldest gives way.
 const PENDING_MAX: usize = 16;
@@ -104,7 +104,7 @@ impl Answered {
             id: format!("k{}", self.number),
             kind: self.kind,
             reason: self.reason.clone(),
-            scope: if self.once { "once" } else { "session" }.to_string(),
+            scope: if self.once { ConstraintScope::Once } else { ConstraintScope::Session },
             expires_at: self.expires_at,
             enforced: true,
         }

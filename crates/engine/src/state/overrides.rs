@@ -15,7 +15,7 @@ use crate::id::ActorId;
 use crate::proposal::{Proposal, Touch};
 use crate::time::Timestamp;
 use crate::tool::Kind;
-use crate::verdict::{Constraint, ConstraintKind, Decision, Violation};
+use crate::verdict::{Constraint, ConstraintKind, ConstraintScope, Decision, Violation};
 
 /// How many are in force at a time; the oldest gives way.
 const OVERRIDES_MAX: usize = 16;
@@ -152,7 +152,7 @@ fn show(
         id: format!("k{number}"),
         kind: demand.kind(),
         reason: reason.to_string(),
-        scope: "turn".to_string(),
+        scope: ConstraintScope::Turn,
         expires_at,
         enforced,
     }

@@ -85,11 +85,11 @@ pub fn check(event: &Event) -> Result<(), WireError> {
         EventKind::StopProposed(StopProposed { reason, output: _, background: _ }) => {
             texts([("reason", reason)])
         }
-        EventKind::AttemptStage(AttemptStage { attempt: _, stage }) => text("stage", stage),
+        EventKind::AttemptStage(AttemptStage { attempt: _, stage }) => text("stage", stage.word()),
         EventKind::ModelChanged(ModelChanged { from, to, reason }) => {
             texts([("from", from)])?;
             text("to", to)?;
-            text("reason", reason)
+            text("reason", reason.word())
         }
         EventKind::Control(Control {
             action: _,

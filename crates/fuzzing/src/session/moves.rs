@@ -6,10 +6,11 @@
 use arbitrary::Arbitrary;
 use jackline_engine::{
     Action, ActorId, AdvisorAnswered, Arguments, AttemptEnded, AttemptId, AttemptResult,
-    AttemptStage, AttemptStarted, CallId, Called, CompactionFinished, Control, Digest128, Event,
-    EventKind, IterationEnded, ModelChanged, OutputProposed, Payload, PlanProposed, PromptSource,
-    PromptSubmitted, RequestId, Seen, SessionEnded, SessionId, SessionStarted, Status,
-    StopProposed, Tests, ToolFinished, ToolName, ToolProposed, UsageReported, json,
+    AttemptStage, AttemptStarted, CallId, Called, ChangeReason, CompactionFinished, Control,
+    Digest128, Event, EventKind, IterationEnded, ModelChanged, OutputProposed, Payload,
+    PlanProposed, PromptSource, PromptSubmitted, ReportedStage, RequestId, Seen, SessionEnded,
+    SessionId, SessionStarted, Stage, Status, StopProposed, Tests, ToolFinished, ToolName,
+    ToolProposed, UsageReported, json,
 };
 use serde_json::{Value, json};
 
@@ -131,7 +132,7 @@ impl Move {
             b'a' => EventKind::AttemptStarted(AttemptStarted { attempt: self.attempt() }),
             b'g' => EventKind::AttemptStage(AttemptStage {
                 attempt: self.attempt(),
-                stage: "validated".into(),
+                stage: ReportedStage::Known(Stage::Validated),
             }),
             b'e' => EventKind::AttemptEnded(AttemptEnded {
                 attempt: self.attempt(),
@@ -145,7 +146,10 @@ impl Move {
             b'm' => EventKind::ModelChanged(ModelChanged {
                 from: self.word(),
                 to: self.name('m', self.what),
-                reason: pick_of(&["blocked", "overload", "return", ""], self.how).to_owned(),
+                reason: ChangeReason::parse(pick_of(
+                    &["blocked", "overload", "return", ""],
+                    self.how,
+                )),
             }),
             b'k' => EventKind::Control(Control {
                 action: pick(Action::ALL, self.how),

@@ -191,7 +191,7 @@ fn done(told: &Told<'_>) -> Vec<String> {
             (format!("{run}, {before}"), format!("{passing}, {before}"))
         }
         None if dirty_bits.tests_run => {
-            (format!("yes, {UNKNOWN} how many"), dirty_bits.tests_passing.to_owned())
+            (format!("yes, {UNKNOWN} how many"), dirty_bits.tests_passing.to_string())
         }
         None => ("none that was seen".to_owned(), UNKNOWN.to_owned()),
     };
@@ -331,7 +331,7 @@ mod tests {
                 id: "v7.1".to_owned(),
                 guard: GuardName::Loops,
                 kind: ViolationType::Loop,
-                subtype: ViolationSubtype::Repeat,
+                subtype: ViolationSubtype::parse("hard_loop"),
                 class: Class::Recoverable,
                 message: "5 times the same".to_owned(),
                 location: None,

@@ -43,7 +43,7 @@ impl Hearing<'_, '_, '_> {
             return Ok(());
         }
         let Some(number) = calling.open.get() else { return Ok(()) };
-        front.stage(number, stage.name())?;
+        front.stage(number, stage)?;
         let result = match stage {
             Stage::Committed => Some(AttemptResult::Commit),
             Stage::RolledBack | Stage::ExecutionRetry | Stage::OutcomeRetry => {

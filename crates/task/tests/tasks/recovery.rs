@@ -31,7 +31,7 @@ fn a_singleton_mutation_is_objected_to_before_it_runs_and_recovered_from() {
     assert_eq!(done.objections(), ["singleton_method_mutation 3:1"]);
     assert_eq!(done.asked(), 2);
     assert_eq!(world.files().keys().collect::<Vec<_>>(), ["films.txt"]);
-    let stages: Vec<_> = done.report.trace.stages.iter().map(|(n, it)| (*n, it.name())).collect();
+    let stages: Vec<_> = done.report.trace.stages.iter().map(|(n, it)| (*n, it.word())).collect();
     let expected = [
         (1, "started"),
         (1, "generated"),

@@ -2,7 +2,7 @@
 
 use anstyle::AnsiColor;
 use jackline_attempt::PublicOutcome;
-use jackline_engine::StopCode;
+use jackline_engine::{StopCode, TestsPassing};
 use jackline_supervisor::{Evidence, Report, not_completed};
 use serde_json::{Value, json};
 
@@ -82,7 +82,9 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         map.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
     };
     let tests = match (evidence.tests_run, evidence.tests_passing.as_str()) {
-        (true, "yes") => "run since the last change, and pass".to_owned(),
+        (true, passing) if passing == TestsPassing::Yes.word() => {
+            "run since the last change, and pass".to_owned()
+        }
         (true, passing) => format!("run since the last change; passing: {passing}"),
         (false, _) if evidence.code_modified && evidence.tokens_unknown => {
             "not seen to run since the last change".to_owned()

@@ -3,6 +3,7 @@
 
 use jackline_engine::{
     ContextLevel, ContextSummary, DirtySummary, LoopsSummary, ProgressSummary, Summary,
+    TestsPassing,
 };
 
 use super::super::status::{
@@ -138,9 +139,9 @@ fn progress(progress: &ProgressSummary) -> Option<Part> {
 /// Whether what was changed was tested.
 fn tested(bits: DirtySummary) -> Option<Part> {
     let tone = match (bits.tests_run, bits.tests_passing) {
-        (true, "yes") => Tone::Good,
-        (true, "no") => Tone::Bad,
-        (true, _) => Tone::Warning,
+        (true, TestsPassing::Yes) => Tone::Good,
+        (true, TestsPassing::No) => Tone::Bad,
+        (true, TestsPassing::Unknown) => Tone::Warning,
         (false, _) if bits.code_modified && !bits.skipped => Tone::Warning,
         (false, _) => Tone::Plain,
     };

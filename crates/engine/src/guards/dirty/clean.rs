@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use crate::verdict::ViolationSubtype;
 use serde_json::{Value, json};
 
-use super::{Passing, State};
+use super::{State, TestsPassing};
 use crate::facts::{FileKind, Queries, Query, Wants};
 use crate::guards::Look;
 
@@ -105,9 +105,9 @@ fn why(state: &State) -> Option<Why> {
     }
     match dirty.tested() {
         None => dirty.code.map(|_| Why::Untested),
-        Some(Passing::Yes) => None,
-        Some(Passing::No) => Some(Why::Failing),
-        Some(Passing::Unknown) => Some(Why::Unknown),
+        Some(TestsPassing::Yes) => None,
+        Some(TestsPassing::No) => Some(Why::Failing),
+        Some(TestsPassing::Unknown) => Some(Why::Unknown),
     }
 }
 

@@ -11,6 +11,7 @@ mod paths;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::hidden::Hidden;
@@ -55,15 +56,20 @@ pub(crate) struct Dirty {
 struct Tested {
     /// The moment that it saw.
     moment: u64,
-    passing: Passing,
+    passing: TestsPassing,
 }
 
-/// Whether tests pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Passing {
-    Yes,
-    Unknown,
-    No,
+words! {
+    /// Whether tests pass, from good to bad.
+    #[derive(PartialOrd, Ord)]
+    TestsPassing {
+        /// They pass.
+        Yes = "yes",
+        /// The result is unknown.
+        Unknown = "unknown",
+        /// They fail.
+        No = "no",
+    }
 }
 
 /// What a call does that matters here, kept until it comes back.
@@ -90,8 +96,8 @@ pub struct DirtySummary {
     pub code_modified: bool,
     /// Whether tests were run since.
     pub tests_run: bool,
-    /// Whether they passed: `yes`, `no` or `unknown`.
-    pub tests_passing: &'static str,
+    /// Whether they passed.
+    pub tests_passing: TestsPassing,
     /// Whether documentation was changed.
     pub docs_updated: bool,
     /// Whether a person said that the code is good without tests.
@@ -125,16 +131,6 @@ impl Bits {
     }
 }
 
-impl Passing {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 impl State {
     /// How often the workspace changed, or may have.
     fn moment(&self) -> u64 {
@@ -164,7 +160,7 @@ impl Dirty {
     }
 
     /// How the tests of the code as it is ended; none where none were run.
-    fn tested(&self) -> Option<Passing> {
+    fn tested(&self) -> Option<TestsPassing> {
         let fresh = |tested: &Tested| self.code.is_none_or(|code| tested.moment >= code);
         self.tested.filter(fresh).map(|tested| tested.passing)
     }
@@ -175,13 +171,13 @@ impl Dirty {
 
     /// Remembers a run that saw a moment; `code` is the one that the last change
     /// of code made, that of the run's own call included.
-    fn saw_tests(&mut self, moment: u64, passing: Passing, code: Option<u64>) {
+    fn saw_tests(&mut self, moment: u64, passing: TestsPassing, code: Option<u64>) {
         let known = self.tested.filter(|known| known.moment >= code.unwrap_or(0));
         let kept = match known {
             // Two runs may come back in either order; the later moment stands.
             Some(known) if known.moment > moment => return,
             // A run that nobody can tell anything of takes nothing back.
-            Some(known) if passing == Passing::Unknown => known.passing,
+            Some(known) if passing == TestsPassing::Unknown => known.passing,
             _ => passing,
         };
         self.tested = Some(Tested { moment, passing: kept });
@@ -193,7 +189,7 @@ impl Dirty {
         DirtySummary {
             code_modified: self.code.is_some(),
             tests_run: tested.is_some(),
-            tests_passing: tested.unwrap_or(Passing::Unknown).word(),
+            tests_passing: tested.unwrap_or(TestsPassing::Unknown),
             docs_updated: self.docs,
             skipped: self.is_skipped(),
         }
@@ -298,21 +294,23 @@ fn finished(state: &mut State, call: &Came, end: End, result: Option<&ObservedRe
         && result.is_some_and(|result| result.bytes <= WHOLE_BYTES_MAX);
     let tests = of(What::Test).filter(known).map(|check| {
         let said = match summary.map(TestSummary::verdict) {
-            Some(TestVerdict::Passing) if !matches!(end, End::Broken | End::Died) => Passing::Yes,
-            Some(TestVerdict::Failing) => Passing::No,
+            Some(TestVerdict::Passing) if !matches!(end, End::Broken | End::Died) => {
+                TestsPassing::Yes
+            }
+            Some(TestVerdict::Failing) => TestsPassing::No,
             // What can't be built can't be tested.
-            None if built == Some(BuildOutcome::Failed) => Passing::No,
-            _ => Passing::Unknown,
+            None if built == Some(BuildOutcome::Failed) => TestsPassing::No,
+            _ => TestsPassing::Unknown,
         };
         match proof(*check, end) {
             // A script may hide that its tests fail; what they say they can't.
-            Some(true) if said == Passing::No => (Passing::No, Passing::No),
+            Some(true) if said == TestsPassing::No => (TestsPassing::No, TestsPassing::No),
             // No test was run, and none failed.
-            Some(true) if none_ran => (Passing::Unknown, Passing::Unknown),
-            Some(true) => (Passing::Yes, Passing::Yes),
-            Some(false) => (Passing::No, Passing::No),
+            Some(true) if none_ran => (TestsPassing::Unknown, TestsPassing::Unknown),
+            Some(true) => (TestsPassing::Yes, TestsPassing::Yes),
+            Some(false) => (TestsPassing::No, TestsPassing::No),
             // What others may have said proves nothing.
-            None if said == Passing::Yes && !check.heard => (Passing::Unknown, said),
+            None if said == TestsPassing::Yes && !check.heard => (TestsPassing::Unknown, said),
             None => (said, said),
         }
     });

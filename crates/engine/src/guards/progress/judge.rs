@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Progress, fingerprint};
 use crate::event::{Event, EventKind, IterationEnded};
-use crate::guards::dirty::{Hidden, Passing};
+use crate::guards::dirty::{Hidden, TestsPassing};
 use crate::state::State;
 
 /// Why an iteration failed.
@@ -87,11 +87,11 @@ fn known(set: &Progress, state: &State, event: &Event) -> Known {
     let mut known = Known {
         // What is being changed just now is not nothing, nor is what nobody saw.
         changed: state.epoch != since || seen.hidden || is_changing(state),
-        failed: seen.tests.is_some_and(|run| run.passing == Passing::No && run.epoch > since),
+        failed: seen.tests.is_some_and(|run| run.passing == TestsPassing::No && run.epoch > since),
         failing: seen.tests.and_then(|run| match run.passing {
-            Passing::Yes => Some(0),
-            Passing::No => run.failing.filter(|count| *count > 0),
-            Passing::Unknown => None,
+            TestsPassing::Yes => Some(0),
+            TestsPassing::No => run.failing.filter(|count| *count > 0),
+            TestsPassing::Unknown => None,
         }),
         built: seen.built,
         error: seen.error,

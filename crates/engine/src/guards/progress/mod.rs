@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::dirty::Passing;
+use super::dirty::TestsPassing;
 use super::{Answers, Fold, Guard, Look, Objection};
 use crate::definition::Definition;
 use crate::digest::Digest128;
@@ -99,7 +99,7 @@ struct Seen {
 /// A run of tests.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Tests {
-    passing: Passing,
+    passing: TestsPassing,
     /// How many failed, where that is known.
     failing: Option<u64>,
     /// The epoch that it saw.
@@ -144,9 +144,9 @@ pub struct ProgressSummary {
 }
 
 impl ProgressState {
-    pub(super) fn saw_tests(&mut self, passing: Passing, failing: Option<u64>, epoch: u64) {
+    pub(super) fn saw_tests(&mut self, passing: TestsPassing, failing: Option<u64>, epoch: u64) {
         self.seen.tests = Some(Tests { passing, failing, epoch });
-        if passing == Passing::Yes {
+        if passing == TestsPassing::Yes {
             // What can be tested was built.
             self.seen.built = Some(true);
         }

@@ -1,6 +1,6 @@
 //! Another engine takes over, or the first one comes back.
 
-use jackline_engine::{Decision, ModelChanged};
+use jackline_engine::{ChangeReason, Decision, ModelChanged};
 use jackline_runtime::now;
 
 use super::Driver;
@@ -31,7 +31,7 @@ impl Driver<'_, '_> {
         let answer = self.front.report(ModelChanged {
             from: Some(from.clone()),
             to: to.clone(),
-            reason: word.clone(),
+            reason: ChangeReason::parse(&word),
         });
         if answer.verdict.is_enforced(Decision::Deny) {
             return Ok(false);

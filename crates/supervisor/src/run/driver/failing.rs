@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackline_engine::ModelChanged;
+use jackline_engine::{ChangeReason, ModelChanged};
 use jackline_model::{ErrorKind, ModelError};
 use jackline_runtime::now;
 
@@ -65,7 +65,7 @@ impl Driver<'_, '_> {
     /// journal.
     pub(super) fn wait_out(&mut self, error: &ModelError, pause: Duration) -> Goes {
         self.waits += 1;
-        let (label, reason) = (self.chain.label(), error.kind.as_str().to_owned());
+        let (label, reason) = (self.chain.label(), ChangeReason::parse(error.kind.as_str()));
         self.front.report(ModelChanged { from: Some(label.clone()), to: label, reason });
         let waits = Waits::Model { why: error.to_string(), ms: in_ms(pause) };
         self.front.say(&Told::Waiting { waits });
