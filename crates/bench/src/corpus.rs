@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Decision, Definition, Digest128, Facts, FileFact, FileKind, GitFact, Now, Place, Query,
-    ROUNDS_MAX, Record, Session, Timestamp, canonical, elide, observe,
+    Decision, Definition, Digest128, Fact, Facts, FileFact, FileKind, GitFact, Now, Place, Query,
+    Record, Session, Timestamp, canonical, elide, observe,
 };
 use jackline_shell::{Access, Command, Dir, Effect};
 use serde::Deserialize;
@@ -198,36 +198,27 @@ fn send(
         None if path.contains('.') && is_told(told, path) => fact(1, 1),
         None => FileFact::of(FileKind::Missing),
     };
-    for _ in 0..ROUNDS_MAX {
-        for query in &session.needs(&event, &facts) {
-            match query {
-                Query::File { path, .. } => {
-                    facts.files.insert(path.clone(), look(path));
-                }
-                Query::Changed { files } => {
-                    let changed = files.iter().map(|file| (file, look(&file.path)));
-                    let changed = changed.filter(|(file, fact)| fact.look != Some(file.look));
-                    facts.changed =
-                        Some(changed.map(|(file, fact)| (file.path.clone(), fact)).collect());
-                }
-                Query::Watched { .. } => facts.watched = Some(BTreeMap::new()),
-                Query::Git { dir } => {
-                    let git = GitFact {
-                        repository: true,
-                        dirty,
-                        untracked: dirty,
-                        branch: "work".to_owned(),
-                    };
-                    facts.git.insert(dir.clone(), git);
-                }
-                Query::Ignored { path } => {
-                    facts.ignored.insert(path.clone(), false);
-                }
-                _ => {}
-            }
+    let ask = |query: &Query| match query {
+        Query::File { path, .. } => Fact::File(look(path)),
+        Query::Changed { files } => {
+            let changed = files.iter().map(|file| (file, look(&file.path)));
+            let changed = changed.filter(|(file, fact)| fact.look != Some(file.look));
+            Fact::Changed(changed.map(|(file, fact)| (file.path.clone(), fact)).collect())
         }
-    }
-    let verdict = session.decide(&event, &facts);
+        Query::Watched { .. } => Fact::Watched(BTreeMap::new()),
+        Query::Git { .. } => Fact::Git(GitFact {
+            repository: true,
+            dirty,
+            untracked: dirty,
+            branch: "work".to_owned(),
+        }),
+        Query::Ignored { .. } => Fact::Ignored(false),
+        _ => Fact::Unknown,
+    };
+    let verdict = session.ground().understand(&event, |understood| {
+        session.gather_known(understood, &mut facts, ask);
+        session.decide_on(understood, &facts)
+    });
     let seq = session.seq() + 1;
     session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
     let by = verdict.violations.iter().max_by_key(|violation| violation.decision);

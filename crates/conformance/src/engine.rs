@@ -11,9 +11,9 @@ use jackline_decode::Decoder;
 use jackline_definition::{FILE_NAME, load};
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
-    DefinitionFact, DefinitionFile, Digest, Event, EventKind, Facts, GitFact, NewDefinition, Now,
-    OffFact, Order, PinsFact, Place, Query, ROUNDS_MAX, Record, ReloadFact, STATE_BYTES_MAX,
-    Session, SessionId, SessionStarted, Timestamp, Verdict, Wants, WireFault, elide, observe,
+    DefinitionFact, DefinitionFile, Digest, Event, EventKind, Fact, Facts, GitFact, NewDefinition,
+    Now, OffFact, Order, PinsFact, Place, Query, Record, ReloadFact, STATE_BYTES_MAX, Session,
+    SessionId, SessionStarted, Timestamp, Verdict, WireFault, elide, observe,
 };
 use serde_json::Value;
 
@@ -199,17 +199,12 @@ impl Played {
         facts.decoded = decoded;
         facts.off = told.off;
         facts.markers = files.markers(&self.workspace);
-        for _ in 0..ROUNDS_MAX {
-            for query in &self.session.needs(&event, &facts) {
-                if let Query::Pins { .. } = query {
-                    let (demanded, checksums) = (!told.approved.is_empty(), told.approved.to_vec());
-                    facts.pins = Some(PinsFact { demanded, checksums, broken: None });
-                    continue;
-                }
-                self.look(query, files, &mut facts)?;
-            }
-        }
-        let verdict = self.session.decide(&event, &facts);
+        let ground = self.session.ground();
+        let verdict = ground.understand(&event, |understood| {
+            let ask = |query: &Query| self.fact(query, files, told.approved);
+            self.session.gather_known(understood, &mut facts, ask);
+            self.session.decide_on(understood, &facts)
+        });
         let seq = self.session.seq() + 1;
         for (path, contents) in self.session.gives_back(&event, &facts) {
             files.give_back(&self.workspace, &path, contents, now);
@@ -237,7 +232,10 @@ impl Played {
         now: Timestamp,
     ) {
         let record = Record { seq, event, facts, verdict };
-        let Some((orders, _)) = self.session.reports_after(&record) else { return };
+        let orders = self.session.ground().understand(event, |understood| {
+            self.session.reports_after(understood, &record).map(|(orders, _)| orders)
+        });
+        let Some(orders) = orders else { return };
         for order in orders {
             let path = order.report().path();
             let text = format!("{order:?} in record {seq}");
@@ -246,50 +244,43 @@ impl Played {
         }
     }
 
-    fn look(&self, query: &Query, files: &mut Files, facts: &mut Facts) -> Result<(), String> {
+    /// What this world answers.
+    fn fact(&self, query: &Query, files: &mut Files, approved: &[Digest]) -> Fact {
         match query {
-            Query::File { path, wants } => {
-                let known = facts.files.get(path);
-                let wants = Wants {
-                    json: wants.json || known.is_some_and(|fact| fact.json.is_some()),
-                    contents: wants.contents || known.is_some_and(|fact| fact.digest.is_some()),
-                };
-                facts.files.insert(path.clone(), files.look(&self.workspace, path, wants));
-            }
+            Query::File { path, wants } => Fact::File(files.look(&self.workspace, path, *wants)),
             Query::Changed { files: tracked } => {
-                facts.changed = Some(files.changed(&self.workspace, tracked));
+                Fact::Changed(files.changed(&self.workspace, tracked))
             }
             Query::Watched { files: tracked, .. } => {
-                facts.watched = Some(files.watched(&self.workspace, tracked));
+                Fact::Watched(files.watched(&self.workspace, tracked))
             }
             // A world without a repository.
-            Query::Git { dir } => {
-                facts.git.insert(dir.clone(), GitFact::default());
-            }
-            Query::Ignored { path } => {
-                facts.ignored.insert(path.clone(), false);
-            }
+            Query::Git { .. } => Fact::Git(GitFact::default()),
+            Query::Ignored { .. } => Fact::Ignored(false),
             Query::Definition => {
                 let source = files.text(FILE_NAME);
                 let checksum = source.map(|source| Digest::of(source.as_bytes()));
-                facts.definition = Some(match checksum {
+                Fact::Definition(match checksum {
                     None => DefinitionFact::Missing,
                     Some(checksum) if checksum == self.checksum => DefinitionFact::Same,
                     Some(checksum) => DefinitionFact::Changed { checksum },
-                });
+                })
             }
-            Query::Reload => facts.reload = Some(self.reload(files)),
+            Query::Reload => Fact::Reload(self.reload(files)),
             Query::Protect { files: tracked } => {
-                facts.protects = Some(files.watched(&self.workspace, tracked));
+                Fact::Protect(files.watched(&self.workspace, tracked))
             }
-            Query::PolicyCheck { name, .. }
-            | Query::PolicyResult { name, .. }
-            | Query::Checker { name } => {
-                return Err(format!("no definition file can ask for the extension `{name}`"));
+            Query::Pins { .. } => {
+                let (demanded, checksums) = (!approved.is_empty(), approved.to_vec());
+                Fact::Pins(PinsFact { demanded, checksums, broken: None })
             }
-            other => return Err(format!("this world can't answer {other:?}")),
+            // No definition file can ask for an extension, and this world runs no checks.
+            Query::PolicyCheck { .. }
+            | Query::PolicyResult { .. }
+            | Query::Checker { .. }
+            | Query::Feedback { .. }
+            | Query::Verification { .. } => Fact::Unknown,
         }
-        Ok(())
     }
 
     /// The definition as it is now.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jackline_engine::definition::{Rule, RuleScope, Rules, UnknownTools};
 use jackline_engine::expr::Expr;
 use jackline_engine::{
-    ActorId, Arguments, Definition, Event, EventKind, Facts, FileFact, FileKind, GitFact,
-    GuardName, Kind, Mode, Now, Place, Query, ROUNDS_MAX, Session, SessionId, Timestamp, ToolName,
+    ActorId, Arguments, Definition, Event, EventKind, Fact, Facts, FileFact, FileKind, GitFact,
+    GuardName, Kind, Mode, Now, Place, Query, Session, SessionId, Timestamp, ToolName,
     ToolProposed, ViolationType, observe,
 };
 use serde_json::{Map, Value};
@@ -141,11 +141,11 @@ impl Stage {
         let session = Session::new(Arc::clone(&self.definition), Arc::clone(&self.place));
         let mut facts = Facts::at(Now::wall(START));
         facts.observed = observe(&event);
-        for _ in 0..ROUNDS_MAX {
-            let queries = session.needs(&event, &facts);
-            queries.iter().for_each(|query| answer(query, &example.given, &mut facts));
-        }
-        let verdict = session.decide(&event, &facts);
+        let verdict = session.ground().understand(&event, |understood| {
+            let ask = |query: &Query| fact(query, &example.given);
+            session.gather_known(understood, &mut facts, ask);
+            session.decide_on(understood, &facts)
+        });
         let mut said = verdict.violations.iter().filter(|found| found.guard == GuardName::Rules);
         match said.find(|found| found.subtype.word() == rule.rule.name) {
             None => Outcome::Silent,
@@ -202,28 +202,21 @@ impl Stage {
     }
 }
 
-/// Answers a question from what an example says is given.
-pub(crate) fn answer(query: &Query, given: &Given, facts: &mut Facts) {
+/// Answers a query from what an example says is given.
+pub(crate) fn fact(query: &Query, given: &Given) -> Fact {
     match query {
-        Query::File { path, .. } => {
-            facts.files.insert(path.clone(), FileFact::of(kind_at(path, given)));
-        }
-        Query::Git { dir } => {
-            let fact = GitFact {
-                repository: true,
-                dirty: given.dirty,
-                untracked: given.untracked,
-                branch: given.branch.clone(),
-            };
-            facts.git.insert(dir.clone(), fact);
-        }
-        Query::Ignored { path } => {
-            facts.ignored.insert(path.clone(), covers(&given.ignored, path));
-        }
-        Query::Changed { .. } => facts.changed = Some(BTreeMap::new()),
-        Query::Watched { .. } => facts.watched = Some(BTreeMap::new()),
+        Query::File { path, .. } => Fact::File(FileFact::of(kind_at(path, given))),
+        Query::Git { .. } => Fact::Git(GitFact {
+            repository: true,
+            dirty: given.dirty,
+            untracked: given.untracked,
+            branch: given.branch.clone(),
+        }),
+        Query::Ignored { path } => Fact::Ignored(covers(&given.ignored, path)),
+        Query::Changed { .. } => Fact::Changed(BTreeMap::new()),
+        Query::Watched { .. } => Fact::Watched(BTreeMap::new()),
         // A definition with nothing but a rule asks for nothing else.
-        _ => {}
+        _ => Fact::Unknown,
     }
 }
 
@@ -324,12 +317,10 @@ f:25:97: `watching` objects to this example"
         assert_eq!(kind_at("a", &given), FileKind::Directory);
         assert_eq!(kind_at("d", &given), FileKind::Directory);
         assert_eq!(kind_at("a/bc", &given), FileKind::Missing);
-        let mut facts = Facts::at(Now::wall(START));
-        answer(&Query::Git { dir: ".".to_owned() }, &given, &mut facts);
-        answer(&Query::Ignored { path: "target/x".to_owned() }, &given, &mut facts);
-        answer(&Query::Ignored { path: "targets".to_owned() }, &given, &mut facts);
-        let git = facts.git.values().next().unwrap();
+        let Fact::Git(git) = fact(&Query::Git { dir: ".".to_owned() }, &given) else { panic!() };
         assert_eq!((git.repository, git.dirty, git.branch.as_str()), (true, true, "work"));
-        assert_eq!(facts.ignored.into_values().collect::<Vec<_>>(), [true, false]);
+        let is_ignored = |path: &str| fact(&Query::Ignored { path: path.to_owned() }, &given);
+        assert_eq!(is_ignored("target/x"), Fact::Ignored(true));
+        assert_eq!(is_ignored("targets"), Fact::Ignored(false));
     }
 }

@@ -52,10 +52,10 @@ pub use event::{
     StopProposed, Tests, ToolFinished, ToolProposed, UsageReported,
 };
 pub use facts::{
-    CallView, CheckFact, DecodedFact, DefinitionFact, DefinitionFile, Facts, FeedbackFact,
+    CallView, CheckFact, DecodedFact, DefinitionFact, DefinitionFile, Fact, Facts, FeedbackFact,
     FeedbackView, FileFact, FileKind, GitFact, Markers, NewDefinition, Now, OffFact, OutputFact,
     PinsFact, PolicyFact, QUERIES_MAX, Queries, Query, ROUNDS_MAX, ReloadFact, Tracked,
-    VerificationFact, Wants, WatchedFact,
+    VerificationFact, Wants, WatchedFact, WrongFact,
 };
 pub use guards::advisor::AdvisorSummary;
 pub use guards::completion::UNANSWERED;

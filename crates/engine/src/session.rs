@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::definition::{Definition, Mode, PolicyRule};
 use crate::digest::Digest;
 use crate::event::{Action, Control, Event, EventKind, Seen, ToolFinished, ToolProposed};
-use crate::facts::{Facts, Markers, Queries, Query};
+use crate::facts::{Fact, Facts, Markers, Queries, Query, ROUNDS_MAX};
 use crate::guards::limits::steps;
 use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, protected, reads};
 use crate::id::CallId;
@@ -66,9 +66,21 @@ impl Ground {
         let proposal = heard.as_ref().map(|it| Proposal::of(&self.definition, &self.place, it));
         then(&Understood { event, proposal })
     }
+
+    /// Whether a session still understands its events with this: neither its definition nor
+    /// its place was replaced.
+    pub fn is_of(&self, session: &Session) -> bool {
+        Arc::ptr_eq(&self.definition, &session.definition)
+            && Arc::ptr_eq(&self.place, &session.place)
+    }
 }
 
 impl<'a> Understood<'a> {
+    /// The event.
+    pub fn event(&self) -> &'a Event {
+        self.event
+    }
+
     /// What the event proposes.
     pub(crate) fn proposal(&self) -> Option<&Proposal<'a>> {
         self.proposal.as_ref()
@@ -202,6 +214,26 @@ impl Session {
         queries
     }
 
+    /// Asks a world that need not know everything, for a bounded number of rounds. What it
+    /// does not know stays open.
+    pub fn gather_known(
+        &self,
+        understood: &Understood<'_>,
+        facts: &mut Facts,
+        mut ask: impl FnMut(&Query) -> Fact,
+    ) {
+        for _ in 0..ROUNDS_MAX {
+            let mut learned = false;
+            for query in self.needs_of(understood, facts).batch(facts) {
+                learned |= facts.learn(&query, ask(&query)).is_ok();
+            }
+            // Without anything new the same queries come again.
+            if !learned {
+                break;
+            }
+        }
+    }
+
     /// Answers an event. Changes nothing.
     pub fn decide(&self, event: &Event, facts: &Facts) -> Verdict {
         self.ground().understand(event, |understood| self.decide_on(understood, facts))
@@ -237,7 +269,11 @@ impl Session {
     /// and where the session stands then. It is done before the record is written,
     /// which then says so in [`Facts::written`]: else nobody could tell a report
     /// that was never written from one that a person has removed.
-    pub fn reports_after(&self, record: &Record<'_>) -> Option<(Vec<Order>, Summary)> {
+    pub fn reports_after(
+        &self,
+        understood: &Understood<'_>,
+        record: &Record<'_>,
+    ) -> Option<(Vec<Order>, Summary)> {
         let verdict = record.verdict;
         // Most events concern no report, and those cost no copy of the state.
         let may = self.state.reports.may_change(verdict)
@@ -246,7 +282,7 @@ impl Session {
             return None;
         }
         let mut after = self.clone();
-        after.apply(record);
+        after.apply_on(understood, record);
         let orders = after.state.orders();
         (!orders.is_empty()).then(|| (orders, after.summary()))
     }

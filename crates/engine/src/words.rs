@@ -249,7 +249,7 @@ mod tests {
              too_long tool opening_control id_reused definition workspace internal store \
              store_full store_read_only store_busy store_removed journal_empty \
              journal_truncated journal_tampered journal_unreadable export_broken \
-             newer_version hook notify report safety_log protected undo rollback"
+             newer_version facts hook notify report safety_log protected undo rollback"
         );
     }
 

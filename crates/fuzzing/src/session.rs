@@ -143,7 +143,9 @@ fn gather(session: &Session, event: &Event, world: &World) -> Facts {
         if queries.is_empty() {
             return facts;
         }
-        queries.iter().for_each(|query| world.answer(query, &mut facts));
+        for query in queries.batch(&facts) {
+            facts.learn(&query, world.answer(&query)).unwrap();
+        }
     }
     let open = session.needs(event, &facts);
     assert!(open.is_empty(), "{open:?} is asked again for {event:?}");

@@ -21,14 +21,12 @@ use serde_json::{Map, Value};
 use crate::clock;
 use crate::definitions::{Definitions, Resolved};
 use crate::door::panic_text;
-use crate::extensions::Extensions;
-use crate::facts::{Absences, World, gather};
+use crate::facts::{FactSource as _, FactSources, Scene, gather};
 use crate::home::home;
 use crate::inspect::inspect;
 use crate::redact::redact;
 use crate::runtime::Fault;
 use crate::sessions::Found;
-use crate::verification::Verifications;
 
 /// The tool that command lines are taken to be for, unless a definition
 /// declares another.
@@ -183,17 +181,17 @@ impl Explainer {
     /// here too.
     pub fn explain(&self, call: &Supposed) -> Result<Explained, Fault> {
         catch_unwind(AssertUnwindSafe(|| self.explained(call)))
-            .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
+            .unwrap_or_else(|panic| Err(Fault::Panic(panic_text(panic.as_ref()))))
     }
 
     /// Says what would be decided on each call of a plan, as if those before it had been
     /// made, and had succeeded. Ends at the first one that would not run.
     pub fn rehearse(&mut self, plan: &[Supposed]) -> Result<Vec<Verdict>, Fault> {
         catch_unwind(AssertUnwindSafe(|| self.rehearsed(plan)))
-            .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
+            .unwrap_or_else(|panic| Err(Fault::Panic(panic_text(panic.as_ref()))))
     }
 
-    fn rehearsed(&mut self, plan: &[Supposed]) -> Vec<Verdict> {
+    fn rehearsed(&mut self, plan: &[Supposed]) -> Result<Vec<Verdict>, Fault> {
         let mut verdicts = Vec::new();
         for (number, call) in plan.iter().enumerate() {
             let id = CallId::parse(format!("rehearsed-{number}")).ok();
@@ -201,7 +199,7 @@ impl Explainer {
             if let EventKind::ToolProposed(ToolProposed { call, .. }) = &mut event.kind {
                 call.clone_from(&id);
             }
-            let verdict = self.suppose(&event);
+            let verdict = self.suppose(&event)?;
             let runs = verdict.lets_run();
             verdicts.push(verdict);
             if !runs {
@@ -212,29 +210,30 @@ impl Explainer {
                 status: Status::Ok,
                 ..ToolFinished::default()
             });
-            self.suppose(&event);
+            self.suppose(&event)?;
         }
-        verdicts
+        Ok(verdicts)
     }
 
     /// Decides, and goes on as if that had happened.
-    fn suppose(&mut self, event: &Event) -> Verdict {
-        let (verdict, facts) = self.decide(event);
+    fn suppose(&mut self, event: &Event) -> Result<Verdict, Fault> {
+        let (verdict, facts) = self.decide(event)?;
         let seq = self.session.seq() + 1;
         self.session.apply(&Record { seq, event, facts: &facts, verdict: &verdict });
-        verdict
+        Ok(verdict)
     }
 
-    fn explained(&self, call: &Supposed) -> Explained {
+    fn explained(&self, call: &Supposed) -> Result<Explained, Fault> {
         let event = self.event(call);
-        let (verdict, facts) = self.decide(&event);
-        let reasons = verdict.violations.iter().map(|found| self.reason(call, found)).collect();
+        let (verdict, facts) = self.decide(&event)?;
+        let reasons = verdict.violations.iter().map(|found| self.reason(call, found));
+        let reasons = reasons.collect::<Result<_, Fault>>()?;
         let understanding = self.session.understand(&event);
-        Explained { verdict, reasons, understanding, facts }
+        Ok(Explained { verdict, reasons, understanding, facts })
     }
 
     /// Decides as a live session does, on the event as its journal would hold it.
-    fn decide(&self, event: &Event) -> (Verdict, Facts) {
+    fn decide(&self, event: &Event) -> Result<(Verdict, Facts), Fault> {
         let mut facts = Facts::at(clock::now());
         let mut event = event.clone();
         facts.decoded = Decoder::default().decode(&mut event, self.definition(), None);
@@ -242,26 +241,29 @@ impl Explainer {
         // Which agent a session will have that has not begun, nobody knows.
         facts.pins = (self.session.seq() == 0).then(PinsFact::default);
         let event = &event;
-        let world = World {
+        let scene = Scene {
             session: &event.session,
             workspace: self.place().workspace.as_deref().map(Path::new),
             definitions: &self.definitions,
             definition: self.definition(),
             definition_files: &self.place().definition,
             definition_checksum: self.checksum,
-            extensions: &Extensions::default(),
             // What protected files hold is kept for as long as this takes.
             store: &MemoryStore::default(),
-            verifications: &Verifications::default(),
             // Without one, nothing can be started.
             session_directory: None,
-            absences: &Absences::default(),
         };
-        gather(&self.session, event, &mut facts, &world);
-        (self.session.decide(event, &facts), facts)
+        let mut sources = FactSources::default();
+        let deadline = sources.deadline();
+        self.session.ground().understand(event, |understood| {
+            let ask = |batch: &[_]| sources.answer(&scene, batch, deadline);
+            gather(&self.session, understood, &mut facts, ask)?;
+            let verdict = self.session.decide_on(understood, &facts);
+            Ok((verdict, facts))
+        })
     }
 
-    fn reason(&self, call: &Supposed, violation: &Violation) -> Reason {
+    fn reason(&self, call: &Supposed, violation: &Violation) -> Result<Reason, Fault> {
         let is_it = |rule: &&Rule| {
             rule.name == violation.subtype.word()
                 && (violation.kind != ViolationType::RuleViolation
@@ -278,13 +280,15 @@ impl Explainer {
             })
             .and_then(|rule| rule.instead.clone());
         let instead = text.map(|text| {
-            let verdict = self.takes_line(call.tool.as_str()).then(|| {
+            let decide = || {
                 let proposed = Proposed::Line(text.clone());
-                self.decide(&self.event(&Supposed { proposed, ..call.clone() })).0
-            });
-            Instead { text, verdict }
+                let event = self.event(&Supposed { proposed, ..call.clone() });
+                self.decide(&event).map(|(verdict, _)| verdict)
+            };
+            let verdict = self.takes_line(call.tool.as_str()).then(decide).transpose()?;
+            Ok::<_, Fault>(Instead { text, verdict })
         });
-        Reason { violation: violation.clone(), rule, instead }
+        Ok(Reason { violation: violation.clone(), rule, instead: instead.transpose()? })
     }
 
     fn event(&self, call: &Supposed) -> Event {

@@ -8,9 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jackline_engine::definition::{Checker, Definition, Policy, PolicyRule, Speech};
 use jackline_engine::{
-    CARRY_BYTES_MAX, CallView, CheckFact, FeedbackFact, FeedbackView, Observed, POLICY_BYTES_MAX,
-    PolicyFact, Severity,
+    CARRY_BYTES_MAX, CallView, CheckFact, Fact, FeedbackFact, FeedbackView, Observed,
+    POLICY_BYTES_MAX, PolicyFact, Query, Severity,
 };
+
+use crate::facts::{Deadline, FactError, FactSource, Scene};
 
 /// How much a feedback provider may say at once.
 const SAID_BYTES_MAX: usize = 64 << 10;
@@ -159,7 +161,7 @@ impl Extensions {
         policies.chain(checkers).chain(providers).map(String::as_str).next()
     }
 
-    pub(crate) fn check(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
+    fn check(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
         self.ask(name, |policy| match policy.check(state, call) {
             PolicyDecision { allowed: true, .. } => match policy.carry(call) {
                 Some(text) if text.len() > CARRY_BYTES_MAX => too_much("carry", CARRY_BYTES_MAX),
@@ -169,14 +171,14 @@ impl Extensions {
         })
     }
 
-    pub(crate) fn on_result(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
+    fn on_result(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
         self.ask(name, |policy| match policy.on_result(state, call) {
             text if text.len() > POLICY_BYTES_MAX => too_much("remember", POLICY_BYTES_MAX),
             text => PolicyFact::State { text },
         })
     }
 
-    pub(crate) fn complete(&self, name: &str) -> CheckFact {
+    fn complete(&self, name: &str) -> CheckFact {
         let Some(checker) = self.checkers.get(name) else {
             return CheckFact::Broken { reason: NOT_REGISTERED.to_owned() };
         };
@@ -187,7 +189,7 @@ impl Extensions {
         }
     }
 
-    pub(crate) fn speak(&self, name: &str, view: &FeedbackView) -> FeedbackFact {
+    fn speak(&self, name: &str, view: &FeedbackView) -> FeedbackFact {
         let broken = |reason: String| FeedbackFact::Broken { reason };
         let Some(provider) = self.feedback.get(name) else {
             return broken(NOT_REGISTERED.to_owned());
@@ -205,12 +207,48 @@ impl Extensions {
         }
     }
 
+    /// Whether a query is for guards written in Rust.
+    pub(crate) fn answers(query: &Query) -> bool {
+        matches!(
+            query,
+            Query::PolicyCheck { .. }
+                | Query::PolicyResult { .. }
+                | Query::Checker { .. }
+                | Query::Feedback { .. }
+        )
+    }
+
+    fn fact(&self, query: &Query) -> Fact {
+        match query {
+            Query::PolicyCheck { name, state, call, .. } => {
+                Fact::Policy(self.check(name, state, call))
+            }
+            Query::PolicyResult { name, state, call, .. } => {
+                Fact::Policy(self.on_result(name, state, call))
+            }
+            Query::Checker { name } => Fact::Checker(self.complete(name)),
+            Query::Feedback { name, view, .. } => Fact::Feedback(self.speak(name, view)),
+            _ => Fact::Unknown,
+        }
+    }
+
     fn ask(&self, name: &str, ask: impl FnOnce(&dyn ToolPolicy) -> PolicyFact) -> PolicyFact {
         let Some(policy) = self.policies.get(name) else {
             return PolicyFact::Broken { reason: NOT_REGISTERED.to_owned() };
         };
         catch_unwind(AssertUnwindSafe(|| ask(policy.as_ref())))
             .unwrap_or_else(|_| PolicyFact::Broken { reason: PANICKED.to_owned() })
+    }
+}
+
+impl FactSource for Extensions {
+    fn answer(
+        &mut self,
+        _scene: &Scene<'_>,
+        queries: &[Query],
+        _deadline: Deadline,
+    ) -> Result<Vec<Fact>, FactError> {
+        Ok(queries.iter().map(|query| self.fact(query)).collect())
     }
 }
 

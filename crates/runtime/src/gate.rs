@@ -14,13 +14,14 @@ mod texts;
 mod views;
 
 use jackline_engine::{
-    ActorId, Decision, Event, EventKind, OutputFact, Payload, PromptSource, PromptSubmitted,
-    SessionId, SessionPhase, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed,
+    ActorId, Decision, Event, EventKind, Payload, PromptSource, PromptSubmitted, SessionId,
+    SessionPhase, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed,
 };
 use jackline_journal::Note;
 
+use crate::answer::{Answer, Deferred};
 use crate::notify::Notice;
-use crate::runtime::Runtime;
+use crate::runtime::{Request, Runtime};
 
 pub use answer::GateAnswer;
 pub use call::{
@@ -30,6 +31,9 @@ use call_names::CallNames;
 pub use fault::GuardFault;
 pub use stop::StopRuling;
 pub use texts::reason_of;
+
+/// How many notices for the desktop wait at once.
+const NOTICES_MAX: usize = 16;
 
 /// The session front-end of every adapter.
 ///
@@ -65,6 +69,10 @@ pub struct Gate {
     texts: Vec<String>,
     /// Texts for people.
     notes: Vec<String>,
+    /// What the client may show on the person's desktop.
+    notices: Vec<Notice>,
+    /// Work that answers have left for later.
+    deferred: Deferred,
     /// The last event that the guard could not answer.
     fault: Option<GuardFault>,
 }
@@ -81,8 +89,16 @@ pub enum SessionRole {
 impl Gate {
     /// A gate for one session, which may have begun or not.
     pub fn new(runtime: Runtime, session: SessionId) -> Self {
-        let calls = CallNames::default();
-        Self { runtime, session, calls, texts: Vec::new(), notes: Vec::new(), fault: None }
+        Self {
+            runtime,
+            session,
+            calls: CallNames::default(),
+            texts: Vec::new(),
+            notes: Vec::new(),
+            notices: Vec::new(),
+            deferred: Deferred::default(),
+            fault: None,
+        }
     }
 
     /// Saves states in [`Self::run_deferred`], and not before each answer: for a process that
@@ -98,36 +114,45 @@ impl Gate {
         &self.session
     }
 
-    /// Decides on an event and makes it durable: the one way of all events to the runtime.
-    ///
-    /// `offered` is what the adapter can show instead of the output that the event reports.
-    pub fn submit(&mut self, event: Event, offered: Option<OutputFact>) -> GateAnswer {
-        if let Some(output) = offered {
-            self.runtime.offer(output);
-        }
-        let answer = self.runtime.answer(event);
-        let outcome = answer.outcome;
-        let answer = GateAnswer { verdict: answer.into_verdict(), outcome };
+    /// Decides on an event and makes it durable. A panic goes through to the caller, who has
+    /// to deny: this is for adapters with a door of their own around everything they do.
+    pub fn submit(&mut self, request: impl Into<Request>) -> GateAnswer {
+        let answer = self.runtime.answer(request);
+        self.take_in(answer)
+    }
+
+    /// The same for adapters that answer many events: a panic becomes a denial.
+    fn submit_safely(&mut self, request: impl Into<Request>) -> GateAnswer {
+        let answer = self.runtime.answer_safely(request);
+        self.take_in(answer)
+    }
+
+    fn take_in(&mut self, answer: Answer) -> GateAnswer {
+        let Answer { verdict, outcome, warnings, notices, deferred, .. } = answer;
+        self.notes.extend(warnings);
+        let room = NOTICES_MAX.saturating_sub(self.notices.len());
+        self.notices.extend(notices.into_iter().take(room));
+        self.deferred.add(deferred);
+        let answer = GateAnswer { verdict, outcome };
         if answer.is_broken() {
             self.fault = Some(GuardFault::of(&answer.verdict));
         }
-        self.notes.extend(self.runtime.take_warnings());
         answer
     }
 
     /// Reports something that the agent did, or that was done for it.
     pub fn report(&mut self, kind: impl Into<EventKind>) -> GateAnswer {
-        self.submit(Event::new(self.session.clone(), kind), None)
+        self.submit_safely(Event::new(self.session.clone(), kind))
     }
 
     /// Reports something that another actor did in the session.
     pub fn report_as(&mut self, actor: ActorId, kind: impl Into<EventKind>) -> GateAnswer {
-        self.submit(Event::new(self.session.clone(), kind).by(actor), None)
+        self.submit_safely(Event::new(self.session.clone(), kind).by(actor))
     }
 
     /// Reports something in another session, whose own process can't do so any more.
     pub fn report_in(&mut self, session: &SessionId, kind: impl Into<EventKind>) -> GateAnswer {
-        self.submit(Event::new(session.clone(), kind), None)
+        self.submit_safely(Event::new(session.clone(), kind))
     }
 
     /// Starts the session, or says that its agent is back. `meta` is stored and never
@@ -138,7 +163,7 @@ impl Gate {
         meta: Option<serde_json::Value>,
     ) -> GateAnswer {
         let event = Event::new(self.session.clone(), started).with_meta(meta);
-        let answer = self.submit(event, None);
+        let answer = self.submit_safely(event);
         // A text about a session that is held is out of date once it goes on.
         if answer.is_allowed() && answer.verdict.concerns_agent() {
             self.keep_text(&answer);
@@ -192,7 +217,7 @@ impl Gate {
         let call = self.calls.id(number);
         let kind = ToolProposed { call, tool, args, ..ToolProposed::default() };
         let event = Event::new(self.session.clone(), kind).with_meta(meta);
-        let answer = self.submit(event, None);
+        let answer = self.submit_safely(event);
         if answer.is_allowed() {
             self.keep_text(&answer);
             let GateAnswer { verdict, .. } = answer;
@@ -241,7 +266,8 @@ impl Gate {
         let call = self.calls.id(number);
         let result = text.map(Payload::Inline);
         let finished = ToolFinished { call, status, result, exit_code, seen, background, of: None };
-        let answer = self.submit(Event::new(self.session.clone(), finished), page);
+        let event = Event::new(self.session.clone(), finished);
+        let answer = self.submit_safely(Request { event, offered_output: page });
         if answer.verdict.concerns_agent() {
             self.keep_text(&answer);
         }
@@ -285,7 +311,7 @@ impl Gate {
 
     /// Takes what the client may show on the person's desktop.
     pub fn take_notices(&mut self) -> Vec<Notice> {
-        self.runtime.take_notices()
+        std::mem::take(&mut self.notices)
     }
 
     /// Has something written down with the next record.
@@ -296,8 +322,7 @@ impl Gate {
     /// Does what may wait until an answer is out: saves states, sends notices, and removes
     /// sessions that are kept no longer.
     pub fn run_deferred(&mut self) {
-        self.runtime.tidy();
-        self.notes.extend(self.runtime.take_warnings());
+        self.runtime.finish(std::mem::take(&mut self.deferred));
     }
 
     /// Sends notices to people: of all deferred work, what people wait for.

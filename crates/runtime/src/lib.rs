@@ -6,6 +6,7 @@
 
 mod account;
 mod ancestry;
+mod answer;
 mod asks;
 mod backtest;
 mod child;
@@ -43,6 +44,7 @@ mod verification;
 
 pub use account::{Account, AccountError, Verdicts, export, misfits};
 pub use ancestry::{Agent, agent_above, forged_by_agent};
+pub use answer::{Answer, Deferred, Outcome, WAY_OUT};
 pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending, still_asks};
 pub use backtest::{
     Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Call, FoundLoop,
@@ -53,12 +55,13 @@ pub use clock::{boot_number, from_system, now};
 pub use definitions::{
     DefinitionError, Definitions, Effective, Resolved, find_file, load_file, load_source,
 };
-pub use door::{Answer, Outcome};
+
 pub use edits::vouch_for;
 pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
+pub use facts::{Deadline, FactError, FactSource, Recording, Scene};
 pub use gate::{
     CallPermit, CallRefusal, CallResult, CallRuling, Gate, GateAnswer, GuardFault, PendingAsk,
     ProposedCall, RefusalCode, SessionRole, StopRuling, reason_of,
@@ -77,7 +80,7 @@ pub use redact::redact_text;
 pub use regular::read_regular;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use reports::SAFETY_LOG;
-pub use runtime::{Bounds, Fault, Runtime, Standing};
+pub use runtime::{Bounds, Fault, Request, Runtime, Standing};
 pub use sessions::{Found, SelectError, Sessions, arranged};
 pub use spool::keep_fault;
 pub use trust::{Grant, Trust};

@@ -130,7 +130,9 @@ fn broken(fault: &Fault) -> Exit {
         }
         Fault::Store(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
         Fault::Workspace(_) => fail(Exit::Usage, fault),
-        Fault::IdReused(_) | Fault::NoEvent(_) | Fault::Panic(_) => fail(Exit::Broken, fault),
+        Fault::IdReused(_) | Fault::InvalidEvent(_) | Fault::Facts(_) | Fault::Panic(_) => {
+            fail(Exit::Broken, fault)
+        }
     }
 }
 

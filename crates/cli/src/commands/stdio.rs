@@ -77,9 +77,9 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
                     session.clone_from(&event.session);
                     let answer = match agent_behind(&event) {
                         Some(agent) => runtime.refuse_agent(number, &event, &agent),
-                        None => runtime.answer(event),
+                        None => runtime.answer_safely(event),
                     };
-                    runtime.take_warnings().iter().for_each(|text| warn(plain(text, WARNING_MAX)));
+                    answer.warnings.iter().for_each(|text| warn(plain(text, WARNING_MAX)));
                     exit = exit.max(match answer.outcome {
                         Outcome::Decided | Outcome::Passed => Exit::Fine,
                         Outcome::Refused => Exit::Usage,
@@ -97,7 +97,7 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
             // The client is gone, and with it everybody who could be told.
             return exit;
         }
-        runtime.tidy();
+        runtime.finish(answer.deferred);
     }
 }
 

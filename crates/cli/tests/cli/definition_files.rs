@@ -108,7 +108,8 @@ fn without_a_last_good_definition_everything_is_denied_until_it_is_mended() {
         assert!(message(verdict).ends_with("did you mean `limits`?"));
         assert_eq!(
             verdict["violations"][0]["correction"],
-            "mend the definition (`jackline check`), then send it again; a person can pass for a while \
+            "mend the definition (`jackline check`), then send it again; a person can look \
+             with `jackline status`, or pass for a while \
              with `jackline off --for 30m --why …`"
         );
     }

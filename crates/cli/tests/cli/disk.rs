@@ -52,7 +52,7 @@ fn a_full_disk_denies_loses_nothing_and_recovers() {
         assert!(message.starts_with("the guard is broken, not the call: "), "{message}");
         assert_eq!(
             verdict["violations"][0]["correction"],
-            "free some space, then send it again; a person can pass for a while with `jackline off \
+            "free some space, then send it again; a person can look with `jackline status`, or pass for a while with `jackline off \
              --for 30m --why …`"
         );
     }

@@ -5,6 +5,7 @@
 //! and never `continue: false`, which lets the tool run and ends the session.
 
 use jackline_engine::{Completion, Decision, Verdict, Violation};
+use jackline_runtime::Answer;
 use serde_json::{Map, Value, json};
 
 use super::payload::Hook;
@@ -39,6 +40,13 @@ pub(crate) struct Words {
     pub(crate) terminal: Option<String>,
     /// What the agent is shown instead of what the tool gave back.
     pub(crate) output: Option<Value>,
+}
+
+impl Words {
+    /// Keeps what an answer says to the person.
+    pub(crate) fn hear(&mut self, answer: &Answer) {
+        self.person.extend(answer.warnings.iter().map(|it| format!("jackline: {it}")));
+    }
 }
 
 impl Reply {

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use jackline_engine::{
     ActorId, ContextLevel, Decision, Event, EventKind, FaultKind, RequestId, SessionId,
-    StopProposed, UNANSWERED, UsageReported, Verdict,
+    UsageReported, Verdict,
 };
-use jackline_runtime::{Notice, Outcome, Runtime, Standing, ask_code, keep_fault, off_now};
+use jackline_runtime::{
+    Answer, Deferred, Notice, Outcome, Request, Runtime, Standing, ask_code, keep_fault, off_now,
+};
 
 use super::answer::{Reply, Words, broken, hold, render};
 use super::codes::{self, Said};
@@ -39,6 +41,8 @@ pub struct Answered {
     fault: Option<String>,
     /// Whether the agent stops although no gate could look.
     stopped: bool,
+    /// Work that answers have left for later.
+    deferred: Deferred,
 }
 
 impl Answered {
@@ -54,6 +58,7 @@ impl Answered {
             runtime: None,
             fault: Some(fault.to_owned()),
             stopped: heard.passes_stop(),
+            deferred: Deferred::default(),
         }
     }
 
@@ -66,6 +71,7 @@ impl Answered {
             runtime: None,
             fault: Some(FORGED.to_owned()),
             stopped: false,
+            deferred: Deferred::default(),
         }
     }
 
@@ -73,8 +79,8 @@ impl Answered {
     pub fn finish(self) {
         match (self.runtime, &self.session) {
             (Some(mut runtime), Some(session)) => {
-                runtime.tidy();
-                runtime.leave(session, self.stopped);
+                runtime.finish(self.deferred);
+                runtime.close(session, self.stopped);
             }
             (_, session) => {
                 if let Some(fault) = self.fault {
@@ -167,7 +173,8 @@ fn understood(
     };
     if let Some(reply) = aside {
         let session = heard.session.clone();
-        return Answered { reply, session, runtime: None, fault: None, stopped: false };
+        let deferred = Deferred::default();
+        return Answered { reply, session, runtime: None, fault: None, stopped: false, deferred };
     }
     // A proposal that nobody made opens nothing, and it is the one that has to be
     // quick.
@@ -185,11 +192,11 @@ fn understood(
     };
     let session = Some(told.session.clone());
     let in_run = surroundings.run.is_some();
-    let (reply, outcome) = decided(&mut runtime, told, in_run);
+    let (reply, outcome, deferred) = decided(&mut runtime, told, in_run);
     let stopped = outcome != Outcome::Decided
         && heard.hook == Some(Hook::Stop)
         && (heard.stop_blocked || outcome == Outcome::Passed);
-    Answered { reply, session, runtime: Some(runtime), fault: None, stopped }
+    Answered { reply, session, runtime: Some(runtime), fault: None, stopped, deferred }
 }
 
 /// The answer to settings that changed: no matter of the session's rules, and
@@ -202,7 +209,7 @@ fn at_settings(payload: &Payload, surroundings: &Surroundings) -> Reply {
 }
 
 /// `in_run`: somebody drives the client, and begins its conversation anew where it is full.
-fn decided(runtime: &mut Runtime, told: Translated, in_run: bool) -> (Reply, Outcome) {
+fn decided(runtime: &mut Runtime, told: Translated, in_run: bool) -> (Reply, Outcome, Deferred) {
     let Translated {
         hook,
         session,
@@ -215,8 +222,9 @@ fn decided(runtime: &mut Runtime, told: Translated, in_run: bool) -> (Reply, Out
         returned,
         writes,
     } = told;
+    let mut deferred = Deferred::default();
     if let Some((path, whose)) = costs {
-        count(runtime, &session, &actor, (&path, whose));
+        count(runtime, &session, &actor, (&path, whose), &mut deferred);
     }
     let Some(event) = event else {
         let reply = match runtime.standing(&session) {
@@ -226,15 +234,15 @@ fn decided(runtime: &mut Runtime, told: Translated, in_run: bool) -> (Reply, Out
             Some(standing) if hook == Hook::PostToolBatch => ended(&standing),
             _ => Reply::silence(),
         };
-        return (reply, Outcome::Decided);
+        return (reply, Outcome::Decided, deferred);
     };
-    if runtime.recall(&session) {
-        let _ = ask(runtime, unanswered_stop(&session));
-    }
     let mut words = Words::default();
     match typed.map(|typed| codes::answer(runtime, &session, &typed)) {
         Some(Said::Answer(control, told)) => {
-            if ask(runtime, *control).1 == Outcome::Decided {
+            let answer = runtime.answer(*control);
+            words.hear(&answer);
+            deferred.add(answer.deferred);
+            if answer.outcome == Outcome::Decided {
                 words.agent = Some(told);
             }
         }
@@ -242,27 +250,27 @@ fn decided(runtime: &mut Runtime, told: Translated, in_run: bool) -> (Reply, Out
         None => {}
     }
     let page = returned.and_then(|returned| returned.page(runtime, &session));
-    if let Some(page) = &page {
-        runtime.offer(page.fact.clone());
-    }
-    let (verdict, outcome) = ask(runtime, event);
+    let offered_output = page.as_ref().map(|page| page.fact.clone());
+    let answer = runtime.answer(Request { event, offered_output });
+    words.hear(&answer);
+    let Answer { verdict, outcome, notices, deferred: later, .. } = answer;
+    deferred.add(later);
     if let Some(writes) = writes {
         writes.note(runtime, &session, (&verdict, outcome));
     }
     let shown = verdict.page.as_ref().is_some_and(|page| page.enforced);
     words.output = page.filter(|_| shown).map(|page| page.output);
-    words.person.extend(runtime.take_warnings().into_iter().map(|it| format!("jackline: {it}")));
-    words.terminal = notification(&runtime.take_notices());
+    words.terminal = notification(&notices);
     match outcome {
         Outcome::Decided => {}
-        Outcome::Passed => return (Reply::silence(), outcome),
+        Outcome::Passed => return (Reply::silence(), outcome, deferred),
         Outcome::Refused | Outcome::Broken => {
             let text = match (verdict.context, verdict.error) {
                 (Some(text), _) => format!("jackline: {text}"),
                 (None, Some(error)) => broken_text(&error.reason),
                 (None, None) => broken_text("it gives no reason"),
             };
-            return (broken(hook, stop_blocked, &text), outcome);
+            return (broken(hook, stop_blocked, &text), outcome, deferred);
         }
     }
     if hook == Hook::PreToolUse
@@ -272,7 +280,7 @@ fn decided(runtime: &mut Runtime, told: Translated, in_run: bool) -> (Reply, Out
     {
         words.person.push(how_to_grant(&verdict, &ask_code(&session, seq)));
     }
-    (render(hook, &verdict, asking, words), outcome)
+    (render(hook, &verdict, asking, words), outcome, deferred)
 }
 
 /// Whether the conversation of the main agent has to begin anew.
@@ -284,12 +292,18 @@ fn is_full(runtime: &mut Runtime, session: &SessionId) -> bool {
 
 /// Counts what the model's answers cost since it was last counted. That observes;
 /// what it makes of limits shows at the next gate.
-fn count(runtime: &mut Runtime, session: &SessionId, actor: &ActorId, costs: (&Path, Whose)) {
+fn count(
+    runtime: &mut Runtime,
+    session: &SessionId,
+    actor: &ActorId,
+    costs: (&Path, Whose),
+    deferred: &mut Deferred,
+) {
     let report = |used: &Usage| usage_event(session, actor.clone(), used.clone());
     let (path, whose) = costs;
     let used = uncounted(path, whose, |used, said| !runtime.lacks(&report(used), said));
     for used in &used {
-        let _ = ask(runtime, report(used));
+        deferred.add(runtime.answer(report(used)).deferred);
     }
 }
 
@@ -327,14 +341,6 @@ fn usage_event(session: &SessionId, actor: ActorId, used: Usage) -> Event {
     Event { session: session.clone(), id: None, at: None, actor, kind, meta: None }
 }
 
-/// A stop that the guard could not look at ended its turn, and not as done.
-fn unanswered_stop(session: &SessionId) -> Event {
-    let reason = Some(UNANSWERED.to_owned());
-    let kind = EventKind::StopProposed(StopProposed { reason, ..StopProposed::default() });
-    let (session, actor) = (session.clone(), ActorId::main());
-    Event { session, id: None, at: None, actor, kind, meta: None }
-}
-
 /// Told to the person alone: the agent can't use a code, and should not try.
 fn how_to_grant(verdict: &Verdict, code: &str) -> String {
     let asks = verdict.violations.iter().find(|it| it.enforced && it.decision == Decision::Ask);
@@ -351,10 +357,4 @@ fn ended(standing: &Standing) -> Reply {
         Standing::Paused(why) => hold(&format!("jackline: the session is paused: {why}")),
         Standing::Stopped(code) => hold(&format!("jackline: the session is over: {code}")),
     }
-}
-
-fn ask(runtime: &mut Runtime, event: Event) -> (Verdict, Outcome) {
-    let answer = runtime.answer(event);
-    let outcome = answer.outcome;
-    (answer.into_verdict(), outcome)
 }

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
     Bypass, CallId, Completion, Decision, Definition, Event, EventKind, Facts, GuardName, Mode,
-    Now, ROUNDS_MAX, Record, Session, Timestamp, ToolFinished, ToolProposed, Verdict, observe,
+    Now, Record, Session, Timestamp, ToolFinished, ToolProposed, Verdict, observe,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::combine;
 use super::tests::{managed, repository, user};
-use crate::examples::answer;
+use crate::examples::fact;
 use crate::lower::Given;
 use any::{Case, a_case};
 
@@ -122,11 +122,10 @@ fn renewed(args: &Value, call: &str) -> Value {
 fn decide(session: &mut Session, event: &Event) -> Verdict {
     let mut facts = Facts::at(Now::wall(event.at.unwrap()));
     facts.observed = observe(event);
-    for _ in 0..ROUNDS_MAX {
-        let queries = session.needs(event, &facts);
-        queries.iter().for_each(|query| answer(query, &Given::default(), &mut facts));
-    }
-    let verdict = session.decide(event, &facts);
+    let verdict = session.ground().understand(event, |understood| {
+        session.gather_known(understood, &mut facts, |query| fact(query, &Given::default()));
+        session.decide_on(understood, &facts)
+    });
     let seq = session.seq() + 1;
     session.apply(&Record { seq, event, facts: &facts, verdict: &verdict });
     verdict

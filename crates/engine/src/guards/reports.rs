@@ -195,7 +195,9 @@ mod tests {
                 }
             }
             let record = Record { seq, event: &event, facts: &facts, verdict: &verdict };
-            let orders = self.session.reports_after(&record).map_or(vec![], |(orders, _)| orders);
+            let orders = self.session.ground().understand(&event, |understood| {
+                self.session.reports_after(understood, &record).map_or(vec![], |(orders, _)| orders)
+            });
             for order in orders.into_iter().filter(|_| disk == Disk::Fine) {
                 let path = order.report().path();
                 match order {

@@ -77,6 +77,8 @@ open_words! {
         ExportBroken = "export_broken",
         /// A newer Jackline wrote it.
         NewerVersion = "newer_version",
+        /// A source of facts failed, was late, or gave a wrong answer.
+        Facts = "facts",
         /// A hook call failed.
         Hook = "hook",
         /// A notification could not be sent.

@@ -1,9 +1,11 @@
 //! The world a session works in: its clocks, and the answers to any question.
 
+use std::collections::BTreeMap;
+
 use jackline_engine::{
-    CheckFact, DefinitionFact, DefinitionFile, Digest, Digest128, Event, Facts, FeedbackFact,
+    CheckFact, DefinitionFact, DefinitionFile, Digest, Digest128, Event, Fact, Facts, FeedbackFact,
     FileFact, FileKind, GitFact, NewDefinition, Now, PinsFact, PolicyFact, Query, ReloadFact,
-    Severity, Timestamp, VerificationFact, WatchedFact, observe,
+    Severity, Timestamp, Tracked, VerificationFact, WatchedFact, observe,
 };
 
 use super::DEFINITIONS;
@@ -67,57 +69,36 @@ impl World {
         facts
     }
 
-    pub(super) fn answer(&self, query: &Query, facts: &mut Facts) {
+    pub(super) fn answer(&self, query: &Query) -> Fact {
         match query {
-            Query::File { path, wants } => {
-                let file = self.file(path, wants.json, wants.contents);
-                facts.files.insert(path.clone(), file);
-            }
+            Query::File { path, wants } => Fact::File(self.file(path, wants.json, wants.contents)),
             Query::Changed { files } => {
                 let changed = files.iter().filter(|file| self.coin(&file.path));
-                let changed =
-                    changed.map(|file| (file.path.clone(), self.file(&file.path, false, true)));
-                facts.changed = Some(changed.collect());
+                let fact = |file: &Tracked| (file.path.clone(), self.file(&file.path, false, true));
+                Fact::Changed(changed.map(fact).collect())
             }
-            Query::Git { dir } => {
-                facts.git.insert(dir.clone(), self.repository());
-            }
-            Query::Ignored { path } => {
-                facts.ignored.insert(path.clone(), self.coin(path));
-            }
-            Query::Verification { run, .. } => {
-                facts.verifications.insert(*run, self.verification());
-            }
-            Query::Watched { files, .. } => {
-                let changed = files.iter().filter(|file| self.coin(&file.path));
-                facts.watched =
-                    Some(changed.map(|file| (file.path.clone(), self.watched())).collect());
-            }
-            Query::Feedback { number, .. } => {
-                facts.feedback.insert(*number, self.feedback());
-            }
-            Query::PolicyCheck { number, .. } => {
-                facts.policies.insert(*number, self.policy_check());
-            }
-            Query::PolicyResult { number, .. } => {
-                facts.policies.insert(*number, self.policy_result());
-            }
-            Query::Checker { name } => {
-                facts.checkers.insert(name.clone(), self.checker());
-            }
-            Query::Definition => facts.definition = Some(self.definition()),
+            Query::Git { .. } => Fact::Git(self.repository()),
+            Query::Ignored { path } => Fact::Ignored(self.coin(path)),
+            Query::Verification { .. } => Fact::Verification(self.verification()),
+            Query::Watched { files, .. } => Fact::Watched(self.watched_of(files)),
+            Query::Feedback { .. } => Fact::Feedback(self.feedback()),
+            Query::PolicyCheck { .. } => Fact::Policy(self.policy_check()),
+            Query::PolicyResult { .. } => Fact::Policy(self.policy_result()),
+            Query::Checker { .. } => Fact::Checker(self.checker()),
+            Query::Definition => Fact::Definition(self.definition()),
             Query::Pins { definition, .. } => {
-                // Nobody whom this world approves is anybody who works in it.
+                // Agents that this world approves are not those that work in it.
                 let demanded = self.coin(definition) && self.mood % 8 == 5;
-                facts.pins = Some(PinsFact { demanded, ..PinsFact::default() });
+                Fact::Pins(PinsFact { demanded, ..PinsFact::default() })
             }
-            Query::Reload => facts.reload = Some(self.reload()),
-            Query::Protect { files } => {
-                let there = files.iter().filter(|file| self.coin(&file.path));
-                facts.protects =
-                    Some(there.map(|file| (file.path.clone(), self.watched())).collect());
-            }
+            Query::Reload => Fact::Reload(self.reload()),
+            Query::Protect { files } => Fact::Protect(self.watched_of(files)),
         }
+    }
+
+    fn watched_of(&self, files: &[Tracked]) -> BTreeMap<String, WatchedFact> {
+        let changed = files.iter().filter(|file| self.coin(&file.path));
+        changed.map(|file| (file.path.clone(), self.watched())).collect()
     }
 
     fn watched(&self) -> WatchedFact {

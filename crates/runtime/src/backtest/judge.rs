@@ -1,9 +1,9 @@
 //! What is sure about one event, and what hangs on a world that is gone.
 
 use jackline_engine::{
-    Arguments, Constraint, Decision, Event, EventKind, Facts, FileFact, FileKind, GitFact,
-    GuardName, Query, ROUNDS_MAX, SafetyEvent, Session, Stop, ToolProposed, Understood, Verdict,
-    Violation, ViolationType,
+    Arguments, Constraint, Decision, Event, EventKind, Fact, Facts, FileFact, FileKind, GitFact,
+    GuardName, Query, SafetyEvent, Session, Stop, ToolProposed, Understood, Verdict, Violation,
+    ViolationType,
 };
 
 use super::name_of;
@@ -141,29 +141,13 @@ impl Judge<'_> {
     /// The verdict in a world in which every path looks alike.
     fn suppose(self, kind: FileKind, with_git: bool) -> Verdict {
         let mut facts = self.facts.clone();
-        for _ in 0..ROUNDS_MAX {
-            let mut learned = false;
-            for query in &self.session.needs_of(self.understood, &facts) {
-                match query {
-                    Query::File { path, .. } => {
-                        let fact = FileFact { bytes: 1, ..FileFact::of(kind) };
-                        facts.files.insert(path.clone(), fact);
-                    }
-                    Query::Git { dir } if with_git => {
-                        facts.git.insert(dir.clone(), GitFact::default());
-                    }
-                    Query::Ignored { path } if with_git => {
-                        facts.ignored.insert(path.clone(), false);
-                    }
-                    _ => continue,
-                }
-                learned = true;
-            }
-            // Who learned nothing has nothing more to ask.
-            if !learned {
-                break;
-            }
-        }
+        let ask = |query: &Query| match query {
+            Query::File { .. } => Fact::File(FileFact { bytes: 1, ..FileFact::of(kind) }),
+            Query::Git { .. } if with_git => Fact::Git(GitFact::default()),
+            Query::Ignored { .. } if with_git => Fact::Ignored(false),
+            _ => Fact::Unknown,
+        };
+        self.session.gather_known(self.understood, &mut facts, ask);
         self.session.decide_on(self.understood, &facts)
     }
 }

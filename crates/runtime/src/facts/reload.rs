@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::{DefinitionFile, Digest, NewDefinition, ReloadFact};
 
-use super::World;
+use super::Scene;
 use crate::definitions::{DefinitionError, Reloaded};
 
-impl World<'_> {
+impl Scene<'_> {
     /// The definition as it is now, if it is another.
     pub(super) fn reload(&self) -> ReloadFact {
         match self.reloaded() {
@@ -23,11 +23,7 @@ impl World<'_> {
 
     fn reloaded(&self) -> Result<Reloaded, DefinitionError> {
         let workspace = self.workspace.unwrap_or_else(|| Path::new(""));
-        let new = self.definitions.reload(workspace, self.definition_files)?;
-        match self.extensions.unnamed(&new.definition) {
-            Some(name) => Err(DefinitionError::NeverAsked(name.to_owned())),
-            None => Ok(new),
-        }
+        self.definitions.reload(workspace, self.definition_files)
     }
 
     /// The same files may make another definition where the program is another.

@@ -3,7 +3,7 @@
 use jackline_engine::{Decision, Verdict};
 
 use super::texts::reason_of;
-use crate::door::Outcome;
+use crate::answer::Outcome;
 
 /// A verdict, and whether it is a decision of the guards.
 #[derive(Debug, Clone)]

@@ -50,15 +50,10 @@ impl Gate {
         self.runtime.session_directory(&self.session)
     }
 
-    /// Takes up what an earlier process could not write down. Says whether the agent has
-    /// stopped meanwhile without a decision.
-    pub fn recall(&mut self) -> bool {
-        self.runtime.recall(&self.session)
-    }
-
     /// Ends the work of a process that answers one event: what could not be written down is
-    /// kept for the next process.
-    pub fn leave(&mut self, stopped: bool) {
-        self.runtime.leave(&self.session, stopped);
+    /// kept for the next process. `stopped`: the turn ends although no gate could look.
+    pub fn close(self, stopped: bool) {
+        let Self { runtime, session, .. } = self;
+        runtime.close(&session, stopped);
     }
 }

@@ -22,7 +22,7 @@ use jackline_engine::{
 use jackline_journal::Store;
 
 use crate::edits::{REMOVED, vouch_for_report};
-use crate::facts::World;
+use crate::facts::{Machine, Scene};
 use crate::live::Live;
 use crate::restore::{self, Was};
 
@@ -56,30 +56,31 @@ pub(crate) fn changed(orders: &[Order], live: &Live) -> Option<BTreeSet<String>>
 pub(crate) fn carry_out(
     orders: &[Order],
     told: &Told<'_>,
-    world: &World<'_>,
+    scene: &Scene<'_>,
+    machine: &Machine,
 ) -> (Vec<(String, WatchedFact)>, Vec<String>) {
     let (mut done, mut failed) = (Vec::new(), Vec::new());
-    let Some(workspace) = world.workspace else { return (done, failed) };
+    let Some(workspace) = scene.workspace else { return (done, failed) };
     for order in orders {
         let path = order.report().path();
         let absolute = workspace.join(path);
-        let was_gone = world.reports().was_removed(path, &absolute);
+        let was_gone = scene.reports().was_removed(path, &absolute);
         let (result, contents) = match order {
             Order::Write(report) => {
                 let text = text::render(*report, told);
                 (write(workspace, *report, &text), text.into_bytes())
             }
-            Order::Remove(_) => (remove(world.store, &absolute), REMOVED.to_vec()),
+            Order::Remove(_) => (remove(scene.store, &absolute), REMOVED.to_vec()),
         };
         match result {
             Ok(()) => {
                 // Other sessions of this workspace must not take it for a person's.
-                if let Some(home) = world.definitions.given_home() {
+                if let Some(home) = scene.definitions.given_home() {
                     vouch_for_report(home, &absolute, &contents, told.session, was_gone);
                 }
                 let file = Tracked { path: path.to_owned(), look: 0 };
                 let gone = WatchedFact::default();
-                let fact = world.watched(&[file]).remove(path).unwrap_or(gone);
+                let fact = machine.watched(scene, &[file]).remove(path).unwrap_or(gone);
                 done.push((path.to_owned(), fact));
             }
             Err(error) => failed.push(format!("`{path}`: {error}")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jackline_engine::{Digest, Event, FaultKind, Place, Session, SessionId};
 use jackline_journal::{Note, Opened, OpenedDefinition, StoreError};
 
-use super::{Fault, NOTES_MAX, Runtime, named_workspace};
+use super::{Fault, Runtime};
 use crate::clock;
 use crate::defined::Defined;
 use crate::definitions::{DefinitionError, Resolved};
@@ -19,7 +19,7 @@ impl Runtime {
         match self.open_once(event) {
             Err(Fault::Store(StoreError::Io { source, .. }))
                 if source.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
-                    && !self.live.is_empty() =>
+                    && !self.sessions.is_empty() =>
             {
                 // Every open session holds files; they can be opened again.
                 self.forget();
@@ -30,17 +30,17 @@ impl Runtime {
     }
 
     pub(super) fn open_once(&mut self, event: &Event) -> Result<Live, Fault> {
-        let log = self.store.open(&event.session)?;
+        let log = self.sessions.store().open(&event.session)?;
         if let Some(live) = Live::load(log, &event.session, &self.definitions)? {
             return Ok(live);
         }
-        let workspace = self.workspace_of(event);
+        let workspace = self.settings.workspace_of(event);
         if workspace.to_str().is_none() {
             return Err(Fault::Workspace(workspace));
         }
         let Resolved { definition, checksum, files, broken } =
             self.definitions.resolve(&workspace)?;
-        if let Some(name) = self.extensions.unnamed(&definition) {
+        if let Some(name) = self.sources.custom.unnamed(&definition) {
             return Err(DefinitionError::NeverAsked(name.to_owned()).into());
         }
         if let Some(reason) = broken {
@@ -48,7 +48,7 @@ impl Runtime {
             let shown = workspace.display().to_string();
             let at = clock::now().wall;
             let happened = Happened { session: &event.session, workspace: Some(&shown), at };
-            self.notices.add(&definition, &happened.outdated(&reason));
+            self.outbox.notify(&definition, &happened.outdated(&reason));
         }
         let shown = |path: PathBuf| path.display().to_string();
         let opening = Opened {
@@ -64,7 +64,7 @@ impl Runtime {
             definition: OpenedDefinition { checksum, lowered: (*definition).clone() },
         };
         Ok(Live {
-            log: self.store.open(&event.session)?,
+            log: self.sessions.store().open(&event.session)?,
             id: event.session.clone(),
             session: Session::new(definition, Arc::new(opening.place.clone())),
             head: None,
@@ -81,17 +81,6 @@ impl Runtime {
              session `{session}`: {reason}; mend it (`jackline check`)"
         );
         self.note(Note::Fault { kind: FaultKind::Definition, reason: warning.clone() });
-        if self.warnings.len() < NOTES_MAX {
-            self.warnings.push(warning);
-        }
-    }
-
-    pub(super) fn workspace_of(&self, event: &Event) -> PathBuf {
-        self.workspace_at(named_workspace(event))
-    }
-
-    pub(super) fn workspace_at(&self, named: Option<&str>) -> PathBuf {
-        let path = self.directory.join(named.unwrap_or("."));
-        path.canonicalize().unwrap_or(path)
+        self.outbox.warn(warning);
     }
 }

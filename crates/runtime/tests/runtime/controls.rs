@@ -151,17 +151,17 @@ fn an_event_that_no_line_could_be_is_refused_and_nothing_is_written() {
         let event = json!({"session": "s", "event": "control", "action": "pause", "why": why});
         parse_recorded(event).unwrap()
     };
-    let answer = runtime.answer(said(&"x".repeat(16_385)));
+    let answer = runtime.answer_safely(said(&"x".repeat(16_385)));
     assert_eq!(answer.outcome, Outcome::Refused);
     let verdict: Value = serde_json::from_str(&answer.json).unwrap();
     assert_eq!(
         verdict["error"]["reason"],
-        "the event is none: `why` must be at most 16384 bytes long, not 16385 bytes; nothing was written"
+        "invalid event: `why` must be at most 16384 bytes long, not 16385 bytes; nothing was written"
     );
     assert!(!world.directory("s").exists());
     // Redaction makes it longer than a line may say, and it is read all the same.
     let secrets = "password=abc1def2 ".repeat(900);
-    let answer = runtime.answer(said(&secrets));
+    let answer = runtime.answer_safely(said(&secrets));
     assert_eq!(answer.outcome, Outcome::Decided);
     assert_eq!(world.records("s").len(), 1);
     world.prove("s");

@@ -13,7 +13,8 @@ use crate::support::{World, send};
 const PROPOSED: &str = r#"{"event":"tool_proposed","id":"e2","call":"c2","tool":"t","args":{}}"#;
 
 /// What every text about a broken guard ends with.
-const WAY_OUT: &str = "a person can pass for a while with `jackline off --for 30m --why …`";
+const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a while with \
+                       `jackline off --for 30m --why …`";
 
 fn denial(kind: &str, reason: &str, remedy: &str) -> Value {
     let remedy = format!("{remedy}; {WAY_OUT}");

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use jackline_definition::encode;
 use jackline_engine::definition::{Limit, Limits, Per};
-use jackline_engine::{Definition, DefinitionFact, Digest, FaultKind, Timestamp};
+use jackline_engine::{Decision, Definition, DefinitionFact, Digest, FaultKind, Timestamp};
 use jackline_journal::{Note, read_first};
 use jackline_runtime::{Definitions, Grant, LayerFiles, Resolved, Trust};
 
-use crate::support::{World, send};
+use crate::support::{World, answer, send};
 
 const STEPS_9: &str = "limits: { steps: 9 }\n";
 
@@ -238,13 +238,13 @@ fn a_list_of_files_that_is_gone_or_odd_is_made_again() {
 fn the_last_good_definition_stays_in_force_and_says_so() {
     let world = World::new("limits: { steps: 1 }\n");
     let mut runtime = world.runtime();
-    send(&mut runtime, r#"{"session":"a","event":"session_started"}"#);
-    assert_eq!(runtime.take_warnings(), Vec::<String>::new());
+    let first = answer(&mut runtime, r#"{"session":"a","event":"session_started"}"#);
+    assert_eq!(first.warnings, Vec::<String>::new());
 
     world.write("limitz: {}\nmode: obsrve\n");
     let mut runtime = world.runtime();
-    let verdict = send(&mut runtime, r#"{"session":"b","event":"session_started"}"#);
-    assert_eq!(verdict["decision"], "allow");
+    let broken = answer(&mut runtime, r#"{"session":"b","event":"session_started"}"#);
+    assert_eq!(broken.verdict.decision, Decision::Allow);
     let reason = format!(
         "{}:1:1: unknown key `limitz` in the definition; did you mean `limits`? (and 1 more problem)",
         world.file().canonicalize().unwrap().display()
@@ -254,8 +254,9 @@ fn the_last_good_definition_stays_in_force_and_says_so() {
          {reason}; mend it (`jackline check`)",
         Digest::of(b"limits: { steps: 1 }\n")
     );
-    assert_eq!(runtime.take_warnings(), [warning.as_str()]);
-    assert_eq!(runtime.take_warnings(), Vec::<String>::new(), "once a session");
+    assert_eq!(broken.warnings, [warning.as_str()]);
+    let again = answer(&mut runtime, r#"{"session":"b","event":"session_started"}"#);
+    assert_eq!(again.warnings, Vec::<String>::new(), "once a session");
     let note = Note::Fault { kind: FaultKind::Definition, reason: warning };
     assert_eq!(world.records("b")[0].notes, [note]);
 

@@ -10,6 +10,7 @@
 mod backtest;
 mod controls;
 mod extensions;
+mod fact_sources;
 mod faults;
 mod gate;
 mod given_back;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use jackline_engine::{Digest, Timestamp};
 use jackline_journal::{Retention, Store as _};
 
-use crate::support::{World, send};
+use crate::support::{World, answer, send};
 
 /// No session was removed.
 const NONE: [PathBuf; 0] = [];
@@ -190,9 +190,9 @@ fn a_runtime_tidies_up_after_a_new_session() {
     written(&world.journal("old"), 0);
     let mut runtime = world.runtime();
     // Going on with a session is no reason to tidy, opening one is.
-    send(&mut runtime, r#"{"session":"new","event":"session_started"}"#);
+    let opened = answer(&mut runtime, r#"{"session":"new","event":"session_started"}"#);
     assert!(world.opened("old"), "not before the answer");
-    runtime.tidy();
+    runtime.finish(opened.deferred);
     assert!(!world.opened("old"));
     assert!(world.opened("new"));
 }

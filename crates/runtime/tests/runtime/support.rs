@@ -9,7 +9,9 @@ use jackline_journal::{
     EventRecord, JournalFile, Line, Report, Store, StoreError, Verifier, parse_record,
 };
 use jackline_journal::{FileStore, read_first};
-use jackline_runtime::{Definitions, LayerFiles, Replay, ReplayReport, Runtime, Sessions, inspect};
+use jackline_runtime::{
+    Answer, Definitions, LayerFiles, Replay, ReplayReport, Runtime, Sessions, inspect,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -125,9 +127,14 @@ impl World {
 
 /// Sends one event and gives the verdict.
 pub(crate) fn send(runtime: &mut Runtime, line: &str) -> Value {
+    serde_json::from_str(&answer(runtime, line).json).unwrap()
+}
+
+/// Sends one event and gives the whole answer.
+pub(crate) fn answer(runtime: &mut Runtime, line: &str) -> Answer {
     let session = SessionId::parse("s").unwrap();
     let event = parse_line(line.as_bytes(), Some(&session)).unwrap();
-    serde_json::from_str(&runtime.answer(event).json).unwrap()
+    runtime.answer_safely(event)
 }
 
 /// Proposes a call, and reports it as done where it may run.

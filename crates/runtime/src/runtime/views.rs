@@ -1,13 +1,17 @@
 //! What is known of a session without an event.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use jackline_engine::definition::{Io, Mode};
 use jackline_engine::{
-    Definition, Event, ReportFile, Session, SessionId, SessionPhase, Summary, Timestamp,
+    CallId, Definition, Event, ReportFile, Seen, Session, SessionId, SessionPhase, Summary,
+    Timestamp,
 };
 
 use super::Runtime;
 use crate::live::Live;
+use crate::spill::Spill;
 
 /// Whether a session may go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +40,17 @@ impl Standing {
     }
 }
 
+/// What a session allows of an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// How much.
+    pub io: Io,
+    /// Whether that holds now.
+    pub enforced: bool,
+    /// The workspace of the session.
+    pub workspace: Option<PathBuf>,
+}
+
 impl Runtime {
     /// Whether a session may go on, as far as anything is known of it.
     pub fn standing(&mut self, id: &SessionId) -> Option<Standing> {
@@ -53,12 +68,16 @@ impl Runtime {
     }
 
     fn with<T>(&mut self, id: &SessionId, tell: impl FnOnce(&Session) -> T) -> Option<T> {
-        if let Some((_, live)) = self.live.iter_mut().find(|(open, _)| open == id) {
+        if let Some(live) = self.sessions.open_mut(id) {
             // Others steer the same session; what can't be read now is read at the next gate.
             let _ = live.catch_up();
             return Some(tell(&live.session));
         }
-        Some(tell(&self.look(id)?.session))
+        Some(tell(&self.sessions.look(id, &self.definitions)?.session))
+    }
+
+    fn at_hand(&mut self, id: &SessionId) -> Option<&Live> {
+        self.sessions.at_hand(id, &self.definitions)
     }
 
     /// Whether a session lacks a report on usage; `said` is when it was written down.
@@ -67,20 +86,31 @@ impl Runtime {
         live.is_some_and(|live| !live.session.has_counted(report, said))
     }
 
-    /// A session that is kept at hand for the event that follows.
-    pub(super) fn at_hand(&mut self, id: &SessionId) -> Option<&Live> {
-        if !self.live.iter().any(|(open, _)| open == id) {
-            let live = self.look(id)?;
-            self.keep(id.clone(), live);
-        }
-        self.live.iter().find(|(open, _)| open == id).map(|(_, live)| live)
+    /// What a session allows of an output, as far as anything is known of it.
+    pub fn bounds(&mut self, id: &SessionId) -> Option<Bounds> {
+        let live = self.at_hand(id)?;
+        let definition = live.session.definition();
+        let (io, mode) = (definition.io, definition.mode);
+        let workspace = live.workspace().map(ToOwned::to_owned);
+        let off = self.switch.now(workspace.as_deref()).is_some();
+        Some(Bounds { io, enforced: mode == Mode::Enforce && !off, workspace })
     }
 
-    /// A session as its journal tells it, where it has one.
-    fn look(&self, id: &SessionId) -> Option<Live> {
-        let log = self.store.open(id).ok()?;
-        let mut live = Live::load(log, id, &self.definitions).ok()??;
-        live.catch_up().ok()?;
-        Some(live)
+    /// Keeps an output whole, where only its person can read it; or says why not.
+    pub fn keep_output(&mut self, id: &SessionId, text: &str) -> Result<PathBuf, String> {
+        let live = self.at_hand(id);
+        let directory = live.and_then(|live| live.log.directory()).ok_or("it has no directory")?;
+        let mut spill = Spill::new(directory.join("spill"));
+        spill.keep(text).map(|(_, path)| path).map_err(|error| error.to_string())
+    }
+
+    /// Where a session keeps what belongs to it, if it is kept anywhere.
+    pub fn session_directory(&mut self, id: &SessionId) -> Option<PathBuf> {
+        self.at_hand(id)?.log.directory().map(ToOwned::to_owned)
+    }
+
+    /// What an open call shows of files, if all of its result is shown.
+    pub fn shows(&mut self, id: &SessionId, call: &CallId) -> Vec<Seen> {
+        self.at_hand(id).map_or_else(Vec::new, |live| live.session.shows(call))
     }
 }

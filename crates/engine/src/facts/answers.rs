@@ -1,0 +1,181 @@
+//! Answers to queries, one by one, as a source of facts gives them.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CheckFact, DefinitionFact, Facts, FeedbackFact, FileFact, GitFact, PinsFact, PolicyFact, Query,
+    ReloadFact, Tracked, VerificationFact, WatchedFact,
+};
+
+/// The answer to one [`Query`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fact", content = "value", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fact {
+    /// The source cannot tell.
+    Unknown,
+    /// Answers [`Query::File`].
+    File(FileFact),
+    /// Answers [`Query::Watched`]: the files that are not as they are remembered.
+    Watched(BTreeMap<String, WatchedFact>),
+    /// Answers [`Query::Changed`]: the files that are not as they are remembered.
+    Changed(BTreeMap<String, FileFact>),
+    /// Answers [`Query::Git`].
+    Git(GitFact),
+    /// Answers [`Query::Ignored`].
+    Ignored(bool),
+    /// Answers [`Query::Verification`].
+    Verification(VerificationFact),
+    /// Answers [`Query::Feedback`].
+    Feedback(FeedbackFact),
+    /// Answers [`Query::PolicyCheck`] and [`Query::PolicyResult`].
+    Policy(PolicyFact),
+    /// Answers [`Query::Checker`].
+    Checker(CheckFact),
+    /// Answers [`Query::Definition`].
+    Definition(DefinitionFact),
+    /// Answers [`Query::Reload`].
+    Reload(ReloadFact),
+    /// Answers [`Query::Pins`].
+    Pins(PinsFact),
+    /// Answers [`Query::Protect`]: the files that are there.
+    Protect(BTreeMap<String, WatchedFact>),
+}
+
+/// A fact that does not answer the query it was given for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the query `{query}` was answered with the fact `{fact}`")]
+pub struct WrongFact {
+    /// The name of the query.
+    pub query: &'static str,
+    /// The name of the fact.
+    pub fact: &'static str,
+}
+
+impl Query {
+    /// The name of the query on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "file",
+            Self::Watched { .. } => "watched",
+            Self::Changed { .. } => "changed",
+            Self::Git { .. } => "git",
+            Self::Ignored { .. } => "ignored",
+            Self::Verification { .. } => "verification",
+            Self::Feedback { .. } => "feedback",
+            Self::PolicyCheck { .. } => "policy_check",
+            Self::PolicyResult { .. } => "policy_result",
+            Self::Checker { .. } => "checker",
+            Self::Definition => "definition",
+            Self::Reload => "reload",
+            Self::Pins { .. } => "pins",
+            Self::Protect { .. } => "protect",
+        }
+    }
+}
+
+impl Fact {
+    /// The name of the fact on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::File(_) => "file",
+            Self::Watched(_) => "watched",
+            Self::Changed(_) => "changed",
+            Self::Git(_) => "git",
+            Self::Ignored(_) => "ignored",
+            Self::Verification(_) => "verification",
+            Self::Feedback(_) => "feedback",
+            Self::Policy(_) => "policy",
+            Self::Checker(_) => "checker",
+            Self::Definition(_) => "definition",
+            Self::Reload(_) => "reload",
+            Self::Pins(_) => "pins",
+            Self::Protect(_) => "protect",
+        }
+    }
+}
+
+impl Facts {
+    /// Takes the answer to a query. A fact about something else is refused, and changes nothing.
+    pub fn learn(&mut self, query: &Query, fact: Fact) -> Result<(), WrongFact> {
+        let wrong = WrongFact { query: query.name(), fact: fact.name() };
+        match (query, fact) {
+            (Query::File { path, .. }, Fact::File(fact)) => {
+                self.files.insert(path.clone(), fact);
+            }
+            (Query::Watched { files, .. }, Fact::Watched(found)) if are_of(&found, files) => {
+                self.watched = Some(found);
+            }
+            (Query::Changed { files }, Fact::Changed(found)) if are_of(&found, files) => {
+                self.changed = Some(found);
+            }
+            (Query::Protect { files }, Fact::Protect(found)) if are_of(&found, files) => {
+                self.protects = Some(found);
+            }
+            (Query::Git { dir }, Fact::Git(fact)) => {
+                self.git.insert(dir.clone(), fact);
+            }
+            (Query::Ignored { path }, Fact::Ignored(ignored)) => {
+                self.ignored.insert(path.clone(), ignored);
+            }
+            (Query::Verification { run, .. }, Fact::Verification(fact)) => {
+                self.verifications.insert(*run, fact);
+            }
+            (Query::Feedback { number, .. }, Fact::Feedback(fact)) => {
+                self.feedback.insert(*number, fact);
+            }
+            (
+                Query::PolicyCheck { number, .. } | Query::PolicyResult { number, .. },
+                Fact::Policy(fact),
+            ) => {
+                self.policies.insert(*number, fact);
+            }
+            (Query::Checker { name }, Fact::Checker(fact)) => {
+                self.checkers.insert(name.clone(), fact);
+            }
+            (Query::Definition, Fact::Definition(fact)) => self.definition = Some(fact),
+            (Query::Reload, Fact::Reload(fact)) => self.reload = Some(fact),
+            (Query::Pins { .. }, Fact::Pins(fact)) => self.pins = Some(fact),
+            _ => return Err(wrong),
+        }
+        Ok(())
+    }
+
+    /// The recorded answer to a query, as a source of facts would give it. A record does not
+    /// keep that a query found nothing.
+    pub fn recall(&self, query: &Query) -> Fact {
+        let known = match query {
+            Query::File { path, .. } => self.files.get(path).cloned().map(Fact::File),
+            Query::Watched { .. } => Some(Fact::Watched(self.watched.clone().unwrap_or_default())),
+            Query::Changed { .. } => Some(Fact::Changed(self.changed.clone().unwrap_or_default())),
+            Query::Protect { .. } => Some(Fact::Protect(self.protects.clone().unwrap_or_default())),
+            Query::Git { dir } => self.git.get(dir).cloned().map(Fact::Git),
+            Query::Ignored { path } => self.ignored.get(path).copied().map(Fact::Ignored),
+            Query::Verification { run, .. } => {
+                self.verifications.get(run).cloned().map(Fact::Verification)
+            }
+            Query::Feedback { number, .. } => {
+                self.feedback.get(number).cloned().map(Fact::Feedback)
+            }
+            Query::PolicyCheck { number, .. } | Query::PolicyResult { number, .. } => {
+                self.policies.get(number).cloned().map(Fact::Policy)
+            }
+            Query::Checker { name } => self.checkers.get(name).cloned().map(Fact::Checker),
+            Query::Definition => self.definition.clone().map(Fact::Definition),
+            Query::Reload => self.reload.clone().map(Fact::Reload),
+            Query::Pins { .. } => Some(Fact::Pins(self.pins.clone().unwrap_or_default())),
+        };
+        known.unwrap_or(Fact::Unknown)
+    }
+}
+
+/// Whether everything that was found is among the files that were asked about.
+fn are_of<T>(found: &BTreeMap<String, T>, asked: &[Tracked]) -> bool {
+    found.keys().all(|path| asked.iter().any(|file| file.path == *path))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+use std::{fs, slice};
+
+use jackline_engine::{
+    Definition, Digest128, Facts, FileFact, FileKind, Now, SessionId, Timestamp,
+};
+use jackline_journal::MemoryStore;
+
+use super::*;
+use crate::definitions::Definitions;
+use crate::facts::FactSources;
+use crate::home::LayerFiles;
+
+const CONTENTS: Wants = Wants { json: false, contents: true };
+const BOTH: Wants = Wants { json: true, contents: true };
+
+fn facts() -> Facts {
+    Facts::at(Now::wall(Timestamp::from_ms(0)))
+}
+
+fn ask(sources: &mut FactSources, scene: &Scene<'_>, facts: &mut Facts, query: &Query) {
+    let deadline = sources.deadline();
+    let answers = sources.answer(scene, slice::from_ref(query), deadline).unwrap();
+    let [fact] = answers.try_into().unwrap();
+    facts.learn(query, fact).unwrap();
+}
+
+fn file(path: &str, wants: Wants) -> Query {
+    Query::File { path: path.to_owned(), wants }
+}
+
+/// The scene of one workspace, and where its facts come from.
+fn in_workspace(test: impl FnOnce(&Path, &Scene<'_>, &mut FactSources)) {
+    let root = tempfile::tempdir().unwrap();
+    let scene = Scene {
+        session: &SessionId::parse("s").unwrap(),
+        workspace: Some(root.path()),
+        definitions: &Definitions::new(None, None).with_layers(LayerFiles::default()),
+        definition: &Definition::default(),
+        definition_files: &[],
+        definition_checksum: Digest::ZERO,
+        store: &MemoryStore::default(),
+        session_directory: None,
+    };
+    test(root.path(), &scene, &mut FactSources::default());
+}
+
+#[test]
+fn a_file_that_changed_while_the_session_was_waited_for_is_read_again() {
+    in_workspace(|root, scene, sources| {
+        for name in ["same", "other", "gone"] {
+            fs::write(root.join(name), "[]").unwrap();
+        }
+        let mut facts = facts();
+        for name in ["same", "other", "gone", "new"] {
+            ask(sources, scene, &mut facts, &file(name, CONTENTS));
+        }
+        ask(sources, scene, &mut facts, &file("other", BOTH));
+        let before = facts.clone();
+        let deadline = sources.deadline();
+        sources.recheck(scene, &mut facts, deadline).unwrap();
+        assert_eq!(facts, before);
+
+        fs::write(root.join("other"), "[").unwrap();
+        fs::remove_file(root.join("gone")).unwrap();
+        fs::write(root.join("new"), "[1]").unwrap();
+        let deadline = sources.deadline();
+        sources.recheck(scene, &mut facts, deadline).unwrap();
+        assert_eq!(facts.files["same"], before.files["same"]);
+        assert_eq!(facts.files["other"].json, Some(false));
+        assert_eq!(facts.files["other"].digest, Some(Digest128::of(b"[")));
+        assert_eq!(facts.files["gone"], FileFact::of(FileKind::Missing));
+        // Whatever was wanted of it, it is there.
+        assert_eq!(Wants::told_by(&facts.files["new"]), Wants { json: true, contents: true });
+    });
+}
+
+#[test]
+fn a_link_that_was_turned_is_noticed_before_the_decision() {
+    in_workspace(|root, scene, sources| {
+        fs::create_dir(root.join("safe")).unwrap();
+        fs::create_dir(root.join("kept")).unwrap();
+        std::os::unix::fs::symlink("safe", root.join("dir")).unwrap();
+        let mut facts = facts();
+        ask(sources, scene, &mut facts, &file("dir/f", Wants::default()));
+        assert_eq!(facts.files["dir/f"].real.as_deref(), Some("safe/f"));
+        fs::remove_file(root.join("dir")).unwrap();
+        std::os::unix::fs::symlink("kept", root.join("dir")).unwrap();
+        let deadline = sources.deadline();
+        sources.recheck(scene, &mut facts, deadline).unwrap();
+        assert_eq!(facts.files["dir/f"].real.as_deref(), Some("kept/f"));
+    });
+}
+
+#[test]
+fn what_changed_is_answered_once() {
+    in_workspace(|root, scene, sources| {
+        fs::write(root.join("f"), "x").unwrap();
+        let mut facts = facts();
+        let files = vec![Tracked { path: "f".to_owned(), look: 0 }];
+        ask(sources, scene, &mut facts, &Query::Changed { files });
+        let changed = facts.changed.clone().unwrap();
+        assert_eq!(changed["f"].digest, Some(Digest128::of(b"x")));
+        fs::write(root.join("f"), "xyz").unwrap();
+        let deadline = sources.deadline();
+        sources.recheck(scene, &mut facts, deadline).unwrap();
+        assert_eq!(facts.changed, Some(changed));
+        ask(sources, scene, &mut facts, &Query::Changed { files: Vec::new() });
+        assert_eq!(facts.changed.map(|changed| changed.len()), Some(0));
+    });
+}
+
+#[test]
+fn a_repository_is_asked_where_the_path_is() {
+    in_workspace(|root, scene, sources| {
+        let git = |dir: &Path| {
+            let made = std::process::Command::new("git").args(["init", "-q"]).arg(dir).status();
+            assert!(made.unwrap().success());
+        };
+        git(&root.join("sub"));
+        fs::write(root.join("sub/.gitignore"), "*.log\n").unwrap();
+        let mut facts = facts();
+        for dir in [".", "sub"] {
+            ask(sources, scene, &mut facts, &Query::Git { dir: dir.to_owned() });
+        }
+        for path in [".", "a.log", "sub/a.log", "sub/a.txt"] {
+            ask(sources, scene, &mut facts, &Query::Ignored { path: path.to_owned() });
+        }
+        assert!(!facts.git["."].repository);
+        assert!(facts.git["sub"].repository && facts.git["sub"].untracked);
+        let ignored: Vec<&str> = facts
+            .ignored
+            .iter()
+            .filter(|(_, ignored)| **ignored)
+            .map(|(path, _)| path.as_str())
+            .collect();
+        assert_eq!((facts.ignored.len(), ignored), (4, vec!["sub/a.log"]));
+    });
+}
+
+#[test]
+fn a_verification_belongs_to_the_session() {
+    in_workspace(|root, scene, sources| {
+        let mut verify = |scene: &Scene<'_>| {
+            let mut facts = facts();
+            let (line, timeout_seconds) = ("true".to_owned(), 1);
+            let query = Query::Verification { run: 8, line, timeout_seconds };
+            ask(sources, scene, &mut facts, &query);
+            facts.verifications.remove(&8).unwrap()
+        };
+        assert!(matches!(verify(scene), VerificationFact::Broken { .. }));
+        let session = root.join("session");
+        fs::create_dir_all(session.join("checks/8")).unwrap();
+        fs::write(session.join("checks/8/task"), "{}").unwrap();
+        fs::write(session.join("checks/8/result"), r#"{"answer":"passed"}"#).unwrap();
+        let scene = Scene { session_directory: Some(&session), ..*scene };
+        assert_eq!(verify(&scene), VerificationFact::Passed);
+    });
+}
