@@ -65,11 +65,21 @@ impl InternalOutcome {
     }
 }
 
+/// Whether a call gave an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PublicStatus {
+    /// It gave one.
+    Ok,
+    /// It failed.
+    Error,
+}
+
 /// How a call ended, for whoever asked. No text of the inside is a field of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublicOutcome {
-    /// `ok` or `error`.
-    pub status: &'static str,
+    /// Whether there is an answer.
+    pub status: PublicStatus,
     /// The answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
@@ -112,7 +122,7 @@ pub fn egress(outcome: &InternalOutcome) -> (PublicOutcome, Option<Normalization
     match outcome {
         InternalOutcome::Ok { value, sources } => {
             let public = PublicOutcome {
-                status: "ok",
+                status: PublicStatus::Ok,
                 value: Some(value.clone()),
                 sources: sources.clone(),
                 error_type: None,
@@ -125,7 +135,7 @@ pub fn egress(outcome: &InternalOutcome) -> (PublicOutcome, Option<Normalization
         }
         InternalOutcome::Error(error) => {
             let public = PublicOutcome {
-                status: "error",
+                status: PublicStatus::Error,
                 value: None,
                 sources: Vec::new(),
                 error_type: Some(error.error_type.clone()),
@@ -139,7 +149,7 @@ pub fn egress(outcome: &InternalOutcome) -> (PublicOutcome, Option<Normalization
         InternalOutcome::Inside { guardrail_class, guardrail_subtype, retries, .. } => {
             let message = if *retries > 0 { AFTER_RETRIES } else { AT_ONCE };
             let public = PublicOutcome {
-                status: "error",
+                status: PublicStatus::Error,
                 value: None,
                 sources: Vec::new(),
                 error_type: Some(NOT_COMPLETED.to_owned()),

@@ -20,7 +20,7 @@ mod parts;
 mod trace;
 mod violation;
 
-pub use boundary::{InternalOutcome, Normalization, POLICY, PublicOutcome, egress};
+pub use boundary::{InternalOutcome, Normalization, POLICY, PublicOutcome, PublicStatus, egress};
 pub use call::{Call, Ended};
 pub use failure::{FailureClass, is_extrinsic};
 pub use feedback::{Ask, Feedback};

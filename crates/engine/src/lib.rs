@@ -64,7 +64,7 @@ pub use guards::custom::{CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, POLICY_BYTES_MAX}
 pub use guards::dirty::{DirtySummary, TestsPassing};
 pub use guards::identity::Agent;
 pub use guards::limits::{Dimension, LimitKey};
-pub use guards::loops::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
+pub use guards::loops::{LoopAt, LoopLevel, LoopNoticed, LoopSummary, LoopsSummary};
 pub use guards::progress::{ProgressSummary, TestCounts};
 pub use id::{
     ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,

@@ -118,8 +118,8 @@ mod tests {
 
     use crate::{
         Bypass, ChangeReason, ConstraintKind, ConstraintScope, Dimension, Failure, FaultKind,
-        GuardName, PauseCause, ReportedStage, SafetyAction, SafetyKind, SessionPhase, Stage,
-        StopCode, StopDetail, TestsPassing, TurnStatus, ViolationSubtype, ViolationType,
+        GuardName, LoopLevel, PauseCause, ReportedStage, SafetyAction, SafetyKind, SessionPhase,
+        Stage, StopCode, StopDetail, TestsPassing, TurnStatus, ViolationSubtype, ViolationType,
     };
 
     /// Checks that every value reads back from its word, and lists the words.
@@ -239,6 +239,7 @@ mod tests {
         );
         assert_eq!(round_trip(ConstraintScope::ALL), "once turn session");
         assert_eq!(round_trip(TestsPassing::ALL), "yes unknown no");
+        assert_eq!(round_trip(LoopLevel::ALL), "soft hard infinite");
     }
 
     #[test]

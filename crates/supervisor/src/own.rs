@@ -376,9 +376,8 @@ impl Own<'_> {
             None => shows,
         };
         let why = told.map(|told| shown(&told));
-        let status = Some(status.word().to_owned());
         let (tool, does) = (call.name.clone(), shown(&does));
-        front.say(&Told::Called { tool, does, decision, why, status, exit_code, ms });
+        front.say(&Told::Called { tool, does, decision, why, status: Some(status), exit_code, ms });
         let (id, name) = (call.id.clone(), call.name.clone());
         (ToolResult { call: id, name, text, is_error }, answer.holds_session())
     }

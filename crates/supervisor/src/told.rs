@@ -1,6 +1,6 @@
 //! What is told while an agent works, for those who watch.
 
-use jackline_engine::BudgetSummary;
+use jackline_engine::{BudgetSummary, Status};
 use serde::Serialize;
 
 /// Something that happened in a run.
@@ -46,7 +46,7 @@ pub enum Told {
         why: Option<String>,
         /// How it came back, where it ran.
         #[serde(skip_serializing_if = "Option::is_none")]
-        status: Option<String>,
+        status: Option<Status>,
         /// The exit code of a command.
         #[serde(skip_serializing_if = "Option::is_none")]
         exit_code: Option<i64>,

@@ -5,6 +5,7 @@ pub(super) mod shown;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use jackline_attempt::PublicStatus;
 use jackline_program::Sandbox;
 use jackline_task::{LoadError, Opening, Report, TaskError, load};
 use serde_json::json;
@@ -94,5 +95,5 @@ fn end(args: &AttemptArgs, report: &Report) -> Exit {
     if let Some(stuck) = &report.stuck {
         return fail(Exit::Broken, format!("SYSTEM_ERROR{{rollback}}: {}", plain(stuck, 2000)));
     }
-    if report.public.status == "ok" { Exit::Fine } else { Exit::No }
+    if report.public.status == PublicStatus::Ok { Exit::Fine } else { Exit::No }
 }

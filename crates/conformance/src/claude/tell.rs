@@ -104,7 +104,7 @@ impl Teller {
             "permission_mode": "default",
             "hook_event_name": hook,
         });
-        if event.actor.as_str() != "main" {
+        if !event.actor.is_main() {
             let agent = json!({"agent_id": event.actor.as_str(), "agent_type": "general-purpose"});
             add(&mut payload, agent);
         }
@@ -115,7 +115,7 @@ impl Teller {
     /// The client's event and what it says beside the usual; none where it says nothing.
     fn fields(&mut self, event: &Event) -> Result<Option<(&'static str, Value)>, String> {
         let session = event.session.as_str();
-        let main = event.actor.as_str() == "main";
+        let main = event.actor.is_main();
         Ok(Some(match &event.kind {
             EventKind::SessionStarted(SessionStarted {
                 deadline,

@@ -1,5 +1,6 @@
 //! Whatever happens inside, nothing of it is in a public byte.
 
+use jackline_attempt::PublicStatus;
 use proptest::prelude::*;
 
 use crate::world::{World, task, with_delegate};
@@ -49,7 +50,7 @@ proptest! {
         let child: Vec<&str> = child.iter().map(String::as_str).collect();
         let done = world.run(&with_delegate(task(&parent), "helper", &child));
         prop_assert!(!done.public().contains(MARKER), "{}", done.public());
-        prop_assert_eq!(done.report.public.status, "error");
+        prop_assert_eq!(done.report.public.status, PublicStatus::Error);
         prop_assert!(done.report.public.normalized);
         prop_assert!(world.files().is_empty());
         prop_assert!(world.forged().is_empty());

@@ -4,7 +4,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use anstyle::AnsiColor;
-use jackline_engine::BudgetSummary;
+use jackline_engine::{BudgetSummary, Status};
 use jackline_supervisor::{Told, Waits};
 use rustix::termios::tcgetwinsize;
 
@@ -150,10 +150,10 @@ fn lines(told: &Told, iteration: u64) -> Vec<String> {
             let mut lines = vec![match status {
                 Some(status) => {
                     let how = match exit_code {
-                        Some(code) if status == "ok" && *code != 0 => {
+                        Some(code) if *status == Status::Ok && *code != 0 => {
                             Some(format!("exit code {code}"))
                         }
-                        _ => (status != "ok").then(|| status.clone()),
+                        _ => (*status != Status::Ok).then(|| status.to_string()),
                     };
                     let mark = if how.is_none() { green("✓") } else { red("✗") };
                     let took = (*ms >= 1000).then(|| duration(*ms));

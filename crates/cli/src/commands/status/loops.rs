@@ -1,6 +1,6 @@
 //! Who goes in circles, in words.
 
-use jackline_engine::{LoopAt, LoopsSummary};
+use jackline_engine::{LoopAt, LoopLevel, LoopsSummary};
 
 /// From when on refusals of the same call are worth a row.
 const BLOCKED_MIN: u32 = 2;
@@ -38,7 +38,7 @@ fn circle(at: &LoopAt, whose: &str) -> Circle {
     let LoopAt { level, rule, count, signature } = at;
     let rule = rule.replace('_', " ");
     let text = format!("{rule} {count} times, {level}: {signature}{}", of(whose));
-    Circle { text, is_bad: *level != "soft" }
+    Circle { text, is_bad: *level != LoopLevel::Soft }
 }
 
 /// Whose it is, where it is not the main agent's.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use serde_json::Value;
 
 use super::config::Profile;
-use super::detector::{Level, LoopRule, Step};
+use super::detector::{LoopLevel, LoopRule, Step};
 use super::memory::{Found, What};
 use super::{Answers, GUARD, Look};
 use crate::definition::Mode;
@@ -72,26 +72,26 @@ pub(super) fn answer(look: Look<'_>, found: &Found, about: &About<'_>, answers: 
     let loops = &look.definition.loops;
     let holds = Holds::of(look);
     let (does, kind) = match (found.level, loops.profile) {
-        (Level::Soft, _) => (SafetyAction::ContinuedMonitoring, SafetyKind::SoftLoop),
-        (Level::Hard, Profile::Graded) => (SafetyAction::Paused, SafetyKind::HardLoop),
-        (Level::Hard, Profile::Strict) => (SafetyAction::Overridden, SafetyKind::HardLoop),
-        (Level::Infinite, _) => (SafetyAction::Stopped, SafetyKind::InfiniteLoop),
+        (LoopLevel::Soft, _) => (SafetyAction::ContinuedMonitoring, SafetyKind::SoftLoop),
+        (LoopLevel::Hard, Profile::Graded) => (SafetyAction::Paused, SafetyKind::HardLoop),
+        (LoopLevel::Hard, Profile::Strict) => (SafetyAction::Overridden, SafetyKind::HardLoop),
+        (LoopLevel::Infinite, _) => (SafetyAction::Stopped, SafetyKind::InfiniteLoop),
     };
     let action = if holds == Holds::Yes { does } else { SafetyAction::Observed };
     let (rule, shown) = (found.what.word(), found.shown.as_str());
     let details = details(about.actor, rule, found.count, shown);
     answers.safety.push(safety(look, kind, details, action));
     match (found.level, loops.profile) {
-        (Level::Soft, _) if holds == Holds::Yes => {
+        (LoopLevel::Soft, _) if holds == Holds::Yes => {
             answers.feedback.push(told(look, found, advice(found)));
         }
-        (Level::Hard, Profile::Graded) => {
+        (LoopLevel::Hard, Profile::Graded) => {
             let advice = "end the turn; a person reads the report, then `jackline clear` goes on";
             answers.object_as(objection(found, Decision::Pause, advice), loops.mode);
         }
-        (Level::Soft, _) => {}
-        (Level::Hard, Profile::Strict) => overridden(look, found, about, answers, holds),
-        (Level::Infinite, _) => {
+        (LoopLevel::Soft, _) => {}
+        (LoopLevel::Hard, Profile::Strict) => overridden(look, found, about, answers, holds),
+        (LoopLevel::Infinite, _) => {
             answers.stop.get_or_insert_with(|| stop(&found.shown));
             let advice = "a person can open the session anew with `jackline reset`";
             answers.object_as(objection(found, Decision::Stop, advice), loops.mode);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Loops, Profile};
-use super::detector::Level;
+use super::detector::LoopLevel;
 use super::overrides;
 use crate::digest::Digest128;
 use crate::verdict::{Decision, Violation};
@@ -85,14 +85,14 @@ pub(crate) fn reason(violations: &[Violation]) -> Option<Reason> {
 /// How far it has gone with a call that was refused so often. What comes
 /// between the levels changes nothing; the last one is reached again and again
 /// where nothing holds.
-pub(crate) fn level(count: u32, loops: &Loops) -> Option<Level> {
+pub(crate) fn level(count: u32, loops: &Loops) -> Option<LoopLevel> {
     let is = |level: u16| count == u32::from(level);
     let again = |level: u16| count.is_multiple_of(u32::from(level.max(1)));
     match loops.profile {
-        Profile::Graded if again(loops.graded.infinite) => Some(Level::Infinite),
-        Profile::Graded if is(loops.graded.hard) => Some(Level::Hard),
-        Profile::Graded if is(loops.graded.soft) => Some(Level::Soft),
-        Profile::Strict if again(loops.strict.threshold) => Some(Level::Hard),
+        Profile::Graded if again(loops.graded.infinite) => Some(LoopLevel::Infinite),
+        Profile::Graded if is(loops.graded.hard) => Some(LoopLevel::Hard),
+        Profile::Graded if is(loops.graded.soft) => Some(LoopLevel::Soft),
+        Profile::Strict if again(loops.strict.threshold) => Some(LoopLevel::Hard),
         Profile::Graded | Profile::Strict => None,
     }
 }

@@ -14,6 +14,7 @@ mod history;
 mod polls;
 mod streaks;
 
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 use super::config::Loops;
@@ -70,12 +71,17 @@ pub(crate) enum Class {
     Other,
 }
 
-/// How far a loop has gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Level {
-    Soft,
-    Hard,
-    Infinite,
+words! {
+    /// How far a loop has gone.
+    #[derive(PartialOrd, Ord)]
+    LoopLevel {
+        /// The agent is told.
+        Soft = "soft",
+        /// The agent is held.
+        Hard = "hard",
+        /// The session ends.
+        Infinite = "infinite",
+    }
 }
 
 /// What makes it a loop.
@@ -127,7 +133,7 @@ pub(crate) enum Noted {
 /// A loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) level: Level,
+    pub(crate) level: LoopLevel,
     pub(crate) rule: LoopRule,
     /// How often, in the terms of the rule.
     pub(crate) count: u32,
@@ -183,14 +189,14 @@ impl Detector {
 }
 
 /// The level that a count reaches in the graded profile.
-fn graded(count: u32, loops: &Loops) -> Option<Level> {
+fn graded(count: u32, loops: &Loops) -> Option<LoopLevel> {
     let reached = |level: u16| count >= u32::from(level);
     if reached(loops.graded.infinite) {
-        Some(Level::Infinite)
+        Some(LoopLevel::Infinite)
     } else if reached(loops.graded.hard) {
-        Some(Level::Hard)
+        Some(LoopLevel::Hard)
     } else {
-        reached(loops.graded.soft).then_some(Level::Soft)
+        reached(loops.graded.soft).then_some(LoopLevel::Soft)
     }
 }
 

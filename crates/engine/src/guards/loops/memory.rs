@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blocked::Blocked;
 use super::config::Strict;
-use super::detector::{Class, Detector, Level, LoopRule, Step};
+use super::detector::{Class, Detector, LoopLevel, LoopRule, Step};
 use crate::digest::Digest128;
 use crate::id::ActorId;
 use crate::state::clipped;
@@ -49,7 +49,7 @@ impl Looping {
 
     /// Whether a finding is worth saying: not what was said already, until
     /// there is twice as much of it.
-    pub(crate) fn is_news(&self, level: Level, count: u32) -> bool {
+    pub(crate) fn is_news(&self, level: LoopLevel, count: u32) -> bool {
         self.told.is_none_or(|told| {
             level > told.level || (level == told.level && count >= told.count.saturating_mul(2))
         })
@@ -59,7 +59,7 @@ impl Looping {
 /// How far a loop had gone when that was said last.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Told {
-    pub(crate) level: Level,
+    pub(crate) level: LoopLevel,
     pub(crate) count: u32,
 }
 
@@ -85,7 +85,7 @@ impl What {
 /// A loop, and the call in which it showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Found {
-    pub(crate) level: Level,
+    pub(crate) level: LoopLevel,
     pub(crate) what: What,
     pub(crate) count: u32,
     /// The call as people read it.

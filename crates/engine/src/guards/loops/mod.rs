@@ -21,6 +21,7 @@ mod summary;
 mod tests;
 
 pub use config::{Cycle, Errors, Graded, Loops, Poll, Profile, Strict};
+pub use detector::LoopLevel;
 pub use memory::WINDOW_MAX;
 pub(crate) use memory::{Findings, Looping, Opened};
 pub(crate) use summary::of as summary;
@@ -29,7 +30,7 @@ pub use summary::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
 use alloc::vec::Vec;
 
 pub(crate) use detector::Class;
-use detector::{Level, Noted, Step};
+use detector::{Noted, Step};
 use memory::{Found, Noticed, Told, What, short_form};
 
 use super::{Answers, Fold, Guard, Look};
@@ -167,9 +168,9 @@ fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Optio
     };
     let found = match found {
         // What the strict profile counts is already past telling.
-        Some(found) if found.level >= Level::Hard => Some(found),
+        Some(found) if found.level >= LoopLevel::Hard => Some(found),
         _ if strictly > 0 && strictly >= u32::from(loops.strict.threshold) => Some(Found {
-            level: Level::Hard,
+            level: LoopLevel::Hard,
             what: What::Ran(detector::LoopRule::Repeat),
             count: strictly,
             shown: call.opened.shown.clone(),
@@ -341,12 +342,12 @@ fn note(actors: &mut Actors, fold: Fold<'_>, call: &Call, step: &Step) -> Option
 }
 
 /// How far the guard said that it has gone, and with what.
-fn said(verdict: &Verdict) -> Option<(Level, &str)> {
+fn said(verdict: &Verdict) -> Option<(LoopLevel, &str)> {
     verdict.safety.iter().find_map(|event| {
         let level = match event.kind {
-            SafetyKind::SoftLoop => Level::Soft,
-            SafetyKind::HardLoop => Level::Hard,
-            SafetyKind::InfiniteLoop => Level::Infinite,
+            SafetyKind::SoftLoop => LoopLevel::Soft,
+            SafetyKind::HardLoop => LoopLevel::Hard,
+            SafetyKind::InfiniteLoop => LoopLevel::Infinite,
             _ => return None,
         };
         Some((level, event.details.get("rule")?.as_str()?))

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::detector::Level;
+use super::detector::LoopLevel;
 use super::memory::Found;
 use crate::id::ActorId;
 use crate::state::State;
@@ -35,8 +35,8 @@ pub struct LoopSummary {
 /// How far a loop has gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LoopAt {
-    /// `soft`, `hard` or `infinite`.
-    pub level: &'static str,
+    /// How far it has gone.
+    pub level: LoopLevel,
     /// What makes it a loop.
     pub rule: &'static str,
     /// How often.
@@ -59,13 +59,8 @@ pub struct LoopNoticed {
 
 impl From<&Found> for LoopAt {
     fn from(found: &Found) -> Self {
-        let level = match found.level {
-            Level::Soft => "soft",
-            Level::Hard => "hard",
-            Level::Infinite => "infinite",
-        };
         let (rule, signature) = (found.what.word(), found.shown.clone());
-        Self { level, rule, count: found.count, signature }
+        Self { level: found.level, rule, count: found.count, signature }
     }
 }
 

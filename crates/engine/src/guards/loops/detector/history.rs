@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Finding, Level, LoopRule, Step, graded, half};
+use super::{Class, Finding, LoopLevel, LoopRule, Step, graded, half};
 use crate::guards::loops::config::Loops;
 
 /// The most calls that are remembered, whatever the definition says.
@@ -143,7 +143,7 @@ impl Here<'_> {
             let twice = (CHAIN_MIN..=PERIOD_MAX).any(|period| {
                 usize::from(self.matched(period)) >= period && !self.is_one_call(2 * period)
             });
-            twice.then_some(Finding { level: Level::Soft, rule, count: 2 })
+            twice.then_some(Finding { level: LoopLevel::Soft, rule, count: 2 })
         };
         hard.map(|count| Finding { level: level_of_cycle(count, loops), rule, count })
             .or_else(again)
@@ -188,8 +188,8 @@ impl Here<'_> {
             }
         };
         let level = match (is_soft, is_hard && !self.is_exact(loops)) {
-            (_, true) => Level::Hard,
-            (true, false) => Level::Soft,
+            (_, true) => LoopLevel::Hard,
+            (true, false) => LoopLevel::Soft,
             (false, false) => return None,
         };
         Some(Finding { level, rule: LoopRule::Stagnation, count: stale })
@@ -205,8 +205,8 @@ impl Here<'_> {
 
 /// A cycle that is gone through as often as a call may at most be repeated will
 /// not end by itself.
-fn level_of_cycle(count: u32, loops: &Loops) -> Level {
-    if count >= u32::from(loops.graded.infinite) { Level::Infinite } else { Level::Hard }
+fn level_of_cycle(count: u32, loops: &Loops) -> LoopLevel {
+    if count >= u32::from(loops.graded.infinite) { LoopLevel::Infinite } else { LoopLevel::Hard }
 }
 
 /// A call with its result, in the room of a number; which is which matters.

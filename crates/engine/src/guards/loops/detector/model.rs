@@ -195,8 +195,12 @@ impl Model {
         (rounds >= needed && varied).then(|| u32::try_from(rounds).unwrap())
     }
 
-    fn level(rounds: u32, loops: &Loops) -> Level {
-        if rounds >= u32::from(loops.graded.infinite) { Level::Infinite } else { Level::Hard }
+    fn level(rounds: u32, loops: &Loops) -> LoopLevel {
+        if rounds >= u32::from(loops.graded.infinite) {
+            LoopLevel::Infinite
+        } else {
+            LoopLevel::Hard
+        }
     }
 
     fn cycle(&self, window: usize, loops: &Loops) -> Option<Finding> {
@@ -216,7 +220,7 @@ impl Model {
             }
         }
         let twice = (CHAIN_MIN..=PERIOD_MAX).any(|period| self.rounds(period, 2, window).is_some());
-        twice.then_some(Finding { level: Level::Soft, rule, count: 2 })
+        twice.then_some(Finding { level: LoopLevel::Soft, rule, count: 2 })
     }
 
     fn same_failure(&self, window: usize, loops: &Loops) -> Option<Finding> {
@@ -262,9 +266,9 @@ impl Model {
         let exact = (1..=usize::from(loops.cycle.period_max))
             .any(|period| self.matched(period, window) >= stale);
         let level = if is_hard && !exact {
-            Level::Hard
+            LoopLevel::Hard
         } else if is_soft {
-            Level::Soft
+            LoopLevel::Soft
         } else {
             return None;
         };
@@ -289,8 +293,8 @@ impl Model {
         let count = u32::try_from(batches.count() + 1).unwrap();
         let reached = |level: u16| count >= u32::from(level);
         let level = match (reached(loops.errors.soft), reached(loops.errors.hard)) {
-            (_, true) => Level::Hard,
-            (true, false) => Level::Soft,
+            (_, true) => LoopLevel::Hard,
+            (true, false) => LoopLevel::Soft,
             (false, false) => return None,
         };
         Some(Finding { level, rule: LoopRule::ErrorStorm, count })
@@ -302,7 +306,7 @@ impl Model {
         let count = u32::try_from(such.count()).unwrap();
         let waits = matches!(last.class, Class::Poll { .. } | Class::Wait { .. });
         (count >= CHANGING_SOFT && !waits).then_some(Finding {
-            level: Level::Soft,
+            level: LoopLevel::Soft,
             rule: LoopRule::ChangingResult,
             count,
         })
@@ -320,7 +324,7 @@ impl Model {
         };
         let count = u32::try_from(count).unwrap();
         let soft = if last.failed { u32::from(loops.errors.soft) } else { COARSE_SOFT };
-        (count >= soft).then_some(Finding { level: Level::Soft, rule: LoopRule::Coarse, count })
+        (count >= soft).then_some(Finding { level: LoopLevel::Soft, rule: LoopRule::Coarse, count })
     }
 }
 

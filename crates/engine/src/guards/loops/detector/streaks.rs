@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Finding, Level, LoopRule, Step, graded, half};
+use super::{Class, Finding, LoopLevel, LoopRule, Step, graded, half};
 use crate::guards::loops::config::Loops;
 
 /// The same call so often in a row, each time with another result, is worth a
@@ -91,9 +91,9 @@ impl Streaks {
     pub(super) fn error_storm(&self, loops: &Loops) -> Option<Finding> {
         let count = self.storm.count;
         let level = if count >= u32::from(loops.errors.hard) {
-            Level::Hard
+            LoopLevel::Hard
         } else if count >= u32::from(loops.errors.soft) {
-            Level::Soft
+            LoopLevel::Soft
         } else {
             return None;
         };
@@ -105,7 +105,7 @@ impl Streaks {
         let count = self.changing.count;
         let waits = matches!(step.class, Class::Poll { .. } | Class::Wait { .. });
         (count >= CHANGING_SOFT && !waits).then_some(Finding {
-            level: Level::Soft,
+            level: LoopLevel::Soft,
             rule: LoopRule::ChangingResult,
             count,
         })
@@ -116,7 +116,7 @@ impl Streaks {
         let count = self.coarse.count;
         let soft = if step.failed { u32::from(loops.errors.soft) } else { COARSE_SOFT };
         (count >= soft.max(1)).then_some(Finding {
-            level: Level::Soft,
+            level: LoopLevel::Soft,
             rule: LoopRule::Coarse,
             count,
         })

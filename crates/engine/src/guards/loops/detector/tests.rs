@@ -38,7 +38,7 @@ fn step(call: &str, result: &str, class: Class) -> Step {
 }
 
 impl Actor {
-    fn note(&mut self, step: &Step) -> Option<(Level, LoopRule)> {
+    fn note(&mut self, step: &Step) -> Option<(LoopLevel, LoopRule)> {
         self.steps += 1;
         let at_ms = self.steps * 1000;
         let step = Step { at_ms, batch: self.batch.unwrap_or(self.steps), ..*step };
@@ -48,18 +48,19 @@ impl Actor {
         }
     }
 
-    fn call(&mut self, call: &str, result: &str) -> Option<(Level, LoopRule)> {
+    fn call(&mut self, call: &str, result: &str) -> Option<(LoopLevel, LoopRule)> {
         self.note(&step(call, result, Class::Other))
     }
 
-    fn all(&mut self, steps: impl IntoIterator<Item = Step>) -> Vec<Option<(Level, LoopRule)>> {
+    fn all(&mut self, steps: impl IntoIterator<Item = Step>) -> Vec<Option<(LoopLevel, LoopRule)>> {
         steps.into_iter().map(|step| self.note(&step)).collect()
     }
 }
 
 /// The first step at which a level is reached, counted from one.
-fn first(found: &[Option<(Level, LoopRule)>], level: Level) -> Option<usize> {
-    let reached = |found: &Option<(Level, LoopRule)>| found.is_some_and(|found| found.0 >= level);
+fn first(found: &[Option<(LoopLevel, LoopRule)>], level: LoopLevel) -> Option<usize> {
+    let reached =
+        |found: &Option<(LoopLevel, LoopRule)>| found.is_some_and(|found| found.0 >= level);
     found.iter().position(reached).map(|at| at + 1)
 }
 
@@ -76,9 +77,9 @@ const BROKEN: ErrorClass = ErrorClass { fingerprint: 7, protocol: false };
 fn the_same_call_with_the_same_result_climbs_at_three_five_and_ten() {
     for class in CLASSES {
         let found = Actor::default().all((0..12).map(|_| step("a", "same", class)));
-        assert_eq!(first(&found, Level::Soft), Some(3), "{class:?}");
-        assert_eq!(first(&found, Level::Hard), Some(5), "{class:?}");
-        assert_eq!(first(&found, Level::Infinite), Some(10), "{class:?}");
+        assert_eq!(first(&found, LoopLevel::Soft), Some(3), "{class:?}");
+        assert_eq!(first(&found, LoopLevel::Hard), Some(5), "{class:?}");
+        assert_eq!(first(&found, LoopLevel::Infinite), Some(10), "{class:?}");
         assert!(found.iter().flatten().all(|found| found.1.word() == "repeat"), "{found:?}");
     }
 }
@@ -89,9 +90,9 @@ fn a_cycle_is_hard_at_its_third_repetition() {
         for period in 2..=8_usize {
             let steps = (0..3 * period).map(|n| step(&format!("{}", n % period), "same", class));
             let found = Actor::default().all(steps);
-            assert_eq!(first(&found, Level::Hard), Some(3 * period), "{class:?} {period}");
+            assert_eq!(first(&found, LoopLevel::Hard), Some(3 * period), "{class:?} {period}");
             let last = found.last().unwrap().unwrap();
-            assert_eq!(last, (Level::Hard, LoopRule::Cycle), "{class:?} {period}");
+            assert_eq!(last, (LoopLevel::Hard, LoopRule::Cycle), "{class:?} {period}");
         }
     }
 }
@@ -100,16 +101,16 @@ fn a_cycle_is_hard_at_its_third_repetition() {
 fn a_cycle_that_never_ends_is_infinite() {
     let found =
         Actor::default().all((0..20).map(|n| step(&format!("{}", n % 2), "x", Class::Exec)));
-    assert_eq!(first(&found, Level::Infinite), Some(20));
+    assert_eq!(first(&found, LoopLevel::Infinite), Some(20));
 }
 
 #[test]
 fn a_long_chain_is_a_word_the_second_time_and_hard_the_third() {
     let steps = (0..36).map(|n| step(&format!("{}", n % 12), "same", Class::Exec));
     let found = Actor::default().all(steps);
-    assert_eq!(first(&found, Level::Soft), Some(24));
-    assert_eq!(found[23], Some((Level::Soft, LoopRule::DuplicateChain)));
-    assert_eq!(first(&found, Level::Hard), Some(36));
+    assert_eq!(first(&found, LoopLevel::Soft), Some(24));
+    assert_eq!(found[23], Some((LoopLevel::Soft, LoopRule::DuplicateChain)));
+    assert_eq!(first(&found, LoopLevel::Hard), Some(36));
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn a_process_number_in_the_output_does_not_hide_a_loop() {
     let mut actor = Actor::default();
     let results = (0..5).map(|n| format!("started server, pid {}, took {n}.{n}s", 4711 + n * 13));
     let found: Vec<_> = results.map(|result| actor.call("serve", &result)).collect();
-    assert_eq!(first(&found, Level::Hard), Some(5));
+    assert_eq!(first(&found, LoopLevel::Hard), Some(5));
 }
 
 #[test]
@@ -125,8 +126,8 @@ fn a_thousand_polls_whose_result_changes_are_never_hard() {
     for class in CLASSES {
         let steps = (0..1000).map(|n| step("status", &format!("{n} of 1000 done"), class));
         let found = Actor::default().all(steps);
-        assert_eq!(first(&found, Level::Hard), None, "{class:?}");
-        assert_eq!(first(&found, Level::Soft), Some(8), "{class:?}");
+        assert_eq!(first(&found, LoopLevel::Hard), None, "{class:?}");
+        assert_eq!(first(&found, LoopLevel::Soft), Some(8), "{class:?}");
     }
     let poll = Class::Poll { until_changed: true, max_calls: 50, within_ms: 3_600_000 };
     let steps = (0..1000).map(|n| step("status", &format!("{n} of 1000 done"), poll));
@@ -149,8 +150,8 @@ fn a_refusal_with_other_arguments_is_hard_by_the_eighth_call() {
     for class in CLASSES {
         let found =
             Actor::default().all((0..8).map(|n| failed(&format!("query {n}"), REFUSED, class)));
-        assert_eq!(first(&found, Level::Soft), Some(5), "{class:?}");
-        assert_eq!(first(&found, Level::Hard), Some(8), "{class:?}");
+        assert_eq!(first(&found, LoopLevel::Soft), Some(5), "{class:?}");
+        assert_eq!(first(&found, LoopLevel::Hard), Some(8), "{class:?}");
     }
 }
 
@@ -159,7 +160,7 @@ fn other_errors_of_what_runs_anything_are_no_storm() {
     let storm =
         |class| Actor::default().all((0..20).map(|n| failed(&format!("run {n}"), BROKEN, class)));
     assert!(storm(Class::Exec).iter().all(Option::is_none));
-    assert_eq!(first(&storm(Class::Other), Level::Hard), Some(8));
+    assert_eq!(first(&storm(Class::Other), LoopLevel::Hard), Some(8));
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn errors_of_one_batch_count_once() {
     }
     actor.batch = Some(5);
     let fifth = actor.note(&failed("again", REFUSED, Class::Other));
-    assert_eq!(fifth, Some((Level::Soft, LoopRule::ErrorStorm)));
+    assert_eq!(fifth, Some((LoopLevel::Soft, LoopRule::ErrorStorm)));
 }
 
 #[test]
@@ -188,9 +189,9 @@ fn the_same_failing_call_is_found_whatever_is_done_in_between() {
             ..failed("edit", error, Class::Other)
         }));
     }
-    assert_eq!(first(&found, Level::Soft), Some(3));
-    assert_eq!(first(&found, Level::Hard), Some(5));
-    assert_eq!(found[4], Some((Level::Hard, LoopRule::SameFailure)));
+    assert_eq!(first(&found, LoopLevel::Soft), Some(3));
+    assert_eq!(first(&found, LoopLevel::Hard), Some(5));
+    assert_eq!(found[4], Some((LoopLevel::Hard, LoopRule::SameFailure)));
 }
 
 #[test]
@@ -211,8 +212,8 @@ fn nothing_new_in_any_order_is_found() {
     }
     let found: Vec<_> =
         ["c", "a", "d", "b", "e"].iter().map(|name| actor.call(name, "x")).collect();
-    assert_eq!(first(&found, Level::Soft), Some(3));
-    assert_eq!(found[4], Some((Level::Hard, LoopRule::Stagnation)));
+    assert_eq!(first(&found, LoopLevel::Soft), Some(3));
+    assert_eq!(found[4], Some((LoopLevel::Hard, LoopRule::Stagnation)));
 }
 
 #[test]
@@ -221,10 +222,10 @@ fn reading_everything_once_more_is_worth_a_word_at_most() {
     let mut actor = Actor::default();
     actor.all((0..12).map(read));
     let again = actor.all((0..12).rev().map(read));
-    assert_eq!(first(&again, Level::Soft), Some(5));
-    assert_eq!(first(&again, Level::Hard), None);
+    assert_eq!(first(&again, LoopLevel::Soft), Some(5));
+    assert_eq!(first(&again, LoopLevel::Hard), None);
     let third = actor.all((0..12).map(|n| read((n * 5) % 12)));
-    assert_eq!(first(&third, Level::Hard), Some(1));
+    assert_eq!(first(&third, LoopLevel::Hard), Some(1));
 }
 
 #[test]
@@ -241,8 +242,8 @@ fn a_poll_may_wait_as_long_as_it_was_given() {
     let poll = Class::Poll { until_changed: true, max_calls: 20, within_ms: u64::MAX };
     let mut actor = Actor::default();
     let found = actor.all((0..30).map(|_| step("status", "pending", poll)));
-    assert_eq!(first(&found, Level::Soft), Some(23));
-    assert_eq!(first(&found, Level::Hard), Some(25));
+    assert_eq!(first(&found, LoopLevel::Soft), Some(23));
+    assert_eq!(first(&found, LoopLevel::Hard), Some(25));
     // Something happened: it may wait again.
     assert_eq!(actor.note(&step("status", "running", poll)), None);
     assert!(
@@ -251,7 +252,7 @@ fn a_poll_may_wait_as_long_as_it_was_given() {
 
     let short = Class::Poll { until_changed: true, max_calls: u32::MAX, within_ms: 10_000 };
     let found = Actor::default().all((0..20).map(|_| step("status", "pending", short)));
-    assert_eq!(first(&found, Level::Soft), Some(14), "a second apart, and three more");
+    assert_eq!(first(&found, LoopLevel::Soft), Some(14), "a second apart, and three more");
 }
 
 #[test]
@@ -273,8 +274,8 @@ fn asking_again_after_waiting_is_no_loop_until_too_long_was_waited() {
         let found: Vec<_> = (0..70)
             .flat_map(|_| actor.all([step("status", "pending", class), step("sleep", "", WAIT)]))
             .collect();
-        assert!(first(&found, Level::Soft) > Some(120), "{class:?}");
-        assert_eq!(first(&found, Level::Hard), Some(126), "{class:?}");
+        assert!(first(&found, LoopLevel::Soft) > Some(120), "{class:?}");
+        assert_eq!(first(&found, LoopLevel::Hard), Some(126), "{class:?}");
     }
 }
 
@@ -300,33 +301,33 @@ fn waiting_excuses_no_failure() {
     };
     let same: Vec<_> =
         (0..10).map(|_| after_waiting(failed("make", BROKEN, Class::Exec))).collect();
-    assert_eq!(first(&same, Level::Soft), Some(3));
-    assert_eq!(first(&same, Level::Hard), Some(5));
-    assert_eq!(first(&same, Level::Infinite), Some(10));
-    assert_eq!(same[4], Some((Level::Hard, LoopRule::SameFailure)));
+    assert_eq!(first(&same, LoopLevel::Soft), Some(3));
+    assert_eq!(first(&same, LoopLevel::Hard), Some(5));
+    assert_eq!(first(&same, LoopLevel::Infinite), Some(10));
+    assert_eq!(same[4], Some((LoopLevel::Hard, LoopRule::SameFailure)));
 
     let storm: Vec<_> = (0..8)
         .map(|n| after_waiting(failed(&format!("query {n}"), REFUSED, Class::Exec)))
         .collect();
-    assert_eq!(first(&storm, Level::Hard), Some(8));
-    assert_eq!(storm[7], Some((Level::Hard, LoopRule::ErrorStorm)));
+    assert_eq!(first(&storm, LoopLevel::Hard), Some(8));
+    assert_eq!(storm[7], Some((LoopLevel::Hard, LoopRule::ErrorStorm)));
 
     let about =
         |n: i32| Step { coarse: Some(9), ..failed(&format!("sed {n}"), BROKEN, Class::Exec) };
     let coarse: Vec<_> = (0..20).map(|n| after_waiting(about(n))).collect();
-    assert_eq!(first(&coarse, Level::Soft), Some(5));
-    assert_eq!(first(&coarse, Level::Hard), None);
+    assert_eq!(first(&coarse, LoopLevel::Soft), Some(5));
+    assert_eq!(first(&coarse, LoopLevel::Hard), None);
 }
 
 #[test]
 fn a_poll_that_is_refused_waits_for_nothing() {
     let poll = Class::Poll { until_changed: true, max_calls: 60, within_ms: u64::MAX };
     let found = Actor::default().all((0..10).map(|_| failed("status", REFUSED, poll)));
-    assert_eq!(first(&found, Level::Soft), Some(3));
-    assert_eq!(first(&found, Level::Hard), Some(5));
+    assert_eq!(first(&found, LoopLevel::Soft), Some(3));
+    assert_eq!(first(&found, LoopLevel::Hard), Some(5));
     // What is not there yet may come.
     let found = Actor::default().all((0..10).map(|_| failed("status", BROKEN, poll)));
-    assert_eq!(first(&found, Level::Soft), None);
+    assert_eq!(first(&found, LoopLevel::Soft), None);
 }
 
 #[test]
@@ -337,7 +338,7 @@ fn thinking_neither_makes_nor_breaks_a_loop() {
         assert_eq!(actor.note(&step("think", &format!("{n}"), Class::Transparent)), None);
         found.push(actor.call("a", "x"));
     }
-    assert_eq!(first(&found, Level::Hard), Some(5));
+    assert_eq!(first(&found, LoopLevel::Hard), Some(5));
 }
 
 #[test]
@@ -352,10 +353,10 @@ fn calls_about_the_same_with_the_same_end_are_worth_a_word_and_no_more() {
         });
         Actor::default().all(steps)
     };
-    assert_eq!(first(&edits(true), Level::Soft), Some(5));
-    assert_eq!(first(&edits(false), Level::Soft), Some(12));
-    assert_eq!(first(&edits(true), Level::Hard), None);
-    assert_eq!(first(&edits(false), Level::Hard), None);
+    assert_eq!(first(&edits(true), LoopLevel::Soft), Some(5));
+    assert_eq!(first(&edits(false), LoopLevel::Soft), Some(12));
+    assert_eq!(first(&edits(true), LoopLevel::Hard), None);
+    assert_eq!(first(&edits(false), LoopLevel::Hard), None);
 }
 
 #[test]
