@@ -331,7 +331,7 @@ mod tests {
                 id: "v7.1".to_owned(),
                 guard: GuardName::Loops,
                 kind: ViolationType::Loop,
-                subtype: ViolationSubtype::parse("hard_loop"),
+                subtype: ViolationSubtype::Repeat,
                 class: Class::Recoverable,
                 message: "5 times the same".to_owned(),
                 location: None,
@@ -364,7 +364,7 @@ mod tests {
 Session `s` is paused, and waits for you.
 
 ## Reason
-- 5 times the same (hard_loop)
+- 5 times the same (repeat)
 
 ## Goal
 - Make the tests pass
