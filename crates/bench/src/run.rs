@@ -71,7 +71,7 @@ fn drive(
         role: None,
         program: None,
         sandbox: Sandbox::default(),
-        claude: None,
+        workers: Vec::new(),
         cancelled: Arc::new(AtomicBool::new(false)),
     };
     let report = jackline_supervisor::run(&task, opening, hear)?;

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod evidence;
+mod hook;
 mod identity;
 mod init;
 mod mcp;
@@ -12,9 +13,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use jackline_clients::Client;
 
 pub(crate) use attempt::{AttemptArgs, UndoArgs};
 pub(crate) use evidence::{AttestArgs, ExportArgs, VerifyArgs};
+pub(crate) use hook::HookArgs;
 pub(crate) use identity::{
     IdentityApproveArgs, IdentityCommand, IdentityRevokeArgs, IdentityShowArgs,
 };
@@ -159,48 +162,6 @@ impl StdioArgs {
     }
 }
 
-/// Agent clients whose hooks are spoken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Client {
-    /// Claude Code
-    Claude,
-}
-
-/// How long a hook may take before it is answered that the guard is broken.
-const HOOK_SECONDS: u64 = 20;
-
-#[derive(Args)]
-#[command(after_help = "Started by the client's hooks; `jackline init` installs them. \
-Follows the contract of its client, exit codes included.")]
-pub(crate) struct HookArgs {
-    /// The client
-    pub(crate) client: Client,
-    /// Put a seal before the answer, for a command line that believes nothing else
-    #[arg(long)]
-    pub(crate) sealed: bool,
-    /// Seconds after which the answer is that the guard is broken; less than the client waits
-    #[arg(long, value_name = "SECONDS", default_value_t = HOOK_SECONDS, hide = true)]
-    pub(crate) deadline_seconds: u64,
-    /// The definition [default: jackline.yaml in the project or in a parent]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) definition: Option<PathBuf>,
-}
-
-impl HookArgs {
-    /// Understands what the installer writes, and leaves the rest to the real parser.
-    pub(crate) fn parse_fast(words: impl Iterator<Item = OsString>) -> Option<Self> {
-        let mut words = words.peekable();
-        words.next_if(|word| word == "claude")?;
-        let sealed = words.next_if(|word| word == "--sealed").is_some();
-        words.next().is_none().then_some(Self {
-            client: Client::Claude,
-            sealed,
-            deadline_seconds: HOOK_SECONDS,
-            definition: None,
-        })
-    }
-}
-
 #[derive(Args)]
 #[command(
     after_help = "Drives the installed client in scratch directories with a scripted model: no key, no \
@@ -209,7 +170,8 @@ network, nothing of yours is touched.\n\nExit codes: 0 every line of defence is 
 )]
 pub(crate) struct DoctorArgs {
     /// The client
-    pub(crate) client: Client,
+    #[arg(value_parser = hook::one_client())]
+    pub(crate) client: &'static Client,
     /// The program of the client [default: the one in the search path]
     #[arg(long, value_name = "PATH")]
     pub(crate) client_program: Option<PathBuf>,
@@ -565,20 +527,6 @@ mod tests {
 
     fn fast(words: &[&str]) -> Option<StdioArgs> {
         StdioArgs::parse_fast(words.iter().map(OsString::from))
-    }
-
-    #[test]
-    fn what_the_installer_writes_is_understood_at_once() {
-        for (words, sealed) in [(&["claude"][..], false), (&["claude", "--sealed"], true)] {
-            let quick = HookArgs::parse_fast(words.iter().map(OsString::from)).unwrap();
-            let all = ["jackline", "hook"].iter().chain(words);
-            let Command::Hook(real) = Cli::parse_from(all).command else { panic!("hook") };
-            assert_eq!((quick.client, quick.sealed), (real.client, real.sealed));
-            assert_eq!((quick.sealed, quick.deadline_seconds), (sealed, real.deadline_seconds));
-        }
-        for odd in [&[][..], &["codex"], &["claude", "--help"], &["--sealed", "claude"]] {
-            assert!(HookArgs::parse_fast(odd.iter().map(OsString::from)).is_none(), "{odd:?}");
-        }
     }
 
     #[test]

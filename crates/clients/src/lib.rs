@@ -1,10 +1,18 @@
-//! Agent clients: one module a client, each with its dialect of hooks.
+//! Agent clients: one folder a client, with its dialect of hooks and its installation.
 //!
-//! An adapter translates and never decides: a payload becomes an event, a
-//! verdict becomes an answer in the client's own words.
+//! An adapter translates and never decides: a payload becomes events, a verdict becomes an answer
+//! in the client's own words. What all clients have in common stands beside the folders; the
+//! clients themselves stand in [`CLIENTS`].
 
 pub mod claude;
+pub mod dialect;
 pub mod doctor;
+pub mod hook_server;
 pub mod install;
+mod list;
 pub mod live;
+pub mod payload;
 mod program;
+pub mod surroundings;
+
+pub use list::{CLIENTS, Client, find_client};

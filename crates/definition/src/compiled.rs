@@ -4,7 +4,7 @@
 
 use jackline_engine::{Definition, Digest, SEMANTICS};
 
-const MAGIC: &[u8; 8] = b"JLDEFN13";
+const MAGIC: &[u8; 8] = b"JLDEFN14";
 
 /// The compiled form of the definition whose source has this checksum.
 pub fn encode(definition: &Definition, source: &Digest) -> Vec<u8> {

@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::ClientId;
+
 /// One of those that can do the work, in the order in which they are tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelChoice {
@@ -40,8 +42,8 @@ pub enum ModelKind {
         /// How long one answer may take.
         timeout_seconds: Option<u32>,
     },
-    /// Claude Code, run headless.
-    Claude,
+    /// An agent client that has hooks, run without a person.
+    Client(ClientId),
     /// Any other agent, by its program and arguments.
     Command(Vec<String>),
 }
@@ -137,7 +139,7 @@ impl ModelChoice {
         };
         match &self.kind {
             ModelKind::Provider { provider, .. } => of(provider.word(), self.model()),
-            ModelKind::Claude => of("claude", self.model()),
+            ModelKind::Client(client) => of(client.as_str(), self.model()),
             ModelKind::Command(words) => {
                 let program = words.first().map_or("", String::as_str);
                 let name = program.rsplit('/').next().unwrap_or(program);
@@ -150,7 +152,7 @@ impl ModelChoice {
     pub fn model(&self) -> Option<&str> {
         match &self.kind {
             ModelKind::Provider { model, .. } => Some(model),
-            ModelKind::Claude | ModelKind::Command(_) => self.worker_model.as_deref(),
+            ModelKind::Client(_) | ModelKind::Command(_) => self.worker_model.as_deref(),
         }
     }
 
@@ -162,7 +164,7 @@ impl ModelChoice {
             ModelKind::Provider { provider, url, key_env, .. } => {
                 *provider == ModelProvider::Local || url.is_some() || key_env.is_some()
             }
-            ModelKind::Claude | ModelKind::Command(_) => true,
+            ModelKind::Client(_) | ModelKind::Command(_) => true,
         }
     }
 }
@@ -174,6 +176,10 @@ mod tests {
     fn choice(kind: ModelKind, model: Option<&str>) -> ModelChoice {
         let worker_model = model.map(ToString::to_string);
         ModelChoice { kind, worker_model, when: Vec::new(), budget: None }
+    }
+
+    fn agent() -> ModelKind {
+        ModelKind::Client(ClientId::from_static("agent"))
     }
 
     fn provider(url: Option<&str>, key_env: Option<&str>) -> ModelChoice {
@@ -194,10 +200,10 @@ mod tests {
 
     #[test]
     fn a_label_says_who_it_is() {
-        let claude = |model| choice(ModelKind::Claude, model).label();
+        let client = |model| choice(agent(), model).label();
         assert_eq!(provider(None, None).label(), "openai-chat/m");
-        assert_eq!(claude(None), "claude");
-        assert_eq!(claude(Some("opus")), "claude/opus");
+        assert_eq!(client(None), "agent");
+        assert_eq!(client(Some("large")), "agent/large");
         assert_eq!(command(&["/opt/bin/agent", "--headless"], None).label(), "agent");
         assert_eq!(command(&["agent"], Some("m")).label(), "agent/m");
     }
@@ -212,7 +218,7 @@ mod tests {
             *provider = ModelProvider::Local;
         }
         assert!(local.needs_trust());
-        assert!(choice(ModelKind::Claude, None).needs_trust());
+        assert!(choice(agent(), None).needs_trust());
         assert!(command(&["agent"], None).needs_trust());
     }
 }

@@ -5,6 +5,7 @@
 //! is at most [`ID_BYTES_MAX`] bytes without control characters: ids are kept
 //! in bounded state and shown on terminals.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
@@ -29,6 +30,9 @@ pub enum IdError {
     /// The text holds a NUL or another control character.
     #[error("holds a control character")]
     Control,
+    /// The text is no word of the kind that is wanted.
+    #[error("is no lowercase word of letters, digits and dashes")]
+    Word,
 }
 
 fn check(text: &str) -> Result<(), IdError> {
@@ -179,10 +183,74 @@ impl Default for AttemptId {
     }
 }
 
+/// The longest word for a client.
+const CLIENT_BYTES_MAX: usize = 32;
+
+/// An agent client, by the word that names it on the command line, in definitions and in journals.
+///
+/// Any word of lowercase letters, digits and dashes is one: a journal or a definition may name a
+/// client that this build does not know, and the layers below the clients never need to know which
+/// ones there are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ClientId(Cow<'static, str>);
+
+impl ClientId {
+    /// Checks a text and makes it the word of a client.
+    pub fn parse(text: impl AsRef<str>) -> Result<Self, IdError> {
+        let text = text.as_ref();
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if text.is_empty() {
+            Err(IdError::Empty)
+        } else if text.len() > CLIENT_BYTES_MAX {
+            Err(IdError::TooLong(text.len(), CLIENT_BYTES_MAX))
+        } else if !text.starts_with(|c: char| c.is_ascii_lowercase()) || !text.chars().all(fits) {
+            Err(IdError::Word)
+        } else {
+            Ok(Self(Cow::Owned(text.into())))
+        }
+    }
+
+    /// A word that stands in the source, unchecked; the list of clients tests that its words parse.
+    pub const fn from_static(word: &'static str) -> Self {
+        Self(Cow::Borrowed(word))
+    }
+
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ClientId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for ClientId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::string::ToString;
+
+    #[test]
+    fn a_client_is_named_by_a_short_lowercase_word() {
+        assert_eq!(ClientId::parse("my-agent2").unwrap().as_str(), "my-agent2");
+        assert_eq!(ClientId::parse("").unwrap_err(), IdError::Empty);
+        assert_eq!(ClientId::parse("x".repeat(33)).unwrap_err(), IdError::TooLong(33, 32));
+        for odd in ["Agent", "2nd", "-a", "a b", "a/b", "ä"] {
+            assert_eq!(ClientId::parse(odd).unwrap_err(), IdError::Word, "{odd}");
+        }
+        assert!(serde_json::from_str::<ClientId>("\"A\"").is_err(), "however it is made");
+    }
 
     #[test]
     fn an_id_is_bounded_and_printable() {

@@ -67,7 +67,8 @@ pub use guards::limits::{Dimension, LimitKey};
 pub use guards::loops::{LoopAt, LoopLevel, LoopNoticed, LoopSummary, LoopsSummary};
 pub use guards::progress::{ProgressSummary, TestCounts};
 pub use id::{
-    ActorId, AttemptId, CallId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId, ToolName,
+    ActorId, AttemptId, CallId, ClientId, EventId, ID_BYTES_MAX, IdError, RequestId, SessionId,
+    ToolName,
 };
 pub use nearest::nearest;
 pub use observe::{

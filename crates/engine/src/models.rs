@@ -33,8 +33,8 @@ const SERVERS: [&str; 8] =
 const IN_CLOUD: &str = "anthropic.";
 const REGIONS: [&str; 8] = ["", "global.", "us.", "us-gov.", "eu.", "apac.", "au.", "jp."];
 
-/// How many digits a date or a version has at least: `claude-opus-5-5` is not a
-/// version of `claude-opus-5`.
+/// How many digits a date or a version has at least: `model-5-5` is not a version of
+/// `model-5`.
 const VERSION_DIGITS: usize = 3;
 
 /// The tables of one date; empty where nothing asks for them.

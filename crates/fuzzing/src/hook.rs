@@ -4,8 +4,13 @@ mod moves;
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use std::time::Duration;
 
-use jackline_clients::claude::{Heard, Hook, Payload, Reply, Surroundings, answer};
+use jackline_clients::claude::ClaudeDialect;
+use jackline_clients::dialect::{HookCall, HookReply, Moment};
+use jackline_clients::hook_server::HookServer;
+use jackline_clients::payload::PayloadFields;
+use jackline_clients::surroundings::Surroundings;
 use jackline_definition::load;
 use jackline_engine::json::parse_strict;
 use jackline_engine::{Decision, Definition, EventId, EventKind, SessionId, Verdict};
@@ -72,13 +77,15 @@ fn tell(store: &MemoryStore, payload: &[u8]) -> Value {
         Ok(Runtime::new(Box::new(store.clone()), definitions, directory.clone()))
     };
     let mut before = 0;
-    let listen = |it: Heard| {
+    let mut listen = |it: &HookCall| {
         before = it.session.as_ref().map_or(0, |session| last(store, session).0);
-        heard = Some(it);
+        heard = Some(it.clone());
     };
-    let answered = answer(payload, &at, start, listen);
+    let deadline = Duration::from_secs(20);
+    let server = HookServer { dialect: &ClaudeDialect, start: &start, sealed: false, deadline };
+    let answered = server.answer(payload, &at, &mut listen);
     let said = check_reply(&answered.reply, heard.as_ref());
-    if let Some(heard) = heard.filter(|heard| heard.hook == Some(Hook::PreToolUse)) {
+    if let Some(heard) = heard.filter(|heard| heard.moment == Moment::BeforeCall) {
         let session = heard.session;
         let (now, line) = session.as_ref().map(|it| last(store, it)).unwrap_or_default();
         // A call that was told before gets the answer of then; another one under
@@ -93,8 +100,8 @@ fn tell(store: &MemoryStore, payload: &[u8]) -> Value {
 }
 
 /// At most one object, nothing but objections and words in it.
-fn check_reply(reply: &Reply, heard: Option<&Heard>) -> Value {
-    let Reply { stdout, stderr, exit } = reply;
+fn check_reply(reply: &HookReply, heard: Option<&HookCall>) -> Value {
+    let HookReply { stdout, stderr, exit } = reply;
     let is_fault = |text: &str| FAULTS.iter().any(|fault| text.starts_with(fault));
     if *exit != 0 {
         assert_eq!((*exit, stdout.as_str()), (2, ""));
@@ -114,9 +121,9 @@ fn check_reply(reply: &Reply, heard: Option<&Heard>) -> Value {
         assert!(!text.is_empty() && !is_fault(text), "{said}");
     }
     if let Some(specific) = map.get("hookSpecificOutput") {
-        let hook = heard.and_then(|heard| heard.hook).unwrap();
-        assert_eq!(specific.get("hookEventName").unwrap(), hook.name(), "{said}");
-        let gates = hook == Hook::PreToolUse;
+        let heard = heard.unwrap();
+        assert_eq!(specific.get("hookEventName").unwrap(), heard.hook, "{said}");
+        let gates = heard.moment == Moment::BeforeCall;
         assert!(permission(&said).is_none_or(|word| gates && word != "allow"), "{said}");
         assert_eq!(specific.get("updatedInput"), None);
     }
@@ -156,7 +163,7 @@ fn lines(store: &MemoryStore, session: &SessionId, each: &mut dyn FnMut(&[u8])) 
 }
 
 fn call_id(payload: &[u8]) -> Option<EventId> {
-    let payload = Payload::parse(payload).ok()?;
+    let payload = PayloadFields::parse(payload).ok()?;
     EventId::parse(payload.peek("tool_use_id")?).ok()
 }
 

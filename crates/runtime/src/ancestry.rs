@@ -12,41 +12,8 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::agent_names::{MARKERS, NAMES, PACKAGES};
 use crate::home::is_set;
-
-/// How the programs of agents are called.
-const NAMES: [&str; 8] =
-    ["claude", "codex", "gemini", "opencode", "copilot", "qwen", "cursor-agent", "goose"];
-
-/// Where their scripts lie.
-const PACKAGES: [&str; 6] = [
-    "/@anthropic-ai/claude-code",
-    "/@openai/codex",
-    "/@google/gemini-cli",
-    "/@qwen-code/qwen-code",
-    "/@github/copilot",
-    "/opencode-ai/",
-];
-
-/// What agents tell the programs that they run. `CODEX_HOME` and its like are a
-/// person's settings, and not among them.
-const MARKERS: [&str; 15] = [
-    "CLAUDECODE",
-    "CLAUDE_CODE_SESSION_ID",
-    "CODEX_SANDBOX",
-    "CODEX_THREAD_ID",
-    "CODEX_CI",
-    "GEMINI_CLI",
-    "QWEN_CODE",
-    "OPENCODE",
-    "COPILOT_CLI",
-    "COPILOT_AGENT",
-    "CURSOR_AGENT",
-    "GOOSE_TERMINAL",
-    "CLINE_ACTIVE",
-    "AUGMENT_AGENT",
-    "AI_AGENT",
-];
 
 /// Programs that run a script which is named behind them.
 const INTERPRETERS: [&str; 10] =

@@ -23,7 +23,7 @@ use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest, P
 use jackline_journal::FileStore;
 
 use crate::clock;
-use crate::home::{LayerFiles, claude_home};
+use crate::home::{LayerFiles, client_settings};
 use crate::off::Switch;
 use crate::pins::Pins;
 use crate::trust::Trust;
@@ -223,8 +223,7 @@ impl Definitions {
     pub(crate) fn own_places(&self) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> = self.switch().elsewhere().map(Path::to_owned).collect();
         places.extend(std::env::current_exe());
-        let settings = ["settings.json", "settings.local.json"];
-        places.extend(claude_home().iter().flat_map(|home| settings.map(|name| home.join(name))));
+        places.extend(client_settings());
         places
     }
 

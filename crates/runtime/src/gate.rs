@@ -15,7 +15,7 @@ mod views;
 
 use jackline_engine::{
     ActorId, Decision, Event, EventKind, Payload, PromptSource, PromptSubmitted, SessionId,
-    SessionPhase, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed,
+    SessionPhase, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed, Verdict,
 };
 use jackline_journal::Note;
 
@@ -30,7 +30,7 @@ pub use call::{
 use call_names::CallNames;
 pub use fault::GuardFault;
 pub use stop::StopRuling;
-pub use texts::reason_of;
+pub use texts::{WAITS_FOR_PERSON, reason_of};
 
 /// How many notices for the desktop wait at once.
 const NOTICES_MAX: usize = 16;
@@ -225,7 +225,7 @@ impl Gate {
             return CallRuling::Run(CallPermit { number, args, decision });
         }
         let holds = answer.holds_session();
-        let ask = self.pending_ask(&answer).map(|ask| ask.of_call(written, once_allowed));
+        let ask = self.pending_ask(&answer.verdict).map(|ask| ask.of_call(written, once_allowed));
         let refusal = CallRefusal::of(answer.verdict);
         match ask {
             Some(ask) => {
@@ -253,10 +253,9 @@ impl Gate {
     }
 
     /// The question to a person that an answer asks, if it asks one.
-    pub fn pending_ask(&self, answer: &GateAnswer) -> Option<PendingAsk> {
-        let asks = answer.verdict.is_enforced(Decision::Ask);
-        let seq = answer.verdict.seq.filter(|_| asks)?;
-        Some(PendingAsk::of(&answer.verdict, &self.session, seq))
+    pub fn pending_ask(&self, verdict: &Verdict) -> Option<PendingAsk> {
+        let seq = verdict.seq.filter(|_| verdict.is_enforced(Decision::Ask))?;
+        Some(PendingAsk::of(verdict, &self.session, seq))
     }
 
     /// Reports how a call came back. What the agent must know of it waits in

@@ -1,10 +1,13 @@
 //! The one place that reads the environment: where state and definitions live.
 
 use std::ffi::OsString;
+use std::iter;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jackline_definition::FILE_NAME;
+
+use crate::agent_names::{SESSION_VARIABLES, SETTINGS, SettingsPlace};
 
 /// Where the owner of a machine puts a definition.
 const MANAGED: &str = "/etc/jackline/jackline.yaml";
@@ -98,11 +101,11 @@ pub fn person() -> String {
     named.map_or_else(number, short)
 }
 
-/// The session that has this process started, where somebody says so: a person, or the
-/// client, which calls its session as its hooks do.
+/// The session that started this process, where a person or the client names it. A client names
+/// its session as its hooks do.
 pub fn parent_session() -> Option<String> {
-    let named =
-        variable_path("JACKLINE_PARENT").or_else(|| variable_path("CLAUDE_CODE_SESSION_ID"));
+    let variables = iter::once("JACKLINE_PARENT").chain(SESSION_VARIABLES);
+    let named = variables.into_iter().find_map(variable_path);
     named.and_then(|id| id.into_os_string().into_string().ok())
 }
 
@@ -124,19 +127,22 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
         .find(runs)
 }
 
-/// Where Claude Code keeps what is the person's own.
-pub fn claude_home() -> Option<PathBuf> {
-    claude_directory().or_else(|| home().map(|home| home.join(".claude")))
+/// The settings of this person by which clients start their hooks everywhere.
+pub(crate) fn client_settings() -> Vec<PathBuf> {
+    let directory = |place: &SettingsPlace| {
+        directory_variable(place.variable)
+            .or_else(|| home().map(|home| home.join(place.below_home)))
+    };
+    let files = |place: &SettingsPlace| {
+        let directory = directory(place)?;
+        Some(place.files.iter().map(move |file| directory.join(file)))
+    };
+    SETTINGS.iter().filter_map(files).flatten().collect()
 }
 
-/// The file in which Claude Code keeps what it knows of this person: their MCP servers, and
-/// those of their projects.
-pub fn claude_file() -> Option<PathBuf> {
-    claude_directory().or_else(home).map(|directory| directory.join(".claude.json"))
-}
-
-fn claude_directory() -> Option<PathBuf> {
-    variable_path("CLAUDE_CONFIG_DIR").filter(|path| path.is_absolute())
+/// The directory that a variable names, where it is absolute.
+pub fn directory_variable(name: &str) -> Option<PathBuf> {
+    variable_path(name).filter(|path| path.is_absolute())
 }
 
 /// What a variable says that a person has named; it may be secret.

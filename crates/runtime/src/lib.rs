@@ -5,6 +5,7 @@
 //! denial that says the guard is broken, not the call.
 
 mod account;
+mod agent_names;
 mod ancestry;
 mod answer;
 mod asks;
@@ -64,12 +65,12 @@ pub use extensions::{
 pub use facts::{Deadline, FactError, FactSource, Recording, Scene};
 pub use gate::{
     CallPermit, CallRefusal, CallResult, CallRuling, Gate, GateAnswer, GuardFault, PendingAsk,
-    ProposedCall, RefusalCode, SessionRole, StopRuling, reason_of,
+    ProposedCall, RefusalCode, SessionRole, StopRuling, WAITS_FOR_PERSON, reason_of,
 };
 pub use git::commit_of;
 pub use home::{
-    HomeError, LayerFiles, claude_file, claude_home, find_program, home, named_variable,
-    parent_session, person, search_path, set_variable, state_home,
+    HomeError, LayerFiles, directory_variable, find_program, home, named_variable, parent_session,
+    person, search_path, set_variable, state_home,
 };
 pub use inspect::{glance, inspect};
 pub use live::Saved;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use jackline_engine::ClientId;
 use jackline_engine::definition::{ModelChoice, ModelKind, ModelOccasion as When, ModelProvider};
 use jackline_model::scripted::Script;
 use jackline_model::{ErrorKind, LocalSpec, Provider};
@@ -39,8 +40,10 @@ pub enum EngineKind {
     Model(Reach),
     /// A file of this machine, run in this process.
     Local(LocalSpec),
-    /// Claude Code, run without a person.
-    Claude {
+    /// The program of an agent client, run without a person.
+    Client {
+        /// The client.
+        client: ClientId,
         /// The model that it is to use.
         model: Option<String>,
     },
@@ -124,7 +127,9 @@ impl EngineSpec {
             window: None,
         };
         spec.kind = match &choice.kind {
-            ModelKind::Claude => EngineKind::Claude { model: choice.worker_model.clone() },
+            ModelKind::Client(client) => {
+                EngineKind::Client { client: client.clone(), model: choice.worker_model.clone() }
+            }
             ModelKind::Command(words) => EngineKind::Command(words.clone()),
             ModelKind::Provider { provider, model, url, key_env, window, timeout_seconds } => {
                 spec.window = *window;
@@ -171,9 +176,9 @@ impl EngineSpec {
     pub(crate) fn model_name(&self) -> &str {
         match &self.kind {
             EngineKind::Model(reach) => &reach.model,
-            EngineKind::Claude { model: Some(model) } => model,
+            EngineKind::Client { model: Some(model), .. } => model,
             EngineKind::Local(local) => local.name(),
-            EngineKind::Script(_) | EngineKind::Claude { .. } | EngineKind::Command(_) => {
+            EngineKind::Script(_) | EngineKind::Client { .. } | EngineKind::Command(_) => {
                 &self.label
             }
         }
@@ -181,7 +186,7 @@ impl EngineSpec {
 
     /// Whether it is a program that runs its own loop.
     pub(crate) fn is_worker(&self) -> bool {
-        matches!(self.kind, EngineKind::Claude { .. } | EngineKind::Command(_))
+        matches!(self.kind, EngineKind::Client { .. } | EngineKind::Command(_))
     }
 
     /// The words with which a program is started, where a person has written them.
@@ -191,14 +196,14 @@ impl EngineSpec {
             EngineKind::Script(_)
             | EngineKind::Model(_)
             | EngineKind::Local(_)
-            | EngineKind::Claude { .. } => None,
+            | EngineKind::Client { .. } => None,
         }
     }
 
     /// Whether it is a program whose conversation goes on from start to start. It is started
     /// with our hooks, too.
     pub(crate) fn remembers(&self) -> bool {
-        matches!(self.kind, EngineKind::Claude { .. })
+        matches!(self.kind, EngineKind::Client { .. })
     }
 
     /// Whether this one may take over for a reason.

@@ -32,6 +32,6 @@ pub use engines::{EngineKind, EngineSpec, Reach};
 pub use evidence::Evidence;
 pub use keeping::{Kept, PREFIX, is_driven};
 pub use load::{LoadError, load};
-pub use run::{ClaudeCode, Find, Hooked, Opening, Report, RunError, not_completed, run};
+pub use run::{Opening, Report, RunError, not_completed, run};
 pub use spec::{Acts, RunTask, TASK_FILE};
 pub use told::{Told, Waits};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jackline_definition::Diagnostics;
 use jackline_definition::form::{FILE_BYTES_MAX, Form};
 use jackline_definition::yaml::{Node, NodeValue};
+use jackline_engine::ClientId;
 use jackline_model::scripted::Script;
 use jackline_model::{LocalSpec, Provider};
 use jackline_runtime::read_regular;
@@ -259,15 +260,13 @@ impl Reader {
             };
             return Some((program, EngineKind::Command(words)));
         }
-        match self.form.text(node, "`worker`")?.as_str() {
-            "claude" => Some(("claude".to_owned(), EngineKind::Claude { model })),
-            other => {
-                let hint = "`claude`, or a list of words that are a command line".to_owned();
-                let message = format!("there is no worker `{other}`");
-                self.form.complain(node.at, message, Some(hint));
-                None
-            }
+        let word = self.form.text(node, "`worker`")?;
+        if let Ok(client) = ClientId::parse(&word) {
+            return Some((word, EngineKind::Client { client, model }));
         }
+        let hint = "the word of an agent client, or a list of words that are a command line";
+        self.form.complain(node.at, format!("`worker` can't be `{word}`"), Some(hint.to_owned()));
+        None
     }
 
     /// Reads a script beside the task.

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::{
-    Digest, PromptSource, SafetyAction, SafetyKind, SessionId, SessionStarted, Stop, StopCode,
-    Timestamp,
+    ClientId, Digest, PromptSource, SafetyAction, SafetyKind, SessionId, SessionStarted, Stop,
+    StopCode, Timestamp,
 };
 use jackline_journal::FileStore;
-use jackline_model::Tool;
+use jackline_model::{Tool, WorkerProgram};
 use jackline_program::{Ending, Sandbox, Workers};
 use jackline_runtime::{Definitions, Gate, GateAnswer, Runtime, now};
 use jackline_task::Ground;
@@ -78,26 +78,23 @@ pub struct Opening {
     pub program: Option<PathBuf>,
     /// Where the worker is that runs programs.
     pub sandbox: Sandbox,
-    /// How Claude Code is run under the guards of a session.
-    pub claude: Option<ClaudeCode>,
+    /// The clients that can be run under the guards of a session.
+    pub workers: Vec<&'static dyn WorkerProgram>,
     /// Set from outside when the run is to be left.
     pub cancelled: Arc<AtomicBool>,
 }
 
-/// Claude Code, as far as whoever starts a run knows it.
-pub struct ClaudeCode {
-    /// Looks whether it is there; or says why it can't be run.
-    pub find: Box<Find>,
-    /// Makes its command line.
-    pub words: Box<Hooked>,
+impl Opening {
+    /// The program of a client, or why it can't be run.
+    pub(crate) fn worker(&self, client: &ClientId) -> Result<&'static dyn WorkerProgram, String> {
+        let found = self.workers.iter().find(|worker| worker.word() == client.as_str());
+        found.copied().ok_or_else(|| {
+            let known: Vec<String> =
+                self.workers.iter().map(|worker| format!("`{}`", worker.word())).collect();
+            format!("no client `{client}` can be run as a worker; known: {}", known.join(", "))
+        })
+    }
 }
-
-/// Looks for a program, and says what is wrong with it.
-pub type Find = dyn Fn() -> Result<(), String>;
-
-/// Makes the command line, up to the prompt, with which Claude Code works in a session; or
-/// says why that can't be.
-pub type Hooked = dyn Fn(&SessionId, Option<&str>) -> Result<Vec<String>, String>;
 
 /// How a run went.
 #[derive(Debug)]

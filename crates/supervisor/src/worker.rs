@@ -11,12 +11,13 @@ mod told;
 use std::time::Duration;
 
 use jackline_engine::{Action, ContextLevel, Control, Digest};
-use jackline_model::{ErrorKind, ModelError};
+use jackline_model::{
+    ErrorKind, ModelError, WorkerConversation, WorkerProgram, WorkerReport, WorkerStart,
+};
 use jackline_runtime::{Grant, Pin, Pins, Trust, now};
 use jackline_workspace::shell::{
     COMMAND_BYTES_MAX, Cancel, Confine, ShellError, ShellLimits, ShellOutput, run,
 };
-use serde_json::Value;
 
 use crate::engines::{EngineKind, EngineSpec};
 use crate::own::{Ended, Stopped, propose_stop, shown};
@@ -30,11 +31,9 @@ pub(crate) use told::Told;
 /// How long one start may take.
 const TIMEOUT_MS: u64 = 60 * 60 * 1000;
 
-/// Keys that agents need, although commands of theirs should not have them.
-const KEYS: [&str; 7] = [
+/// Keys of providers that agents need, although commands of theirs should not have them.
+const KEYS: [&str; 5] = [
     "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
     "OPENAI_API_KEY",
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
@@ -47,12 +46,6 @@ const BY: &str = "jackline run";
 /// What is kept of its output.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
-/// Why nobody starts Claude Code where nobody has said how.
-pub(crate) const NO_CLAUDE: &str = "Claude Code can't be run from here";
-
-/// What Claude Code says to a conversation that it does not know.
-const NO_CONVERSATION: &str = "No conversation found with session ID";
-
 /// What a program has come to.
 struct Answer {
     /// The conversation that goes on, as its client calls it.
@@ -61,6 +54,8 @@ struct Answer {
     said: String,
     /// Why it came to nothing.
     failure: Option<ModelError>,
+    /// Whether the conversation that was to go on is none that its client knows.
+    is_lost: bool,
 }
 
 /// Has the worker work for an iteration. None where the conversation that was to go on is
@@ -85,17 +80,21 @@ fn start(
     told: &mut Told,
     prompt: &str,
 ) -> std::io::Result<Option<Ended>> {
-    let mut words = match words(front, engine, opening) {
+    let conversation = engine.remembers().then(|| match told.conversation() {
+        Some(known) => known.to_owned(),
+        None => new_conversation(front),
+    });
+    let resumes = told.conversation().is_some();
+    let words = match words(front, engine, opening, conversation.as_deref(), resumes) {
         Ok(words) => words,
         Err(reason) => {
             return Ok(Some(Ended::Failed(ModelError::new(ErrorKind::Auth, reason))));
         }
     };
-    let conversation = engine.remembers().then(|| conversation(front, told, &mut words));
     front.say(&Say::Asking { model: engine.label.clone() });
     let line = words.iter().map(String::as_str).chain([prompt]).map(quoted);
     let line = line.collect::<Vec<_>>().join(" ");
-    let limits = limits(front, engine);
+    let limits = limits(front, engine, opening);
     let (before, calls, is_fresh) = (words_of_people(opening), calls(front), told.is_whole());
     told.start(conversation.clone())?;
     let output = match run(&opening.workspace, &limits, &line) {
@@ -105,8 +104,8 @@ fn start(
             return Ok(Some(Ended::Failed(failed(&error))));
         }
     };
-    let answer = Answer::of(engine, &output);
-    if engine.remembers() && answer.is_unknown() {
+    let answer = Answer::of(engine, opening, &output);
+    if engine.remembers() && answer.is_lost {
         told.again(None)?;
         return Ok(None);
     }
@@ -133,18 +132,6 @@ fn start(
     }))
 }
 
-/// The conversation in which a client is started: the one that goes on, or a new one whose
-/// name is known before anything can happen to it.
-fn conversation(front: &RunFront<'_>, told: &Told, words: &mut Vec<String>) -> String {
-    let (option, conversation) = match told.conversation() {
-        Some(conversation) => ("--resume", conversation.to_owned()),
-        None => ("--session-id", new_conversation(front)),
-    };
-    // What follows is the prompt, and no further tool.
-    words.extend([option.to_owned(), conversation.clone(), "--".to_owned()]);
-    conversation
-}
-
 /// A name for a conversation, in the form of a random UUID.
 fn new_conversation(front: &RunFront<'_>) -> String {
     let now = now();
@@ -154,19 +141,21 @@ fn new_conversation(front: &RunFront<'_>) -> String {
     format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }
 
-fn limits(front: &mut RunFront<'_>, engine: &EngineSpec) -> ShellLimits {
+fn limits(front: &mut RunFront<'_>, engine: &EngineSpec, opening: &Opening) -> ShellLimits {
     let left = time_left(front).unwrap_or(Duration::MAX).as_millis();
     let lookout = front.lookout.clone();
     // The hooks of a client hold its calls; of one that has none nobody else could. What is
     // there already holds nobody, or it would not be started.
     let passes = engine.remembers() || lookout.is_held();
+    let keys = opening.workers.iter().flat_map(|worker| worker.key_variables());
+    let keys = KEYS.iter().chain(keys);
     let ends = move || if passes { lookout.is_over() } else { lookout.is_held() };
     ShellLimits {
         timeout_ms: u64::try_from(left).unwrap_or(u64::MAX).min(TIMEOUT_MS),
         output_bytes_max: OUTPUT_BYTES_MAX,
         // Its hooks write where the guard keeps its records.
         confine: Confine::Off,
-        environment: KEYS.map(str::to_owned).to_vec(),
+        environment: keys.map(|key| (*key).to_owned()).collect(),
         cancel: Cancel::when(ends),
         ..ShellLimits::default()
     }
@@ -197,23 +186,22 @@ fn keep(
 }
 
 impl Answer {
-    /// Claude Code answers with a line of JSON; others print what they like.
-    fn of(engine: &EngineSpec, output: &ShellOutput) -> Self {
-        let last = output.output.lines().rev().find(|line| line.trim_start().starts_with('{'));
-        let answer: Option<Value> = last.and_then(|line| serde_json::from_str(line).ok());
-        let answer = answer.filter(|it| it.get("type").and_then(Value::as_str) == Some("result"));
-        let field = |name: &str| answer.as_ref()?.get(name)?.as_str().map(ToOwned::to_owned);
-        Self {
-            conversation: field("session_id"),
-            said: field("result").unwrap_or_else(|| output.output.clone()),
-            failure: failing::failure(&engine.label, output, answer.as_ref(), now().wall),
-        }
-    }
-
-    /// Whether the conversation that was to go on is none that its client knows.
-    fn is_unknown(&self) -> bool {
-        let (failed, answered) = (self.failure.is_some(), self.conversation.is_some());
-        failed && !answered && self.said.contains(NO_CONVERSATION)
+    /// What a program has printed, read as its client prints it. A command line may start any
+    /// client.
+    fn of(engine: &EngineSpec, opening: &Opening, output: &ShellOutput) -> Self {
+        let speaks = |worker: &&&dyn WorkerProgram| match &engine.kind {
+            EngineKind::Client { client, .. } => worker.word() == client.as_str(),
+            _ => true,
+        };
+        let workers = || opening.workers.iter().filter(speaks);
+        let report = workers().find_map(|worker| worker.read(&output.output));
+        let failure = failing::failure(&engine.label, output, report.as_ref(), now().wall);
+        let WorkerReport { conversation, text, .. } = report.unwrap_or_default();
+        let said = text.unwrap_or_else(|| output.output.clone());
+        let is_lost = failure.is_some()
+            && conversation.is_none()
+            && workers().any(|worker| worker.lost_conversation(&said));
+        Self { conversation, said, failure, is_lost }
     }
 }
 
@@ -268,13 +256,24 @@ fn words(
     front: &RunFront<'_>,
     engine: &EngineSpec,
     opening: &Opening,
+    conversation: Option<&str>,
+    resumes: bool,
 ) -> Result<Vec<String>, String> {
     match &engine.kind {
         EngineKind::Command(words) => Ok(words.clone()),
-        EngineKind::Claude { model } => match &opening.claude {
-            Some(claude) => (claude.words)(front.session(), model.as_deref()),
-            None => Err(NO_CLAUDE.to_owned()),
-        },
+        EngineKind::Client { client, model } => {
+            let conversation = conversation.unwrap_or_default();
+            opening.worker(client)?.command_line(&WorkerStart {
+                session: front.session().as_str(),
+                directory: &opening.store.directory(front.session()),
+                model: model.as_deref(),
+                conversation: if resumes {
+                    WorkerConversation::Resumed(conversation)
+                } else {
+                    WorkerConversation::New(conversation)
+                },
+            })
+        }
         EngineKind::Script(_) | EngineKind::Model(_) | EngineKind::Local(_) => {
             Err("it is no program".to_owned())
         }

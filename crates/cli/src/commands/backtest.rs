@@ -13,11 +13,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use jackline_clients::claude::claude_home;
 use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
 use jackline_journal::FileStore;
 use jackline_runtime::{
-    Backtest, DefinitionError, Definitions, Memo, boot_number, claude_home, home, now, state_home,
+    Backtest, DefinitionError, Definitions, Memo, boot_number, home, now, state_home,
 };
 
 use crate::args::BacktestArgs;

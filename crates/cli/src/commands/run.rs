@@ -1,6 +1,5 @@
 //! `jackline run`: an agent works on its own, and is supervised.
 
-mod claude;
 mod copy;
 mod environment;
 mod face;
@@ -12,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use jackline_clients::CLIENTS;
 use jackline_engine::{SessionId, StopCode, Timestamp};
 use jackline_journal::FileStore;
 use jackline_program::Sandbox;
@@ -147,7 +147,7 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Refused> {
         waits: !args.no_wait,
         program: std::env::current_exe().ok(),
         sandbox: Sandbox { path: args.sandbox.clone() },
-        claude: Some(claude::hooked(&store)),
+        workers: CLIENTS.iter().filter_map(|client| client.worker).collect(),
         cancelled,
     };
     Ok((task, opening))

@@ -9,14 +9,16 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use jackline_engine::{OutputFact, SessionId};
+use jackline_engine::OutputFact;
+use jackline_runtime::Bounds;
 use jackline_runtime::spill::first_part;
-use jackline_runtime::{Bounds, Runtime};
 use jackline_workspace::shell::{Kept, Roots};
 use serde_json::{Map, Value, json};
 
-use super::payload::{Hook, Payload};
+use super::hooks::ClaudeHook;
 use super::results;
+use crate::dialect::{KeptOutput, ReplacedOutput, ToolOutput};
+use crate::payload::PayloadFields;
 
 /// Tools of which the client takes another output, tried with 2.1.325: their shape, and how
 /// much the client shows whole. It takes one for tools of MCP servers, too, and those are
@@ -45,7 +47,7 @@ enum Shape {
 
 /// What a tool gave back, where something else can be shown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Returned {
+pub(super) struct Returned {
     shape: Shape,
     shown_max: usize,
     response: Value,
@@ -53,25 +55,18 @@ pub struct Returned {
     cwd: Option<String>,
 }
 
-/// What can be shown instead.
-pub(crate) struct Page {
-    /// What is told of it.
-    pub(crate) fact: OutputFact,
-    /// In the tool's own shape.
-    pub(crate) output: Value,
-}
-
 impl Returned {
     /// What a payload says that a tool gave back.
-    pub(crate) fn of(payload: &Payload) -> Option<Self> {
-        let tool = payload.peek("tool_name").filter(|_| payload.hook == Hook::PostToolUse)?;
+    pub(super) fn of(hook: ClaudeHook, payload: &PayloadFields) -> Option<Self> {
+        let tool = payload.peek("tool_name").filter(|_| hook == ClaudeHook::PostToolUse)?;
         let (_, shape, shown_max) = TOOLS.into_iter().find(|(name, ..)| tool == *name)?;
         let response = payload.peek_any("tool_response")?.clone();
         let cwd = payload.peek("cwd").map(ToOwned::to_owned);
         Some(Self { shape, shown_max, response, cwd })
     }
+}
 
-    /// Whether the definition could have anything to say: most outputs are short.
+impl ToolOutput for Returned {
     fn may_differ(&self) -> bool {
         let Value::Object(response) = &self.response else { return true };
         let texts = ["stdout", "stderr", "content"].map(|field| response.get(field)?.as_str());
@@ -81,42 +76,30 @@ impl Returned {
         })
     }
 
-    /// What can be shown instead; none where there is no reason to.
-    pub(crate) fn page(self, runtime: &mut Runtime, session: &SessionId) -> Option<Page> {
-        if !self.may_differ() {
-            return None;
-        }
-        let bounds = runtime.bounds(session)?;
+    fn replace(
+        self: Box<Self>,
+        bounds: &Bounds,
+        keep: &mut dyn FnMut(&str) -> KeptOutput,
+    ) -> Option<ReplacedOutput> {
         let most = usize::try_from(bounds.io.output.max_bytes).unwrap_or(usize::MAX);
         let room = most.min(self.shown_max).saturating_sub(NOTE_BYTES);
         match (self.shape, self.response) {
             (Shape::Command, Value::Object(response)) => {
-                let roots = roots(&bounds, self.cwd.as_deref());
-                Command { response, roots }
-                    .page(most, room, |text| keep(runtime, session, &bounds, text))
+                let roots = roots(bounds, self.cwd.as_deref());
+                Command { response, roots }.page(most, room, keep)
             }
             (Shape::Content, Value::Object(mut response)) => {
                 let text = response.get("content")?.as_str().filter(|text| text.len() > most)?;
-                let cut = Cut::of(text, room, keep(runtime, session, &bounds, text));
+                let cut = Cut::of(text, room, keep(text));
                 response.insert("content".to_owned(), json!(cut.text));
-                Some(Page { fact: cut.fact, output: Value::Object(response) })
+                Some(ReplacedOutput { fact: cut.fact, output: Value::Object(response) })
             }
             _ => None,
         }
     }
 }
 
-/// Where an output lies as a whole, or why nowhere; neither where nothing will be changed.
-type Lies = Result<Option<String>, String>;
-
-fn keep(runtime: &mut Runtime, session: &SessionId, bounds: &Bounds, text: &str) -> Lies {
-    if !bounds.enforced {
-        return Ok(None);
-    }
-    runtime.keep_output(session, text).map(|path| Some(path.display().to_string()))
-}
-
-fn fact(bytes: u64, shown: usize, lies: Lies) -> OutputFact {
+fn fact(bytes: u64, shown: usize, lies: KeptOutput) -> OutputFact {
     let (file, fault) = lies.map_or_else(|why| (None, Some(why)), |file| (file, None));
     OutputFact { bytes, shown: shown as u64, relative: false, file, fault }
 }
@@ -128,7 +111,7 @@ struct Cut {
 }
 
 impl Cut {
-    fn of(whole: &str, room: usize, lies: Lies) -> Self {
+    fn of(whole: &str, room: usize, lies: KeptOutput) -> Self {
         let shown = first_part(whole, room);
         let fact = fact(whole.len() as u64, shown.len(), lies);
         let missing = whole.len() - shown.len();
@@ -163,7 +146,12 @@ struct Command {
 }
 
 impl Command {
-    fn page(self, most: usize, room: usize, keep: impl FnOnce(&str) -> Lies) -> Option<Page> {
+    fn page(
+        self,
+        most: usize,
+        room: usize,
+        keep: &mut dyn FnMut(&str) -> KeptOutput,
+    ) -> Option<ReplacedOutput> {
         let says = |field: &str| self.response.get(field) == Some(&Value::Bool(true));
         if says("isImage") || self.response.contains_key("backgroundTaskId") {
             return None;
@@ -184,7 +172,7 @@ impl Command {
     }
 
     /// Both ends of an output, with a note between them.
-    fn cut(mut self, kept: Kept, lies: Lies) -> Page {
+    fn cut(mut self, kept: Kept, lies: KeptOutput) -> ReplacedOutput {
         let mut fact = fact(kept.bytes_total(), 0, lies);
         let say = |missing, bytes| {
             fact.shown = fact.bytes.saturating_sub(missing);
@@ -196,11 +184,11 @@ impl Command {
         PERSISTED.iter().for_each(|field| drop(self.response.remove(*field)));
         self.response.insert("stdout".to_owned(), json!(told));
         self.response.insert("stderr".to_owned(), json!(""));
-        Page { fact, output: Value::Object(self.response) }
+        ReplacedOutput { fact, output: Value::Object(self.response) }
     }
 
     /// The same output with other names for paths, where there are any.
-    fn relative(mut self, bytes: u64) -> Option<Page> {
+    fn relative(mut self, bytes: u64) -> Option<ReplacedOutput> {
         let roots = self.roots.as_ref()?;
         let mut shown = 0;
         let mut relative = false;
@@ -212,7 +200,7 @@ impl Command {
             *text = told;
         }
         let fact = OutputFact { bytes, shown, relative, ..OutputFact::default() };
-        relative.then_some(Page { fact, output: Value::Object(self.response) })
+        relative.then_some(ReplacedOutput { fact, output: Value::Object(self.response) })
     }
 }
 

@@ -7,18 +7,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::payload::Payload;
 use super::settings::{self, PINNED, hooks_for, program_of, shell_word};
-use super::surroundings::Surroundings;
 use crate::install::{Client, read, settings_files, switched_off};
+use crate::payload::PayloadFields;
 use crate::program;
+use crate::surroundings::Surroundings;
 
 /// How much of the name of a file is shown.
 const NAME_MAX: usize = 300;
 
 /// Why the session has to keep the settings it has; none where the guard stays
 /// in it.
-pub(crate) fn objection(payload: &Payload, surroundings: &Surroundings) -> Option<String> {
+pub(super) fn objection(payload: &PayloadFields, surroundings: &Surroundings) -> Option<String> {
     let files = settings_files(surroundings.workspace(), Client::Claude);
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
     let judged = match own {

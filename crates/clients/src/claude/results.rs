@@ -1,39 +1,31 @@
 //! What the client says a tool gave back, in the shape of each tool.
 
-use serde_json::{Map, Value, json};
+use jackline_engine::{Payload, Seen, Status, ToolFinished};
+use serde_json::{Map, Value};
 
 /// Parts of a result that repeat a file or the arguments of the call.
 const REPEATED: [&str; 6] =
     ["originalFile", "content", "oldString", "newString", "prompt", "structuredPatch"];
 
-/// Adds to a `tool_finished` what a tool gave back.
-pub(crate) fn returned(tool: &str, response: Value, event: &mut Map<String, Value>) {
-    let mut set = |name: &str, value: Value| {
-        event.insert(name.to_owned(), value);
-    };
+/// Adds to the end of a call what its tool returned.
+pub(super) fn returned(tool: &str, response: Value, finished: &mut ToolFinished) {
     let Value::Object(mut response) = response else {
-        if let Some(text) = text_of(response) {
-            set("result", json!(text));
-        }
+        finished.result = text_of(response).map(Payload::Inline);
         return;
     };
     // Whatever others call `file` is nothing that the client has shown.
-    if tool == "Read"
-        && let Some(seen) = seen(&response)
-    {
-        set("seen", json!([seen]));
+    if tool == "Read" {
+        finished.seen.extend(seen(&response));
     }
-    if is_background(&response) {
-        set("background", json!(true));
-    }
+    finished.background = is_background(&response);
     if response.get("interrupted") == Some(&Value::Bool(true)) {
-        set("status", json!("cancelled"));
+        finished.status = Status::Cancelled;
     } else if tool == "Bash"
-        && !is_background(&response)
+        && !finished.background
         && response.get("returnCodeInterpretation").is_none_or(Value::is_null)
     {
         // The client calls an exit status that it takes for none a failure.
-        set("exit_code", json!(0));
+        finished.exit_code = Some(0);
     }
     let text = output(&mut response).or_else(|| file_text(&mut response)).or_else(|| {
         REPEATED.iter().for_each(|name| {
@@ -41,20 +33,18 @@ pub(crate) fn returned(tool: &str, response: Value, event: &mut Map<String, Valu
         });
         text_of(Value::Object(response))
     });
-    if let Some(text) = text {
-        set("result", json!(text));
-    }
+    finished.result = text.map(Payload::Inline);
 }
 
 /// "Exit code 3" at the beginning of what a failed tool said.
-pub(crate) fn exit_code(error: &str) -> Option<i64> {
+pub(super) fn exit_code(error: &str) -> Option<i64> {
     let rest = error.strip_prefix("Exit code ")?;
     let digits = rest.split(|c: char| c != '-' && !c.is_ascii_digit()).next()?;
     digits.parse().ok()
 }
 
 /// What a command printed.
-pub(crate) fn output(response: &mut Map<String, Value>) -> Option<String> {
+pub(super) fn output(response: &mut Map<String, Value>) -> Option<String> {
     let Some(Value::String(mut out)) = response.remove("stdout") else { return None };
     if let Some(Value::String(errors)) = response.remove("stderr")
         && !errors.is_empty()
@@ -76,7 +66,7 @@ fn file_text(response: &mut Map<String, Value>) -> Option<String> {
 }
 
 /// Which lines of which file the agent was shown.
-fn seen(response: &Map<String, Value>) -> Option<Value> {
+fn seen(response: &Map<String, Value>) -> Option<Seen> {
     let file = response.get("file")?;
     let path = file.get("filePath")?.as_str()?;
     let from = file.get("startLine")?.as_u64().filter(|from| *from > 0)?;
@@ -84,7 +74,7 @@ fn seen(response: &Map<String, Value>) -> Option<Value> {
     let of = file.get("totalLines").and_then(Value::as_u64);
     // Of an empty file there is no line to show.
     let to = from.checked_add(lines)?.checked_sub(1).filter(|to| *to >= from)?;
-    Some(json!({ "path": path, "from": from, "to": to, "of": of }))
+    Some(Seen { path: path.to_owned(), from, to, of })
 }
 
 fn is_background(response: &Map<String, Value>) -> bool {
@@ -100,7 +90,7 @@ fn item_text(item: &Value) -> Option<&str> {
 
 /// A result as text; there is nothing to say of an empty one. A list of nothing but
 /// texts, as MCP tools give it, is what they say.
-pub(crate) fn text_of(value: Value) -> Option<String> {
+pub(super) fn text_of(value: Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text),
@@ -115,12 +105,20 @@ pub(crate) fn text_of(value: Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
+    /// What a response says, as it stands in an event, without a status that says nothing new.
     fn finished(tool: &str, response: Value) -> Value {
-        let mut event = Map::new();
+        let mut event = ToolFinished { status: Status::Ok, ..ToolFinished::default() };
         returned(tool, response, &mut event);
-        Value::Object(event)
+        let is_ok = event.status == Status::Ok;
+        let mut event = serde_json::to_value(event).unwrap();
+        if is_ok {
+            event.as_object_mut().unwrap().remove("status");
+        }
+        event
     }
 
     #[test]

@@ -1,27 +1,28 @@
-//! From the client's words to events.
+//! From the payloads of Claude Code to events.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use jackline_engine::wire::{WireError, parse_event};
+use jackline_engine::json::digest;
+use jackline_engine::wire::WireError;
 use jackline_engine::{
-    ActorId, Arguments, CallId, Called, Event, EventKind, SessionId, ToolFinished, ToolName,
-    ToolProposed, observe,
+    ActorId, Arguments, CallId, Called, CompactionFinished, Event, EventId, EventKind, IdError,
+    Payload, PromptSource, PromptSubmitted, SessionEnded, SessionStarted, Status, StopProposed,
+    ToolFinished, ToolName, ToolProposed,
 };
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::codes::Typed;
+use super::dialect::TranscriptUsage;
+use super::hooks::{ClaudeHook, IGNORED_FIELDS};
 use super::output::Returned;
-use super::payload::{Hook, Payload, PayloadError};
-use super::results;
-use super::surroundings::Surroundings;
-use super::undo::Writes;
-use super::usage::Whose;
+use super::writes::file_write;
+use super::{NAME, results};
+use crate::dialect::{AskRoute, HookPayload, HookReport, Malformed, ToolOutput, UsageSource};
+use crate::hook_server::TypedCode;
+use crate::payload::PayloadFields;
+use crate::surroundings::Surroundings;
 
 /// How the client begins what it says to the agent by itself.
 const HARNESS: [&str; 3] = ["<task-notification>", "<system-reminder>", "<teammate-message"];
-
-/// Stands in for the id of a call that has none.
-const NO_CALL: &str = "-";
 
 /// Stands in for the id of a sub-agent that has none.
 const NO_AGENT: &str = "subagent";
@@ -29,270 +30,172 @@ const NO_AGENT: &str = "subagent";
 /// Modes of the client in which it asks a person.
 const ASKING_MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
 
-/// How a call of the agent is taken: by the client, or by nobody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
-    /// The client asks the person who sits at it.
-    Client,
-    /// Nobody is asked; a person has to be told.
-    Nobody,
-}
-
-/// A payload in our own words.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Translated {
-    /// What happened, in the client's words.
-    pub hook: Hook,
-    /// The session it is about.
-    pub session: SessionId,
-    /// The event; some hooks tell nothing that we don't know from others.
-    pub event: Option<Event>,
-    /// Whether the client can ask a person about this call.
-    pub asking: Asking,
-    /// Whether a stop was blocked before in this turn.
-    pub stop_blocked: bool,
-    /// Where the client writes down what the model's last answer cost.
-    pub costs: Option<(PathBuf, Whose)>,
-    /// What a person typed, where it can be an answer.
-    pub typed: Option<Typed>,
-    /// Who acts.
-    pub actor: ActorId,
-    /// What a tool gave back, where the client takes something else instead.
-    pub returned: Option<Returned>,
-    /// The file that the call writes, where its tool is the client's own.
-    pub writes: Option<Writes>,
-}
-
 /// Translates a payload. What a gate can't do without must be there.
-pub fn translate(
-    mut payload: Payload,
+pub(super) fn translate(
+    payload: HookPayload,
     surroundings: &Surroundings,
-) -> Result<Translated, PayloadError> {
-    let hook = payload.hook;
-    let session = session_of(&payload, surroundings).ok_or(PayloadError::Missing("session_id"))?;
-    payload.text("session_id");
-    let transcript = payload.text("transcript_path").map(PathBuf::from);
-    let sub_agent = payload.text("agent_id").or_else(|| {
-        // Not the agent itself: its own stop would end the turn.
-        let of_subagent = matches!(hook, Hook::SubagentStart | Hook::SubagentStop);
-        of_subagent.then(|| NO_AGENT.to_owned())
-    });
-    let costs = costs(&payload, transcript, sub_agent.as_deref());
-    let is_main = sub_agent.is_none();
-    let mode = payload.text("permission_mode");
-    let mut event = Map::new();
-    event.insert("session".to_owned(), json!(session.as_str()));
-    let actor = match sub_agent {
-        Some(id) => {
-            ActorId::parse(id).map_err(|source| WireError::Id { field: "agent_id", source })?
-        }
-        None => ActorId::main(),
-    };
-    event.insert("actor".to_owned(), json!(actor.as_str()));
-    let tool = payload.peek("tool_name").unwrap_or_default().to_owned();
-    let stop_blocked = payload.flag("stop_hook_active");
-    let prompt = payload.peek("prompt").filter(|_| hook == Hook::UserPromptSubmit);
-    let typed = prompt.and_then(Typed::parse);
-    let returned = Returned::of(&payload);
-    let writes = Writes::of(&payload);
-    let told = tell(&mut payload, &mut event, surroundings)?;
-    let called = payload.object("tool_input");
+) -> Result<HookReport, Malformed> {
+    let HookPayload { call, mut fields } = payload;
+    let hook = ClaudeHook::of(&call);
+    let session = call.session.ok_or(Malformed::Missing("session_id"))?;
+    fields.text("session_id");
+    let transcript = fields.text("transcript_path").map(PathBuf::from);
+    let sub_agent = sub_agent(hook, &mut fields)?;
+    let usage = TranscriptUsage::of(hook, &fields, transcript, sub_agent.as_ref());
+    let mode = fields.text("permission_mode");
     let asks = surroundings.attended
-        && is_main
+        && sub_agent.is_none()
         && mode.as_deref().is_some_and(|mode| ASKING_MODES.contains(&mode));
-    let meta = payload.into_meta(mode.as_deref());
-    let event = match told {
-        Some(name) => {
-            event.insert("event".to_owned(), json!(name));
-            event.insert("meta".to_owned(), meta);
-            Some(without_call(parse_event(Value::Object(event))?, tool, called))
-        }
-        None => None,
+    let prompt = fields.peek("prompt").filter(|_| hook == ClaudeHook::UserPromptSubmit);
+    let actor = sub_agent.unwrap_or_else(ActorId::main);
+    let mut report = HookReport {
+        asking: if asks { AskRoute::Client } else { AskRoute::Command },
+        usage: usage.map(|usage| Box::new(usage) as Box<dyn UsageSource>),
+        typed: prompt.and_then(TypedCode::parse),
+        output: Returned::of(hook, &fields).map(|output| Box::new(output) as Box<dyn ToolOutput>),
+        writes: file_write(hook, &fields),
+        ..HookReport::new(session.clone(), actor.clone())
     };
-    let asking = if asks { Asking::Client } else { Asking::Nobody };
-    Ok(Translated {
-        hook,
-        session,
-        event,
-        asking,
-        stop_blocked,
-        costs,
-        typed,
-        actor,
-        returned,
-        writes,
-    })
+    let cwd = fields.text("cwd");
+    let told = event(hook, &mut fields, cwd, surroundings)?;
+    let Some((id, kind)) = told else { return Ok(report) };
+    // The arguments of a call that is over stand beside its result, and are no unknown field.
+    fields.object("tool_input");
+    let meta = fields.into_meta(hook.name(), mode.as_deref(), &IGNORED_FIELDS);
+    report.events.push(Event { session, id, at: None, actor, kind, meta: Some(meta) });
+    Ok(report)
 }
 
-/// Where the answers of the model are written down, at the hooks that come once after
-/// each: all calls of it are over, or there were none. The client writes late, so
-/// what is left of a turn is looked for before the next one begins, before what
-/// comes after a compaction is compared with it, and when the client leaves.
-fn costs(
-    payload: &Payload,
-    transcript: Option<PathBuf>,
-    sub_agent: Option<&str>,
-) -> Option<(PathBuf, Whose)> {
-    let looks = matches!(
-        payload.hook,
-        Hook::PostToolBatch
-            | Hook::Stop
-            | Hook::SubagentStop
-            | Hook::SessionStart
-            | Hook::UserPromptSubmit
-            | Hook::SessionEnd
-    );
-    if !looks {
-        return None;
-    }
-    let Some(id) = sub_agent else { return Some((transcript?, Whose::Main)) };
-    let named = payload.peek("agent_transcript_path").map(PathBuf::from);
-    let harmless = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    // Only the end of a sub-agent says where it is; the client keeps them here.
-    let beside = || {
-        let directory = transcript.filter(|_| harmless)?.with_extension("").join("subagents");
-        Some(directory.join(format!("agent-{id}.jsonl")))
-    };
-    Some((named.or_else(beside)?, Whose::SubAgent))
+/// The sub-agent that acts; none where it is the main agent.
+fn sub_agent(hook: ClaudeHook, fields: &mut PayloadFields) -> Result<Option<ActorId>, Malformed> {
+    let named = fields.text("agent_id").or_else(|| {
+        // Not the agent itself: its own stop would end the turn.
+        let of_sub_agent = matches!(hook, ClaudeHook::SubagentStart | ClaudeHook::SubagentStop);
+        of_sub_agent.then(|| NO_AGENT.to_owned())
+    });
+    named.map(|id| parse_id("agent_id", ActorId::parse(id))).transpose()
 }
 
-/// The session: the run that the client works for, else by its id or by the file that the
-/// client keeps of it.
-pub(crate) fn session_of(payload: &Payload, surroundings: &Surroundings) -> Option<SessionId> {
-    if let Some(run) = &surroundings.run {
-        return Some(run.clone());
-    }
-    let text = |field: &str| payload.peek(field).filter(|text| !text.is_empty());
-    let file = || Path::new(text("transcript_path")?).file_stem()?.to_str();
-    SessionId::parse(text("session_id").or_else(file)?).ok()
-}
+/// What happened, with the id by which the client may tell it twice.
+type NamedKind = (Option<EventId>, EventKind);
 
-/// Puts the fields of an event together and gives its name.
-fn tell(
-    payload: &mut Payload,
-    event: &mut Map<String, Value>,
+fn event(
+    hook: ClaudeHook,
+    fields: &mut PayloadFields,
+    cwd: Option<String>,
     surroundings: &Surroundings,
-) -> Result<Option<&'static str>, PayloadError> {
-    let cwd = payload.text("cwd");
-    let mut set = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            event.insert(name.to_owned(), value);
-        }
-    };
-    Ok(Some(match payload.hook {
-        Hook::SessionStart => {
-            let source = payload.text("source");
+) -> Result<Option<NamedKind>, Malformed> {
+    let kind: EventKind = match hook {
+        ClaudeHook::SessionStart => {
+            let source = fields.text("source");
             if source.as_deref() == Some("compact") {
-                return Ok(Some("compaction_finished"));
+                return Ok(Some((None, CompactionFinished::default().into())));
             }
             if surroundings.run.is_some() {
                 return Ok(None);
             }
             let project = surroundings.project.as_ref().and_then(|path| path.to_str());
-            set("workspace", project.map(|path| json!(path)).or_else(|| cwd.map(Value::from)));
-            set("client", Some(json!("claude")));
-            set("model", payload.text("model").map(Value::from));
-            "session_started"
-        }
-        Hook::UserPromptSubmit => {
-            let text = payload.text("prompt");
-            let source = payload.text("source");
-            let by_client = text.as_deref().is_some_and(|text| {
-                let text = text.trim_start();
-                HARNESS.iter().any(|beginning| text.starts_with(beginning))
-            });
-            let by_client = by_client || surroundings.run.is_some();
-            let human = !by_client && source.is_none_or(|source| source == "user");
-            set("source", Some(json!(if human { "human" } else { "harness" })));
-            set("text", text.map(Value::from));
-            "prompt_submitted"
-        }
-        Hook::PreToolUse => {
-            let tool = payload.text("tool_name").ok_or(PayloadError::Missing("tool_name"))?;
-            let args = payload.object("tool_input").ok_or(PayloadError::Missing("tool_input"))?;
-            let call = payload.text("tool_use_id");
-            // Hooks may be installed twice, and are then asked twice; the second
-            // gets the answer of the first.
-            set("id", call.as_ref().map(|call| json!(call)));
-            set("call", Some(call.map_or(json!(NO_CALL), Value::from)));
-            set("tool", Some(json!(tool)));
-            set("args", Some(args));
-            set("cwd", cwd.map(Value::from));
-            "tool_proposed"
-        }
-        Hook::PostToolUse | Hook::PostToolUseFailure | Hook::PermissionDenied => {
-            let call = payload.text("tool_use_id");
-            let tool = payload.text("tool_name").unwrap_or_default();
-            set("call", Some(call.map_or(json!(NO_CALL), Value::from)));
-            finished(payload, &tool, event);
-            "tool_finished"
-        }
-        // Whoever drives the run says when it ends, and asks whether it is done.
-        Hook::Stop | Hook::SessionEnd if surroundings.run.is_some() => return Ok(None),
-        Hook::Stop | Hook::SubagentStop => {
-            let running = payload.list("background_tasks").len();
-            // A sub-agent that stops is among the tasks that its own stop names.
-            let running = if payload.hook == Hook::Stop { running } else { 0 };
-            set("reason", Some(json!("end_turn")));
-            set("output", payload.text("last_assistant_message").map(Value::from));
-            set("background", Some(json!(running)));
-            "stop_proposed"
-        }
-        Hook::SubagentStart => {
-            set("source", Some(json!("harness")));
-            "prompt_submitted"
-        }
-        Hook::SessionEnd => "session_ended",
-        Hook::PostToolBatch
-        | Hook::PreCompact
-        | Hook::PostCompact
-        | Hook::ConfigChange
-        | Hook::Other => return Ok(None),
-    }))
-}
-
-fn finished(payload: &mut Payload, tool: &str, event: &mut Map<String, Value>) {
-    let status = match payload.hook {
-        Hook::PostToolUse => "ok",
-        Hook::PostToolUseFailure if !payload.flag("is_interrupt") => "error",
-        _ => "cancelled",
-    };
-    event.insert("status".to_owned(), json!(status));
-    if payload.hook == Hook::PostToolUse {
-        if let Some(response) = payload.any("tool_response") {
-            results::returned(tool, response, event);
-        }
-        return;
-    }
-    let said = payload.any("error").or_else(|| payload.any("reason")).and_then(results::text_of);
-    if let Some(said) = said {
-        if let Some(code) = results::exit_code(&said) {
-            event.insert("exit_code".to_owned(), json!(code));
-        }
-        event.insert("result".to_owned(), json!(said));
-    }
-}
-
-/// A client that gives its calls no ids is understood by what was called.
-fn without_call(mut event: Event, tool: String, args: Option<Value>) -> Event {
-    let nameless = |call: &Option<CallId>| call.as_ref().is_some_and(|id| id.as_str() == NO_CALL);
-    let (session, actor) = (event.session.clone(), event.actor.clone());
-    match &mut event.kind {
-        EventKind::ToolProposed(ToolProposed { call, .. }) if nameless(call) => *call = None,
-        EventKind::ToolFinished(ToolFinished { call, of, .. }) if nameless(call) => {
-            if let (Ok(tool), Some(args)) = (ToolName::parse(tool), args) {
-                let args = Arguments::Parsed(args);
-                let kind = EventKind::ToolProposed(ToolProposed {
-                    tool: tool.clone(),
-                    args,
-                    ..ToolProposed::default()
-                });
-                let proposed = Event { session, id: None, at: None, actor, kind, meta: None };
-                *of = observe(&proposed).args.map(|args| Called { tool, args });
+            SessionStarted {
+                workspace: project.map(ToOwned::to_owned).or(cwd),
+                client: Some(NAME.to_owned()),
+                model: fields.text("model"),
+                ..SessionStarted::default()
             }
-            *call = None;
+            .into()
         }
-        _ => {}
+        ClaudeHook::UserPromptSubmit => prompt(fields, surroundings).into(),
+        ClaudeHook::PreToolUse => return proposed(fields, cwd).map(Some),
+        ClaudeHook::PostToolUse | ClaudeHook::PostToolUseFailure | ClaudeHook::PermissionDenied => {
+            finished(hook, fields)?.into()
+        }
+        // The supervisor of a run reports when it ends, and asks whether it is done.
+        ClaudeHook::Stop | ClaudeHook::SessionEnd if surroundings.run.is_some() => return Ok(None),
+        ClaudeHook::Stop | ClaudeHook::SubagentStop => stop(hook, fields).into(),
+        ClaudeHook::SubagentStart => {
+            PromptSubmitted { source: PromptSource::Harness, text: None }.into()
+        }
+        ClaudeHook::SessionEnd => SessionEnded::default().into(),
+        ClaudeHook::PostToolBatch
+        | ClaudeHook::PreCompact
+        | ClaudeHook::PostCompact
+        | ClaudeHook::ConfigChange
+        | ClaudeHook::Other => return Ok(None),
+    };
+    Ok(Some((None, kind)))
+}
+
+fn prompt(fields: &mut PayloadFields, surroundings: &Surroundings) -> PromptSubmitted {
+    let text = fields.text("prompt");
+    let source = fields.text("source");
+    let by_client = text.as_deref().is_some_and(|text| {
+        let text = text.trim_start();
+        HARNESS.iter().any(|beginning| text.starts_with(beginning))
+    });
+    let by_client = by_client || surroundings.run.is_some();
+    let human = !by_client && source.is_none_or(|source| source == "user");
+    let source = if human { PromptSource::Human } else { PromptSource::Harness };
+    PromptSubmitted { source, text: text.map(Payload::Inline) }
+}
+
+fn proposed(fields: &mut PayloadFields, cwd: Option<String>) -> Result<NamedKind, Malformed> {
+    let tool = fields.text("tool_name").ok_or(Malformed::Missing("tool_name"))?;
+    let args = fields.object("tool_input").ok_or(Malformed::Missing("tool_input"))?;
+    let call = fields.text("tool_use_id");
+    // Hooks may be installed twice, and are then asked twice; the second gets the answer of the
+    // first.
+    let id = call.as_ref().map(|call| parse_id("id", EventId::parse(call))).transpose()?;
+    let proposed = ToolProposed {
+        call: call.map(|call| parse_id("call", CallId::parse(call))).transpose()?,
+        tool: parse_id("tool", ToolName::parse(tool))?,
+        args: Arguments::Parsed(args),
+        cwd,
+    };
+    Ok((id, proposed.into()))
+}
+
+fn finished(hook: ClaudeHook, fields: &mut PayloadFields) -> Result<ToolFinished, Malformed> {
+    let call = fields.text("tool_use_id");
+    let tool = fields.text("tool_name").unwrap_or_default();
+    let status = match hook {
+        ClaudeHook::PostToolUse => Status::Ok,
+        ClaudeHook::PostToolUseFailure if !fields.flag("is_interrupt") => Status::Error,
+        _ => Status::Cancelled,
+    };
+    let mut finished = ToolFinished { status, ..ToolFinished::default() };
+    if hook == ClaudeHook::PostToolUse {
+        if let Some(response) = fields.any("tool_response") {
+            results::returned(&tool, response, &mut finished);
+        }
+    } else {
+        let error = fields.any("error").or_else(|| fields.any("reason"));
+        if let Some(text) = error.and_then(results::text_of) {
+            finished.exit_code = results::exit_code(&text);
+            finished.result = Some(Payload::Inline(text));
+        }
     }
-    event
+    match call {
+        Some(call) => finished.call = Some(parse_id("call", CallId::parse(call))?),
+        None => finished.of = called(tool, fields.object("tool_input")),
+    }
+    Ok(finished)
+}
+
+/// What was called, for a client that gives its calls no ids.
+fn called(tool: String, args: Option<Value>) -> Option<Called> {
+    Some(Called { tool: ToolName::parse(tool).ok()?, args: digest(&args?) })
+}
+
+fn stop(hook: ClaudeHook, fields: &mut PayloadFields) -> StopProposed {
+    let running = fields.list("background_tasks").len();
+    // A sub-agent that stops is among the tasks that its own stop names.
+    let running = if hook == ClaudeHook::Stop { running } else { 0 };
+    StopProposed {
+        reason: Some("end_turn".to_owned()),
+        output: fields.text("last_assistant_message").map(Payload::Inline),
+        background: running as u64,
+    }
+}
+
+fn parse_id<T>(field: &'static str, parsed: Result<T, IdError>) -> Result<T, Malformed> {
+    parsed.map_err(|source| Malformed::Event(WireError::Id { field, source }))
 }

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use jackline_runtime::{LayerFiles, claude_home, find_file, find_program};
+use jackline_runtime::{LayerFiles, find_file, find_program};
 
 use super::file::{Held, look};
 use super::{
     Change, Client, DEFINITION, Direction, FoundClient, InstallError, Plan, Purpose, Scope, Wish,
     exclude, silence,
 };
+use crate::claude::claude_home;
 use crate::claude::settings::{self, PINNED, SHUTS_SINCE, Version};
 use crate::program;
 

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use jackline_runtime::claude_file;
-
 use super::file::{Held, look};
 use super::ledger::{Ledger, ServersAt};
 use super::plan::{Site, program_name, say_only_here, text_of};
 use super::{Change, Client, Direction, InstallError, Plan, Purpose, Remote, Scope, Wish};
+use crate::claude::places::claude_file;
 use crate::claude::servers::{Edited, Known, Left, Memory, Wrapping, unwrap, wrap};
 use crate::claude::settings::{self, SettingsError};
 

@@ -26,9 +26,9 @@ pub(crate) static MODEL: Keys = Keys {
         ),
         key(
             "worker",
-            OneOf(&[Word(&["claude"]), List(1, &Text)]),
+            OneOf(&[Text, List(1, &Text)]),
             "",
-            "`claude` for Claude Code, or the program and arguments of another agent.",
+            "The word of an agent client, as `jackline init` takes it, or the program and arguments of another agent.",
         ),
         key(
             "model",

@@ -1,5 +1,6 @@
 //! Who does the work of a supervised run, and who is asked where it is stuck.
 
+use jackline_engine::ClientId;
 use jackline_engine::definition::{Advisor, ModelChoice, ModelKind, ModelOccasion, ModelProvider};
 
 use super::address;
@@ -173,8 +174,8 @@ fn worker(node: &Node, reader: &mut Reader<'_>) -> Option<ModelKind> {
             .then_some(ModelKind::Command(words));
     }
     let text = reader.text(node, "`worker`")?;
-    if text == "claude" {
-        return Some(ModelKind::Claude);
+    if let Ok(client) = ClientId::parse(text) {
+        return Some(ModelKind::Client(client));
     }
     let hint = "write another agent as a list, the program first: `[agent, --headless]`";
     reader.complain_hint(node.at, format!("`worker` can't be `{text}`"), hint);

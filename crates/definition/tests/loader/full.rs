@@ -9,7 +9,7 @@ use jackline_engine::definition::{
     RequiredFile, Rule, RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell,
     ShellIo, Speech, Tool, Trigger, UnknownTools,
 };
-use jackline_engine::{Definition, Digest, Kind, Mode};
+use jackline_engine::{ClientId, Definition, Digest, Kind, Mode};
 
 /// A definition that uses every key that is built, conditions and what is
 /// extended aside.
@@ -301,7 +301,7 @@ fn choices() -> Vec<ModelChoice> {
             when: vec![ModelOccasion::Offline, ModelOccasion::Sensitive],
             budget: Some(50),
         },
-        worker(ModelKind::Claude, Some("opus")),
+        worker(ModelKind::Client(ClientId::parse("claude").unwrap()), Some("opus")),
         ModelChoice {
             when: vec![ModelOccasion::Overload],
             budget: Some(7),
@@ -377,6 +377,6 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(&bytes, &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "7d5043d9ba930a0b97fa5e70e70e1e0b8d5fc23e894e91d4f60e280f95744abc"
+        "f0069bb581143f82c8cc1a077df40b63dcf5f5a001f7f9514e2d409ae76363c0"
     );
 }

@@ -289,7 +289,7 @@ impl Pages {
     }
 
     /// How long a page may be. The other half is for the same as structured content; and
-    /// clients show no long ones: Claude Code puts above 50 000 characters into a file.
+    /// clients show no long ones: some put more than 50 000 characters into a file.
     fn page_bytes(&self) -> usize {
         self.bytes_max.saturating_sub(OWN_BYTES) / 2
     }

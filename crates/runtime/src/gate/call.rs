@@ -172,13 +172,18 @@ impl PendingAsk {
         Self { tool: Some(tool.to_owned()), once_allowed, ..self }
     }
 
-    /// How the person answers. The agent is not told: it can't use a code.
+    /// The commands by which the person answers.
+    pub fn how_to_answer(&self) -> String {
+        texts::how_to_answer(&self.code)
+    }
+
+    /// The whole question for the person. The agent is not told: it can't use a code.
     pub fn for_person(&self) -> String {
         let call = match &self.tool {
             Some(tool) => format!("a call of `{tool}`"),
             None => "a call".to_owned(),
         };
-        let how = texts::how_to_answer(&self.code);
+        let how = self.how_to_answer();
         let next = self.once_allowed.map_or_else(String::new, |next| format!("; then {next}"));
         format!("{call} waits for a person: {}; {how}{next}", texts::one_line(&self.question))
     }

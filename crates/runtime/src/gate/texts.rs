@@ -3,8 +3,8 @@
 use jackline_engine::Verdict;
 
 /// What the agent is told where a person has to allow a call.
-const WAITS: &str = "a person was told how to let exactly this call pass; go on with something \
-                     else, or end the turn and say what waits";
+pub const WAITS_FOR_PERSON: &str = "a person was told how to let exactly this call pass; go on \
+                                    with something else, or end the turn and say what waits";
 
 /// The reason where a verdict gives none.
 const REFUSED: &str = "refused by jackline";
@@ -18,7 +18,7 @@ pub fn reason_of(verdict: &Verdict) -> String {
 
 /// What the agent is told of a call that does not run.
 pub(super) fn refused(reason: &str, waits_for_person: bool) -> String {
-    let waits = if waits_for_person { format!("\n-> {WAITS}") } else { String::new() };
+    let waits = if waits_for_person { format!("\n-> {WAITS_FOR_PERSON}") } else { String::new() };
     format!("jackline: {reason}{waits}")
 }
 

@@ -108,7 +108,7 @@ pub(super) fn reach(engine: &EngineSpec, asked: usize) -> Result<Option<Box<dyn 
         }
         EngineKind::Model(reach) => connect(&spec(reach)).map(Some).map_err(failed),
         EngineKind::Local(local) => open_local(local).map(Some).map_err(failed),
-        EngineKind::Claude { .. } | EngineKind::Command(_) => Ok(None),
+        EngineKind::Client { .. } | EngineKind::Command(_) => Ok(None),
     }
 }
 

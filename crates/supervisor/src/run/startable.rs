@@ -3,12 +3,13 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use jackline_model::WorkerProgram;
 use jackline_runtime::named_variable;
 use jackline_workspace::shell::COMMAND_BYTES_MAX;
 
 use super::{Opening, RunError};
-use crate::engines::EngineSpec;
-use crate::worker::{NO_CLAUDE, quoted};
+use crate::engines::{EngineKind, EngineSpec};
+use crate::worker::quoted;
 
 /// Room for what a program is told besides its task: how far it is, and why a stop was refused.
 const BESIDES_BYTES: usize = 16 << 10;
@@ -21,10 +22,12 @@ pub(super) fn check(engine: &EngineSpec, opening: &Opening, prompt: &str) -> Res
     let label = || engine.label.clone();
     let words = engine.command_line().unwrap_or_default();
     let path = || named_variable("PATH");
-    let found = match (words.first(), &opening.claude) {
+    let found = match (words.first(), &engine.kind) {
         (Some(program), _) => find(program, &opening.workspace, path().as_deref()),
-        (None, Some(claude)) => (claude.find)(),
-        (None, None) => Err(NO_CLAUDE.to_owned()),
+        (None, EngineKind::Client { client, .. }) => {
+            opening.worker(client).and_then(WorkerProgram::find)
+        }
+        (None, _) => Ok(()),
     };
     found.map_err(|reason| RunError::Program { label: label(), reason })?;
     if words.iter().any(|word| word.contains('\0')) {

@@ -1,15 +1,13 @@
 //! Why an agent program came to nothing, as far as it says so.
 //!
-//! Claude Code answers with a line of JSON that has the provider's status in it, and that
-//! decides. Words are the last resort, and only those with which a program ends: what it says
+//! A client may report its provider's status, and that decides. Words are the last resort, and only those with which a program ends: what it says
 //! of its work may be about anything.
 
 use std::time::Duration;
 
 use jackline_engine::Timestamp;
-use jackline_model::{ErrorKind, ModelError, refusal_kind};
+use jackline_model::{ErrorKind, ModelError, WorkerReport, refusal_kind};
 use jackline_workspace::shell::ShellOutput;
-use serde_json::Value;
 
 use crate::own::shown;
 
@@ -40,24 +38,20 @@ const PLAN: [&str; 8] = [
 pub(super) fn failure(
     label: &str,
     output: &ShellOutput,
-    answer: Option<&Value>,
+    report: Option<&WorkerReport>,
     now: Timestamp,
 ) -> Option<ModelError> {
-    let field = |name: &str| answer.and_then(|answer| answer.get(name));
-    let complains = field("is_error").and_then(Value::as_bool).unwrap_or(false);
-    if output.succeeded() && !complains {
+    if output.succeeded() && !report.is_some_and(|report| report.failed) {
         return None;
     }
-    let said = field("result").and_then(Value::as_str).unwrap_or(&output.output);
-    let status = field("api_error_status").and_then(Value::as_u64);
-    let status = status.and_then(|status| u16::try_from(status).ok());
+    let said = report.and_then(|report| report.text.as_deref()).unwrap_or(&output.output);
+    let status = report.and_then(|report| report.status);
     let kind = if output.timed_out {
         ErrorKind::Timeout
-    } else if field("terminal_reason").and_then(Value::as_str) == Some("prompt_too_long") {
+    } else if report.is_some_and(|report| report.context_full) {
         ErrorKind::ContextLength
     } else if let Some(status) = status {
-        let code = field("api_error_type").and_then(Value::as_str).unwrap_or_default();
-        by_status(status, code, said)
+        by_status(status, report.map_or("", |report| &report.code), said)
     } else {
         by_words(&ending(said))
     };
@@ -170,10 +164,8 @@ fn of_day_ms(word: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use jackline_workspace::shell::Confinement;
-    use serde_json::json;
-
     use super::*;
+    use jackline_workspace::shell::Confinement;
 
     fn output(text: &str, exit_code: i32) -> ShellOutput {
         ShellOutput {
@@ -198,11 +190,15 @@ mod tests {
         Timestamp::parse("2026-01-31T12:00:00Z").unwrap()
     }
 
-    /// What Claude Code 2.1.325 prints where its provider refuses.
-    fn answered(status: u16, code: &str, result: &str) -> ModelError {
-        let answer = json!({ "type": "result", "subtype": "success", "is_error": true, "session_id": "c1",
-            "terminal_reason": "api_error", "api_error_status": status, "api_error_type": code, "result": result });
-        failure("claude", &output("", 1), Some(&answer), now()).unwrap()
+    fn report(text: &str) -> WorkerReport {
+        WorkerReport { text: Some(text.to_owned()), failed: true, ..WorkerReport::default() }
+    }
+
+    /// What a client reports whose provider refuses.
+    fn refused(status: u16, code: &str, result: &str) -> ModelError {
+        let (status, code) = (Some(status), code.to_owned());
+        let report = WorkerReport { status, code, ..report(result) };
+        failure("agent", &output("", 1), Some(&report), now()).unwrap()
     }
 
     #[test]
@@ -216,18 +212,17 @@ mod tests {
             (400, "invalid_request_error", "Prompt is too long", ErrorKind::ContextLength),
         ];
         for (status, code, result, kind) in cases {
-            let error = answered(status, code, result);
+            let error = refused(status, code, result);
             assert_eq!((error.kind, error.status), (kind, Some(status)), "{result}");
         }
     }
 
     #[test]
     fn an_answer_that_is_an_error_is_none_although_the_program_ended_well() {
-        let answer = json!({ "type": "result", "is_error": true, "result": "no" });
-        let error = failure("claude", &output("", 0), Some(&answer), now()).unwrap();
+        let error = failure("agent", &output("", 0), Some(&report("no")), now()).unwrap();
         assert_eq!(error.kind, ErrorKind::BadAnswer);
-        let answer = json!({ "type": "result", "is_error": false, "result": "overloaded" });
-        assert_eq!(failure("claude", &output("", 0), Some(&answer), now()), None);
+        let well = WorkerReport { failed: false, ..report("overloaded") };
+        assert_eq!(failure("agent", &output("", 0), Some(&well), now()), None);
     }
 
     #[test]

@@ -175,12 +175,12 @@ mod tests {
     fn what_was_not_heard_is_told_again_by_the_next_process() {
         let home = tempfile::tempdir().unwrap();
         let mut first = told(&home);
-        first.begin("claude", "do it".into()).unwrap();
+        first.begin("agent", "do it".into()).unwrap();
         first.start(Some("c1".into())).unwrap();
         let mut again = told(&home);
-        assert!(again.go_on("claude").unwrap());
+        assert!(again.go_on("agent").unwrap());
         assert_eq!(again.next(true).unwrap(), format!("do it\n\n{CUT_OFF}"));
-        assert_eq!((again.conversation(), again.kept.starts["claude"]), (Some("c1"), 1));
+        assert_eq!((again.conversation(), again.kept.starts["agent"]), (Some("c1"), 1));
         again.heard(Some("c1".into())).unwrap();
         assert_eq!(told(&home).next(true).unwrap(), GO_ON);
     }
@@ -202,9 +202,9 @@ mod tests {
     #[test]
     fn somebody_else_goes_on_with_nothing_of_it() {
         let home = tempfile::tempdir().unwrap();
-        told(&home).begin("claude", "do it".into()).unwrap();
+        told(&home).begin("agent", "do it".into()).unwrap();
         assert!(!told(&home).go_on("sh").unwrap());
         std::fs::write(home.path().join(FILE), "{").unwrap();
-        assert!(!told(&home).go_on("claude").unwrap());
+        assert!(!told(&home).go_on("agent").unwrap());
     }
 }

@@ -1,18 +1,18 @@
-//! A code that a person types where they talk to the agent.
+//! An approval code that a person types where they talk to the agent.
 
-use jackline_engine::{Action, ActorId, Control, Event, EventKind, SessionId, Waiting};
-use jackline_runtime::{Runtime, ask_code, parse_ask_code, person};
+use jackline_engine::{Action, Control, Event, SessionId, Summary, Waiting};
+use jackline_runtime::{ask_code, parse_ask_code, person};
 
-/// What a person typed that can be an answer.
+/// A prompt of a person that can be the answer to a question of the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed {
+pub struct TypedCode {
     code: String,
     action: Action,
 }
 
-impl Typed {
+impl TypedCode {
     /// A prompt that is nothing but a code, perhaps with what to do with it.
-    pub(crate) fn parse(prompt: &str) -> Option<Self> {
+    pub fn parse(prompt: &str) -> Option<Self> {
         let mut words: Vec<&str> = prompt.split_whitespace().take(4).collect();
         let code = parse_ask_code(words.pop()?)?;
         let action = match words.as_slice() {
@@ -24,25 +24,31 @@ impl Typed {
     }
 }
 
-/// What came of a code.
-pub(crate) enum Said {
-    /// It answers this question; the agent may be told.
-    Answer(Box<Event>, String),
-    /// It does not, and the person should know.
-    Nothing(String),
+/// What a typed code means in a session.
+pub(super) enum CodeAnswer {
+    /// The event that answers the question, and the text for the agent.
+    Control(Box<Event>, String),
+    /// It answers no question: the text for the person.
+    Unknown(String),
 }
 
 /// The answer that a code gives. What an agent sends in its client's name is
 /// refused before it gets here.
-pub(crate) fn answer(runtime: &mut Runtime, session: &SessionId, typed: &Typed) -> Said {
-    let Typed { code, action } = typed;
-    let waiting = runtime.summary(session).map(|summary| summary.waiting).unwrap_or_default();
+pub(super) fn answer(
+    summary: Option<Summary>,
+    session: &SessionId,
+    typed: &TypedCode,
+) -> CodeAnswer {
+    let TypedCode { code, action } = typed;
+    let waiting = summary.map(|summary| summary.waiting).unwrap_or_default();
     let asked = |waiting: &Waiting| {
         let mut seqs = waiting.earlier.iter().chain([&waiting.seq]);
         seqs.any(|seq| ask_code(session, *seq) == *code)
     };
     let Some(waiting) = waiting.into_iter().find(asked) else {
-        return Said::Nothing(format!("jackline: nothing waits under {code} in this session"));
+        return CodeAnswer::Unknown(format!(
+            "jackline: nothing waits under {code} in this session"
+        ));
     };
     let what = format!("{} `{}`", waiting.tool, waiting.does);
     let told = match action {
@@ -51,16 +57,14 @@ pub(crate) fn answer(runtime: &mut Runtime, session: &SessionId, typed: &Typed) 
         }
         _ => format!("A person refused exactly this call: {what}. Find another way."),
     };
-    let kind = EventKind::Control(Control {
+    let control = Control {
         action: *action,
         by: Some(person()),
         why: Some("typed at the client".to_owned()),
         ask: Some(waiting.seq),
         ..Control::default()
-    });
-    let (session, actor) = (session.clone(), ActorId::main());
-    let event = Event { session, id: None, at: None, actor, kind, meta: None };
-    Said::Answer(Box::new(event), told)
+    };
+    CodeAnswer::Control(Box::new(Event::new(session.clone(), control)), told)
 }
 
 #[cfg(test)]
@@ -69,12 +73,12 @@ mod tests {
 
     #[test]
     fn a_code_alone_is_an_answer_and_a_sentence_with_one_is_not() {
-        let granted = Typed { code: "jl-4k7mpa".to_owned(), action: Action::Grant };
+        let granted = TypedCode { code: "jl-4k7mpa".to_owned(), action: Action::Grant };
         for text in ["jl-4k7mpa", " JL-4K7MPA\n", "allow jl-4k7mpa", "jackline allow jl-4k7mpa"] {
-            assert_eq!(Typed::parse(text), Some(granted.clone()), "{text}");
+            assert_eq!(TypedCode::parse(text), Some(granted.clone()), "{text}");
         }
-        let refused = Typed { action: Action::Refuse, ..granted };
-        assert_eq!(Typed::parse("refuse jl-4k7mpa"), Some(refused));
+        let refused = TypedCode { action: Action::Refuse, ..granted };
+        assert_eq!(TypedCode::parse("refuse jl-4k7mpa"), Some(refused));
         for text in [
             "",
             "jl-",
@@ -84,7 +88,7 @@ mod tests {
             "jl-4k7mpa please",
             "jl_4k7mpa",
         ] {
-            assert_eq!(Typed::parse(text), None, "{text}");
+            assert_eq!(TypedCode::parse(text), None, "{text}");
         }
     }
 }

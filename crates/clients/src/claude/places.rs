@@ -1,0 +1,19 @@
+//! Where Claude Code keeps what is the person's own.
+
+use std::path::PathBuf;
+
+use jackline_runtime::{directory_variable, home};
+
+/// The variable that names another directory for all of it.
+pub(crate) const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
+
+/// The directory of the settings and transcripts.
+pub fn claude_home() -> Option<PathBuf> {
+    directory_variable(HOME_VARIABLE).or_else(|| home().map(|home| home.join(".claude")))
+}
+
+/// The file in which the client keeps what it knows of this person: their MCP servers, and those
+/// of their projects.
+pub(crate) fn claude_file() -> Option<PathBuf> {
+    directory_variable(HOME_VARIABLE).or_else(home).map(|directory| directory.join(".claude.json"))
+}

@@ -1,0 +1,127 @@
+//! Claude Code as a worker: with our hooks for this run only, and for its session.
+
+use jackline_journal::write_private;
+use jackline_model::{WorkerConversation, WorkerProgram, WorkerReport, WorkerStart};
+use serde_json::Value;
+
+use super::NAME;
+use super::settings::{hooks_for, install, shell_word};
+use crate::live::Installed;
+use crate::surroundings::RUN;
+
+/// The file with the hooks, in the directory of the session.
+const SETTINGS: &str = "claude-settings.json";
+
+/// The client's own tries take minutes; the supervisor decides who is tried next.
+const RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES=2";
+
+/// Tools that the client lets run without asking; the guards decide on each call.
+const TOOLS: &str = "Bash,Read,Write,Edit,MultiEdit,NotebookEdit,Glob,Grep,LS,TodoWrite,Task,Agent";
+
+/// What the client says to a conversation that it does not know.
+const NO_CONVERSATION: &str = "No conversation found with session ID";
+
+/// Claude Code, run without a person.
+pub(super) struct ClaudeWorker;
+
+impl WorkerProgram for ClaudeWorker {
+    fn word(&self) -> &'static str {
+        NAME
+    }
+
+    fn key_variables(&self) -> &'static [&'static str] {
+        &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]
+    }
+
+    fn find(&self) -> Result<(), String> {
+        Installed::find(None).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn command_line(&self, start: &WorkerStart<'_>) -> Result<Vec<String>, String> {
+        let client = Installed::find(None).map_err(|error| error.to_string())?;
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        let own = own.to_str().ok_or("the path of this program is not UTF-8")?;
+        let hooks = hooks_for(client.version, &shell_word(own));
+        let settings = install("", &hooks).map_err(|error| error.to_string())?;
+        let file = start.directory.join(SETTINGS);
+        write_private(&file, settings.as_bytes()).map_err(|error| error.to_string())?;
+        let text = |path: &std::path::Path| path.display().to_string();
+        let mut words = vec![
+            "env".to_owned(),
+            format!("{RUN}={}", start.session),
+            RETRIES.to_owned(),
+            text(&client.program),
+            "--print".to_owned(),
+            "--settings".to_owned(),
+            text(&file),
+            "--output-format".to_owned(),
+            "json".to_owned(),
+            "--allowedTools".to_owned(),
+            TOOLS.to_owned(),
+        ];
+        if let Some(model) = start.model {
+            words.extend(["--model".to_owned(), model.to_owned()]);
+        }
+        let (option, conversation) = match start.conversation {
+            WorkerConversation::Resumed(known) => ("--resume", known),
+            WorkerConversation::New(name) => ("--session-id", name),
+        };
+        // What follows is the prompt, and no further tool.
+        words.extend([option, conversation, "--"].map(str::to_owned));
+        Ok(words)
+    }
+
+    /// The client ends with a line of JSON that holds its provider's status.
+    fn read(&self, output: &str) -> Option<WorkerReport> {
+        let last = output.lines().rev().find(|line| line.trim_start().starts_with('{'))?;
+        let answer: Value = serde_json::from_str(last).ok()?;
+        let text = |name: &str| answer.get(name)?.as_str().map(ToOwned::to_owned);
+        if text("type").as_deref() != Some("result") {
+            return None;
+        }
+        let status = answer.get("api_error_status").and_then(Value::as_u64);
+        Some(WorkerReport {
+            conversation: text("session_id"),
+            text: text("result"),
+            failed: answer.get("is_error").and_then(Value::as_bool).unwrap_or(false),
+            status: status.and_then(|status| u16::try_from(status).ok()),
+            code: text("api_error_type").unwrap_or_default(),
+            context_full: text("terminal_reason").as_deref() == Some("prompt_too_long"),
+        })
+    }
+
+    fn lost_conversation(&self, text: &str) -> bool {
+        text.contains(NO_CONVERSATION)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_the_output_is_its_report() {
+        // What Claude Code 2.1.325 prints where its provider refuses.
+        let answer = json!({
+            "type": "result", "subtype": "success", "is_error": true, "session_id": "c1",
+            "terminal_reason": "api_error", "api_error_status": 529,
+            "api_error_type": "overloaded_error", "result": "API Error: 529",
+        });
+        let expected = WorkerReport {
+            conversation: Some("c1".to_owned()),
+            text: Some("API Error: 529".to_owned()),
+            failed: true,
+            status: Some(529),
+            code: "overloaded_error".to_owned(),
+            context_full: false,
+        };
+        assert_eq!(ClaudeWorker.read(&format!("{{}}\n{answer}\nbye\n")), Some(expected));
+        let full = json!({"type": "result", "terminal_reason": "prompt_too_long"}).to_string();
+        assert!(ClaudeWorker.read(&full).is_some_and(|report| report.context_full));
+        for text in ["", "done", "{\"type\":\"assistant\"}", "{not json"] {
+            assert_eq!(ClaudeWorker.read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The agent clients that this program knows, one line each.
+
+use jackline_engine::ClientId;
+use jackline_model::WorkerProgram;
+
+use crate::claude;
+use crate::dialect::Dialect;
+
+/// One agent client: everything that is known of it.
+pub struct Client {
+    /// Its word on the command line, in definitions and in journals; its program has the same
+    /// name.
+    pub id: ClientId,
+    /// What people call it.
+    pub title: &'static str,
+    /// How its hooks speak.
+    pub dialect: &'static dyn Dialect,
+    /// How its program works without a person, where it can.
+    pub worker: Option<&'static dyn WorkerProgram>,
+}
+
+/// All clients.
+pub static CLIENTS: [&Client; 1] = [&claude::CLIENT];
+
+/// The client with this word.
+pub fn find_client(word: &str) -> Option<&'static Client> {
+    CLIENTS.into_iter().find(|client| client.id.as_str() == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_client_has_a_word_of_its_own() {
+        for client in CLIENTS {
+            assert_eq!(ClientId::parse(client.id.as_str()).as_ref(), Ok(&client.id));
+            let same = CLIENTS.into_iter().filter(|other| other.id == client.id);
+            assert_eq!(same.count(), 1, "{}", client.id);
+        }
+    }
+}
