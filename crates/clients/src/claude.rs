@@ -7,12 +7,13 @@
 mod answer;
 mod dialect;
 mod hooks;
+mod installation;
 mod lines;
+mod live;
 mod output;
 pub(crate) mod places;
 mod reload;
 mod results;
-pub mod servers;
 pub mod settings;
 pub mod transcript;
 mod translate;
@@ -36,5 +37,7 @@ pub static CLIENT: Client = Client {
     id: ClientId::from_static(NAME),
     title: "Claude Code",
     dialect: &ClaudeDialect,
+    installation: &installation::ClaudeInstallation,
+    live: &live::ClaudeLive,
     worker: Some(&worker::ClaudeWorker),
 };

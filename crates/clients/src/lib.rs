@@ -7,12 +7,15 @@
 pub mod claude;
 pub mod dialect;
 pub mod doctor;
+pub mod hook_line;
 pub mod hook_server;
 pub mod install;
+pub mod installation;
 mod list;
 pub mod live;
 pub mod payload;
 mod program;
 pub mod surroundings;
+pub mod version;
 
 pub use list::{CLIENTS, Client, find_client};

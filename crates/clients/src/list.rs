@@ -1,10 +1,14 @@
 //! The agent clients that this program knows, one line each.
 
+use std::fmt;
+
 use jackline_engine::ClientId;
 use jackline_model::WorkerProgram;
 
 use crate::claude;
 use crate::dialect::Dialect;
+use crate::installation::Installation;
+use crate::live::LiveClient;
 
 /// One agent client: everything that is known of it.
 pub struct Client {
@@ -15,9 +19,27 @@ pub struct Client {
     pub title: &'static str,
     /// How its hooks speak.
     pub dialect: &'static dyn Dialect,
+    /// Where its settings are.
+    pub installation: &'static dyn Installation,
+    /// How a scripted model drives it.
+    pub live: &'static dyn LiveClient,
     /// How its program works without a person, where it can.
     pub worker: Option<&'static dyn WorkerProgram>,
 }
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Client {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Client {}
 
 /// All clients.
 pub static CLIENTS: [&Client; 1] = [&claude::CLIENT];

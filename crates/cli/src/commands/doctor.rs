@@ -4,7 +4,7 @@ use std::io;
 
 use anstyle::{AnsiColor, Style};
 use jackline_clients::doctor::{Actor, Doctor, Latency, Line, Report, Standing, inspect};
-use jackline_clients::install::{Client, program_word, settings_files, settings_of_project};
+use jackline_clients::install::{program_word, settings_files, settings_of_project};
 use jackline_clients::live::{Installed, LiveError};
 use serde_json::json;
 
@@ -37,17 +37,23 @@ pub(crate) fn run(args: &DoctorArgs) -> Exit {
 }
 
 fn examine(args: &DoctorArgs) -> Result<(Installed, Report), LiveError> {
-    let client = Installed::find(args.client_program.as_deref())?;
+    let client = Installed::find(args.client, args.client_program.as_deref())?;
     let start = |source| LiveError::Start { program: "jackline".into(), source };
     let jackline = std::env::current_exe().map_err(start)?;
     let jackline = program_word(&jackline).map_err(|error| start(io::Error::other(error)))?;
     let name = client.program.display();
-    note(dim(format!("Claude Code {}, {name}", client.version)));
+    note(dim(format!("{} {}, {name}", args.client.title, client.version)));
     let doctor = Doctor { client: &client, jackline: &jackline };
     let mut report = doctor.examine(|what| note(dim(format!("trying: {what}"))))?;
-    let files = settings_files(&here(), Client::Claude);
-    let of_project = settings_of_project(&here(), Client::Claude);
-    report.lines.extend(inspect(&files, &of_project, client.version, env!("CARGO_PKG_VERSION")));
+    let files = settings_files(&here(), args.client);
+    let of_project = settings_of_project(&here(), args.client);
+    report.lines.extend(inspect(
+        args.client,
+        &files,
+        &of_project,
+        client.version,
+        env!("CARGO_PKG_VERSION"),
+    ));
     Ok((client, report))
 }
 
@@ -99,7 +105,7 @@ fn as_json(client: &Installed, report: &Report) -> serde_json::Value {
         })
     });
     json!({
-        "client": "claude", "version": client.version.to_string(), "program": client.program,
+        "client": client.client.id, "version": client.version.to_string(), "program": client.program,
         "standing": report.standing().name(), "lines": lines, "latency": latency,
     })
 }

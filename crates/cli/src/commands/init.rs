@@ -8,9 +8,10 @@ use std::path::Path;
 
 use anstyle::AnsiColor;
 use jackline_clients::install::{
-    Change, Client, DiffLine, InstallError, Plan, Purpose, Remote, Scope, Wish, Written, carry_out,
-    diff, plan, plan_removal, plan_unwrapping, plan_wrapping,
+    Change, DiffLine, InstallError, Plan, Purpose, Remote, Scope, Wish, Written, carry_out, diff,
+    plan, plan_removal, plan_unwrapping, plan_wrapping,
 };
+use jackline_clients::{CLIENTS, Client, find_client};
 use jackline_mcp::{Address, AddressError, Encryption};
 use jackline_runtime::state_home;
 use serde_json::{Value, json};
@@ -82,14 +83,15 @@ pub(crate) fn run(args: &InitArgs) -> Exit {
 
 fn wish(args: &InitArgs) -> Result<Wish, Exit> {
     let client = |name: &String| {
-        Client::named(name).ok_or_else(|| {
+        find_client(name).ok_or_else(|| {
             let known: Vec<String> =
-                Client::ALL.iter().map(|client| format!("`{}`", client.name())).collect();
+                CLIENTS.iter().map(|client| format!("`{}`", client.id)).collect();
             let text = format!("there is no client `{name}`; known: {}", known.join(", "));
             fail(Exit::Usage, plain(&text, LINE_MAX))
         })
     };
-    let clients = args.clients.iter().map(client).collect::<Result<Vec<Client>, Exit>>()?;
+    let clients =
+        args.clients.iter().map(client).collect::<Result<Vec<&'static Client>, Exit>>()?;
     let scope = match (args.local, args.user) {
         (true, _) => Scope::Local,
         (_, true) => Scope::User,
@@ -181,7 +183,7 @@ fn show(plan: &Plan) {
             Some(program) => dim(format!("  {}", name(program))),
             None => String::new(),
         };
-        say(format!("{}{version}{place}", bold(found.client.title())));
+        say(format!("{}{version}{place}", bold(found.client.title)));
     }
     plan.notes.iter().for_each(|note| say(plain(note, LINE_MAX)));
     for change in &plan.changes {
@@ -279,7 +281,7 @@ fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries:
 }
 
 fn next(plan: &Plan) {
-    let client = plan.found.first().map_or("claude", |found| found.client.name());
+    let client = plan.found.first().map_or("the client", |found| found.client.id.as_str());
     say("");
     if !plan.silenced.is_empty() {
         say(format!("next: let `{client}` run its hooks, see above, then `jackline init` again"));
@@ -294,7 +296,7 @@ fn next(plan: &Plan) {
 fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[Canary]) -> Value {
     let clients = plan.found.iter().map(|found| {
         json!({
-            "client": found.client.name(),
+            "client": found.client.id,
             "program": found.program,
             "version": found.version.map(|version| version.to_string()),
         })

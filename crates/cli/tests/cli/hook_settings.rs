@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use jackline_clients::claude::settings::{PINNED, hooks_for, install, shell_word};
+use jackline_clients::claude::settings::{PINNED, hooks_for, install};
+use jackline_clients::hook_line::shell_word;
 use serde_json::{Value, json};
 
 use crate::hook_support::{RULES, hear, heard, payload, prepared};

@@ -1,10 +1,10 @@
 //! What may be spent, by what the client's own transcripts say was spent.
 
-use jackline_clients::live::{SUBAGENT, subagent};
+use jackline_clients::live::SUBAGENT;
 use jackline_model::scripted::{Script, Step, Usage};
 use serde_json::{Value, json};
 
-use crate::world::{World, bash, story, told_call, was_halted};
+use crate::world::{World, bash, story, subagent, told_call, was_halted};
 
 /// A call whose message took so many tokens, and that is over only when they are
 /// written down: the client takes its time.

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 
+use jackline_clients::claude::CLIENT;
 use jackline_clients::doctor::{Standing, canary};
 use jackline_clients::live::{Installed, Scratch};
 use serde_json::Value;
@@ -49,7 +50,7 @@ fn standings(report: &Value) -> Vec<&str> {
 #[ignore = "needs the client: cargo xtask test --clients"]
 fn every_line_of_defence_is_closed() {
     let scratch = Scratch::new().unwrap();
-    scratch.install(&hooks(JACKLINE)).unwrap();
+    scratch.install(CLIENT.installation, &hooks(JACKLINE)).unwrap();
     let (code, report) = doctor(&scratch, &client());
     assert_eq!((code, standings(&report)), (Some(0), vec!["closed"; 17]), "{report:#}");
     assert!(report.pointer("/latency/p99_micros").is_some_and(Value::is_u64), "{report:#}");
@@ -71,7 +72,7 @@ fn a_client_that_runs_no_hooks_is_open() {
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
 fn the_canary_sings_where_the_guard_holds_and_not_where_it_is_gone() {
-    let client = Installed::find(Some(&client())).unwrap();
+    let client = Installed::find(&CLIENT, Some(&client())).unwrap();
     let report = canary(&client, JACKLINE).unwrap();
     assert_eq!(report.standing, Standing::Closed, "{report:?}");
     let report = canary(&client, "/nowhere/jackline").unwrap();

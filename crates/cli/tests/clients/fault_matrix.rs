@@ -1,11 +1,14 @@
 //! Whatever happens to the guard, a call that must not run does not run: for the
 //! agent itself and for a sub-agent in the background.
 
-use jackline_clients::claude::settings::{PINNED, shell_word};
+use jackline_clients::claude::CLIENT;
+use jackline_clients::claude::settings::PINNED;
 use jackline_clients::doctor::Fault;
+use jackline_clients::hook_line::shell_word;
+use jackline_clients::live::Installed;
 use jackline_clients::live::Seen;
 
-use crate::world::{ACTORS, JACKLINE, World, script_of_both, story};
+use crate::world::{ACTORS, JACKLINE, World, client, script_of_both, story};
 
 /// Nothing may touch a canary.
 const DENY: &str = r#"
@@ -61,7 +64,8 @@ fn what_a_person_is_asked_about_does_not_run_unasked() {
 
 fn check_fault(fault: Fault, witnesses: &[&str], words: &[&str]) {
     let world = World::new(DENY);
-    let guard = fault.hooks(PINNED, &world.scratch, &shell_word(JACKLINE), "canary").unwrap();
+    let installed = Installed { client: &CLIENT, program: client(), version: PINNED };
+    let guard = fault.hooks(&installed, &world.scratch, &shell_word(JACKLINE), "canary").unwrap();
     let seen = world.play_guarded(&guard, script_of_both());
     check(&world, &seen, witnesses, words);
 }

@@ -1,7 +1,10 @@
 //! `jackline init claude`: what it writes is what was tried, and guards.
 
-use jackline_clients::claude::settings::{PINNED, Version, hooks_for, shell_word};
+use jackline_clients::claude::CLIENT;
+use jackline_clients::claude::settings::{PINNED, hooks_for};
+use jackline_clients::hook_line::shell_word;
 use jackline_clients::live::Scratch;
+use jackline_clients::version::Version;
 use jackline_model::scripted::Script;
 
 use crate::world::{JACKLINE, World, bash, client, hooks, story};
@@ -29,7 +32,7 @@ fn what_is_installed_is_what_was_tried_to_the_letter() {
         assert_eq!(code, Some(0), "{text}");
         assert!(text.contains("canary: not run: --no-canary"), "{text}");
         let tried = Scratch::new().unwrap();
-        tried.install(&hooks_for(version, &shell_word(JACKLINE))).unwrap();
+        tried.install(CLIENT.installation, &hooks_for(version, &shell_word(JACKLINE))).unwrap();
         assert_eq!(world.scratch.read(SETTINGS), tried.read(SETTINGS), "{version}");
     }
 }
@@ -105,7 +108,7 @@ fn an_installation_ends_with_the_canary_guards_and_is_given_back() {
 #[ignore = "needs the client: cargo xtask test --clients"]
 fn the_client_ignores_hooks_in_a_file_with_a_comment() {
     let shut = World::new("rules: [");
-    shut.scratch.install(&hooks(JACKLINE)).unwrap();
+    shut.scratch.install(CLIENT.installation, &hooks(JACKLINE)).unwrap();
     let seen = shut.play_installed(Script::new([bash("touch canary")]));
     assert!(!shut.scratch.has("canary"), "{}", story(&seen));
     let text = shut.scratch.read(SETTINGS).unwrap();

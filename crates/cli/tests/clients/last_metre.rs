@@ -1,6 +1,7 @@
 //! What a person would see: a denial with its reason, a file that stays as it was,
 //! a stop that waits for its report.
 
+use jackline_clients::claude::CLIENT;
 use jackline_clients::live::Run;
 use jackline_model::scripted::{Script, Step};
 use serde_json::json;
@@ -103,8 +104,8 @@ fn no_objection_is_no_approval() {
         Step::call("Write", json!({ "file_path": file, "content": "x" })),
     ]);
     let client = client();
-    world.scratch.install(&hooks(JACKLINE)).unwrap();
-    let mut run = Run::new(&client, &world.scratch, script);
+    world.scratch.install(CLIENT.installation, &hooks(JACKLINE)).unwrap();
+    let mut run = Run::new(&CLIENT, &client, &world.scratch, script);
     run.allowed_tools = "Read";
     let seen = run.play().unwrap();
     assert!(

@@ -1,5 +1,6 @@
 //! A person steers by files alone, and the client stops at the next gate.
 
+use jackline_clients::claude::CLIENT;
 use jackline_model::scripted::Script;
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ fn meanwhile(world: &World, marker: &str) {
     assert!(was_halted(&seen) && seen.of(None).count() == 2, "{}", story(&seen));
     assert_eq!(world.stop_code(), json!({ "code": "HUMAN_REQUESTED" }), "{}", story(&seen));
     // The hooks of those who play on put nothing there.
-    world.scratch.install(&hooks(JACKLINE)).unwrap();
+    world.scratch.install(CLIENT.installation, &hooks(JACKLINE)).unwrap();
 }
 
 fn script<const N: usize>(names: [&str; N]) -> Script {

@@ -1,7 +1,8 @@
 //! The client reads its settings again while a call runs: a script that takes the guard
 //! out of them must not get the next call through.
 
-use jackline_clients::claude::settings::Hook;
+use jackline_clients::claude::CLIENT;
+use jackline_clients::installation::HookEntry;
 use jackline_clients::live::Seen;
 use jackline_model::scripted::Script;
 
@@ -22,7 +23,7 @@ const SWITCHED_OFF: &str = r#"open(local, 'w').write('{"disableAllHooks": true}'
 
 /// A script changes the settings, gives the client the time to notice, and then the
 /// agent does what it may not.
-fn play(world: &World, hooks: &[Hook], change: &str) -> Seen {
+fn play(world: &World, hooks: &[HookEntry], change: &str) -> Seen {
     // The names are put together only when it runs: no rule sees them before.
     let script = format!(
         "import os, time\n\
@@ -34,7 +35,7 @@ fn play(world: &World, hooks: &[Hook], change: &str) -> Seen {
          open('ran', 'w')\n"
     );
     world.scratch.write("tool.py", &script).unwrap();
-    world.scratch.install(hooks).unwrap();
+    world.scratch.install(CLIENT.installation, hooks).unwrap();
     let seen = world.play_installed(Script::new([bash("python3 tool.py"), bash("touch canary")]));
     assert!(world.scratch.has("ran"), "{change}: {}", story(&seen));
     seen

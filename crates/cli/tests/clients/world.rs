@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use jackline_clients::claude::settings::{Hook, PINNED, hooks_for, shell_word};
-use jackline_clients::live::{Run, SUBAGENT, Scratch, Seen, subagent};
+use jackline_clients::claude::CLIENT;
+use jackline_clients::claude::settings::{PINNED, hooks_for};
+use jackline_clients::hook_line::shell_word;
+use jackline_clients::installation::HookEntry;
+use jackline_clients::live::{Run, SUBAGENT, Scratch, Seen};
 use jackline_model::scripted::{Script, Step};
 use jackline_runtime::agent_above;
 use serde_json::{Value, json};
@@ -21,8 +24,13 @@ pub(crate) fn client() -> PathBuf {
     PathBuf::from(program)
 }
 
+/// Starts a sub-agent, which the client does in the background.
+pub(crate) fn subagent() -> Step {
+    CLIENT.live.subagent_call(SUBAGENT)
+}
+
 /// What is installed for the client, with the program in it that is the guard.
-pub(crate) fn hooks(guard: &str) -> Vec<Hook> {
+pub(crate) fn hooks(guard: &str) -> Vec<HookEntry> {
     hooks_for(PINNED, &shell_word(guard))
 }
 
@@ -44,21 +52,21 @@ impl World {
     }
 
     /// Runs it with another one.
-    pub(crate) fn play_guarded(&self, hooks: &[Hook], script: Script) -> Seen {
-        self.scratch.install(hooks).unwrap();
+    pub(crate) fn play_guarded(&self, hooks: &[HookEntry], script: Script) -> Seen {
+        self.scratch.install(CLIENT.installation, hooks).unwrap();
         self.play_installed(script)
     }
 
     /// Runs it with what is installed.
     pub(crate) fn play_installed(&self, script: Script) -> Seen {
-        to_its_end(Run::new(&client(), &self.scratch, script))
+        to_its_end(Run::new(&CLIENT, &client(), &self.scratch, script))
     }
 
     /// Runs it with the real guard, and with the MCP servers that `.mcp.json` names.
     pub(crate) fn play_with_servers(&self, allowed_tools: &str, script: Script) -> Seen {
-        self.scratch.install(&hooks(JACKLINE)).unwrap();
+        self.scratch.install(CLIENT.installation, &hooks(JACKLINE)).unwrap();
         let client = client();
-        let mut run = Run::new(&client, &self.scratch, script);
+        let mut run = Run::new(&CLIENT, &client, &self.scratch, script);
         (run.allowed_tools, run.servers) = (allowed_tools, Some(".mcp.json"));
         to_its_end(run)
     }
@@ -66,14 +74,14 @@ impl World {
     /// A person comes back to the latest session, and says something.
     pub(crate) fn play_on(&self, prompt: &str, script: Script) -> Seen {
         let client = client();
-        let mut run = Run::new(&client, &self.scratch, script);
+        let mut run = Run::new(&CLIENT, &client, &self.scratch, script);
         (run.prompt, run.resumes) = (prompt, true);
         to_its_end(run)
     }
 
     /// A guard that is the real one, with something done first where a call names
     /// `trigger`.
-    pub(crate) fn wrapped(&self, trigger: &str, first: &str) -> Vec<Hook> {
+    pub(crate) fn wrapped(&self, trigger: &str, first: &str) -> Vec<HookEntry> {
         let text = format!(
             "#!/bin/sh\ninput=$(cat)\ncase $input in *{trigger}*) {first};; esac\n\
              printf %s \"$input\" | '{JACKLINE}' \"$@\"\n"

@@ -16,6 +16,9 @@ use crate::dialect::{
 use crate::payload::PayloadFields;
 use crate::surroundings::{Surroundings, variable};
 
+/// Where the client says which directory it was started in.
+pub(super) const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
+
 /// How Claude Code spells events and answers.
 pub struct ClaudeDialect;
 
@@ -29,7 +32,7 @@ impl Dialect for ClaudeDialect {
             variable("CLAUDE_CODE_SESSION_ATTENDED").as_deref(),
             variable("CLAUDE_CODE_ENTRYPOINT").as_deref(),
         );
-        Surroundings::of_process(variable("CLAUDE_PROJECT_DIR").map(PathBuf::from), attended)
+        Surroundings::of_process(variable(PROJECT_VARIABLE).map(PathBuf::from), attended)
     }
 
     fn parse(&self, input: &[u8], at: &Surroundings) -> Result<HookPayload, Malformed> {

@@ -7,8 +7,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::settings::{self, PINNED, hooks_for, program_of, shell_word};
-use crate::install::{Client, read, settings_files, switched_off};
+use super::settings::{self, PINNED, hooks_for};
+use super::{CLIENT, NAME};
+use crate::hook_line::{program_of, shell_word};
+use crate::install::{read, settings_files, switched_off};
 use crate::payload::PayloadFields;
 use crate::program;
 use crate::surroundings::Surroundings;
@@ -19,7 +21,7 @@ const NAME_MAX: usize = 300;
 /// Why the session has to keep the settings it has; none where the guard stays
 /// in it.
 pub(super) fn objection(payload: &PayloadFields, surroundings: &Surroundings) -> Option<String> {
-    let files = settings_files(surroundings.workspace(), Client::Claude);
+    let files = settings_files(surroundings.workspace(), &CLIENT);
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
     let judged = match own {
         Ok(own) => judge(&files, &own),
@@ -37,7 +39,7 @@ pub(super) fn objection(payload: &PayloadFields, surroundings: &Surroundings) ->
 
 /// Whether these settings leave the guard in a session; `own` is its program.
 fn judge(files: &[PathBuf], own: &Path) -> Result<(), String> {
-    if let Some(reason) = switched_off(files.iter().cloned()).into_iter().next() {
+    if let Some(reason) = switched_off(&CLIENT, files.iter().cloned()).into_iter().next() {
         return Err(reason);
     }
     let mut missing = "no settings that apply here hold all of its hooks".to_owned();
@@ -61,7 +63,7 @@ fn judge(files: &[PathBuf], own: &Path) -> Result<(), String> {
 
 /// Whether a text holds all of our hooks, for this program.
 fn holds(text: &str, own: &Path) -> bool {
-    let command = |handler: &serde_json::Value| program_of(handler.get("command")?.as_str()?);
+    let command = |handler: &serde_json::Value| program_of(handler.get("command")?.as_str()?, NAME);
     let Some(program) = settings::ours(text).iter().find_map(|(_, handler)| command(handler))
     else {
         return false;

@@ -8,15 +8,18 @@ mod events;
 mod plain;
 
 use jackline_engine::json::kind_of;
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-pub use events::{Hook, PINNED, SEAL, SHUTS_SINCE, Version, hooks_for, program_of, shell_word};
+use super::NAME;
+use crate::hook_line::program_of;
+use crate::install::jsonc::{BYTE_ORDER_MARK, once, parse, value, value_of};
+use crate::installation::HookEntry;
+
+pub use crate::install::SettingsError;
+pub use crate::install::jsonc::{is_blank, is_strict, loose_line};
+pub use events::{PINNED, SHUTS_SINCE, hooks_for};
 pub use plain::doubtful;
-
-/// What an editor may put before a text.
-pub(super) const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Variables on which it depends which guard is asked, or whether one is.
 const TRUSTED: [&str; 9] = [
@@ -34,46 +37,9 @@ const TRUSTED: [&str; 9] = [
 /// How others of them begin.
 const TRUSTED_FAMILIES: [&str; 4] = ["JACKLINE", "XDG_", "LD_", "BASH_FUNC_"];
 
-/// Why settings can't be changed. Nothing was written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    /// They are not UTF-8.
-    #[error("is not UTF-8; save it as UTF-8")]
-    NotText,
-    /// They can't be read, by the client no more than by us.
-    #[error("line {line}, column {column}: {what}; mend that, the client can't read it either")]
-    Syntax {
-        /// The line, from one.
-        line: usize,
-        /// The column, from one.
-        column: usize,
-        /// What is wrong there.
-        what: String,
-    },
-    /// Something in them has another shape than the client takes.
-    #[error("{what} must be {expected}, and is {got}; mend that, then run this again")]
-    Shape {
-        /// What it is about.
-        what: String,
-        /// What it has to be.
-        expected: &'static str,
-        /// What it is.
-        got: &'static str,
-    },
-    /// A key is there twice, and readers disagree about which counts.
-    #[error("`{key}` is there twice; take one of them out, then run this again")]
-    Twice {
-        /// The key.
-        key: String,
-    },
-    /// The edit would change more than our own entries.
-    #[error("can't be changed without touching other entries; change it by hand, and report this")]
-    Entangled,
-}
-
 /// The settings with these hooks in them. What holds them already comes back
 /// byte for byte.
-pub fn install(text: &str, hooks: &[Hook]) -> Result<String, SettingsError> {
+pub fn install(text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError> {
     edit(text, |root| {
         let settings = root.object_value_or_set();
         let events = settings.object_value_or_set("hooks");
@@ -137,12 +103,6 @@ pub fn holds_ours(text: &str) -> bool {
     !ours(text).is_empty()
 }
 
-/// Whether there is nothing in there, not even a comment.
-pub fn is_blank(text: &str) -> bool {
-    let bare = text.trim_start_matches(BYTE_ORDER_MARK);
-    bare.chars().filter(|c| !c.is_whitespace()).eq("{}".chars()) || bare.trim().is_empty()
-}
-
 /// The key in there that keeps our hooks from running.
 pub fn silencer(text: &str) -> Option<&'static str> {
     let settings = value_of(text).ok()?;
@@ -161,19 +121,6 @@ pub fn redirects(text: &str) -> Option<String> {
 
 fn is_trusted(variable: &str) -> bool {
     TRUSTED.contains(&variable) || TRUSTED_FAMILIES.iter().any(|it| variable.starts_with(it))
-}
-
-/// Whether the client reads such a text. Ours is more tolerant: the client
-/// ignores a whole file, silently, for a comment or a comma too many.
-pub fn is_strict(text: &str) -> bool {
-    loose_line(text).is_none()
-}
-
-/// The first line at which the client gives a text up, from one.
-pub fn loose_line(text: &str) -> Option<usize> {
-    let bare = text.trim_start_matches(BYTE_ORDER_MARK);
-    let read = serde_json::from_str::<Value>(bare);
-    read.err().filter(|_| !bare.trim().is_empty()).map(|error| error.line())
 }
 
 /// An entry of somebody else's that the client does not take, and for whose
@@ -214,43 +161,6 @@ fn edit(text: &str, change: impl FnOnce(&CstRootNode)) -> Result<String, Setting
     Ok(if bare.is_some() { format!("{BYTE_ORDER_MARK}{edited}") } else { edited })
 }
 
-/// Comments and commas at the end pass, and nothing else that is no JSON.
-pub(super) fn options() -> ParseOptions {
-    ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    }
-}
-
-fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
-    CstRootNode::parse(text, &options()).map_err(|error| {
-        let what = error.kind().to_string();
-        let mut letters = what.chars();
-        let first = letters.next().map(|first| first.to_ascii_lowercase());
-        SettingsError::Syntax {
-            line: error.line_display(),
-            column: error.column_display(),
-            what: first.into_iter().chain(letters).collect(),
-        }
-    })
-}
-
-fn value(root: &CstRootNode) -> Value {
-    root.to_serde_value().unwrap_or_default()
-}
-
-pub(super) fn value_of(text: &str) -> Result<Value, SettingsError> {
-    parse(text.trim_start_matches(BYTE_ORDER_MARK)).map(|root| value(&root))
-}
-
 /// Whether the places that we want to write to are what they have to be.
 fn check(root: &CstRootNode, settings: &Value) -> Result<(), SettingsError> {
     let shape = |what: &str, expected, got: &Value| SettingsError::Shape {
@@ -276,32 +186,16 @@ fn check(root: &CstRootNode, settings: &Value) -> Result<(), SettingsError> {
     }
 }
 
-/// Whether each of these keys is there once at most.
-fn once(object: &CstObject, which: impl Fn(&str) -> bool) -> Result<(), SettingsError> {
-    let names = object.properties().into_iter().filter_map(|property| property.decoded_name());
-    no_twins(names.filter(|name| which(name)).collect())
-}
-
-/// Whether no two of these keys are the same.
-pub(super) fn no_twins(mut names: Vec<String>) -> Result<(), SettingsError> {
-    names.sort_unstable();
-    let twice = names.windows(2).find_map(|pair| match pair {
-        [one, other] if one == other => Some(one.clone()),
-        _ => None,
-    });
-    twice.map_or(Ok(()), |key| Err(SettingsError::Twice { key }))
-}
-
 /// Puts one hook where an earlier one of ours is, else at the end of the list.
-fn put(events: &CstObject, hook: &Hook) {
+fn put(events: &CstObject, hook: &HookEntry) {
     let Some(groups) = events.array_value(hook.event) else {
-        events.append(hook.event, input(&Value::Array(vec![hook.group()])));
+        events.append(hook.event, input(&Value::Array(vec![entry_of(hook)])));
         return;
     };
     let kept = keep_first(&groups, hook);
     take_out(&groups, kept);
     if kept.is_none() {
-        groups.append(input(&hook.group()));
+        groups.append(input(&entry_of(hook)));
     }
 }
 
@@ -310,7 +204,7 @@ type Standing = (usize, usize);
 
 /// Makes the first of our entries in a list what it should be. An entry that
 /// stands among other people's hooks for other tools can't stay there.
-fn keep_first(groups: &CstArray, hook: &Hook) -> Option<Standing> {
+fn keep_first(groups: &CstArray, hook: &HookEntry) -> Option<Standing> {
     for (at, group) in groups.elements().into_iter().enumerate() {
         let Some(group) = group.as_object() else { continue };
         let Some(handlers) = group.array_value("hooks") else { continue };
@@ -324,15 +218,23 @@ fn keep_first(groups: &CstArray, hook: &Hook) -> Option<Standing> {
             return Some((at, place));
         }
         if handlers.iter().all(is_our_handler) {
-            group.replace_with(input(&hook.group()));
+            group.replace_with(input(&entry_of(hook)));
             return Some((at, 0));
         }
     }
     None
 }
 
+/// The entry in the list of an event.
+fn entry_of(hook: &HookEntry) -> Value {
+    match hook.matcher {
+        Some(matcher) => json!({ "matcher": matcher, "hooks": [hook.handler] }),
+        None => json!({ "hooks": [hook.handler] }),
+    }
+}
+
 /// Whether a group asks us about everything that a hook is about.
-fn asks_about(group: &CstObject, hook: &Hook) -> bool {
+fn asks_about(group: &CstObject, hook: &HookEntry) -> bool {
     let matcher = group.get("matcher").and_then(|matcher| matcher.value());
     let Some(matcher) = matcher else { return true };
     let Some(Value::String(matcher)) = matcher.to_serde_value() else { return false };
@@ -365,7 +267,7 @@ fn is_our_handler(node: &CstNode) -> bool {
 }
 
 fn is_ours(handler: &Value) -> bool {
-    handler.get("command").and_then(Value::as_str).and_then(program_of).is_some()
+    handler.get("command").and_then(Value::as_str).and_then(|line| program_of(line, NAME)).is_some()
 }
 
 /// What other people's settings mean: ours taken out, and with them what

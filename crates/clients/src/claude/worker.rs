@@ -4,8 +4,10 @@ use jackline_journal::write_private;
 use jackline_model::{WorkerConversation, WorkerProgram, WorkerReport, WorkerStart};
 use serde_json::Value;
 
+use super::CLIENT;
 use super::NAME;
-use super::settings::{hooks_for, install, shell_word};
+use super::settings::{hooks_for, install};
+use crate::hook_line::shell_word;
 use crate::live::Installed;
 use crate::surroundings::RUN;
 
@@ -34,11 +36,11 @@ impl WorkerProgram for ClaudeWorker {
     }
 
     fn find(&self) -> Result<(), String> {
-        Installed::find(None).map(drop).map_err(|error| error.to_string())
+        Installed::find(&CLIENT, None).map(drop).map_err(|error| error.to_string())
     }
 
     fn command_line(&self, start: &WorkerStart<'_>) -> Result<Vec<String>, String> {
-        let client = Installed::find(None).map_err(|error| error.to_string())?;
+        let client = Installed::find(&CLIENT, None).map_err(|error| error.to_string())?;
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
         let own = own.to_str().ok_or("the path of this program is not UTF-8")?;
         let hooks = hooks_for(client.version, &shell_word(own));

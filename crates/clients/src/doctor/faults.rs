@@ -4,8 +4,9 @@
 //! until the call comes that must not run, so that a sub-agent gets as far as
 //! making one.
 
-use crate::claude::settings::{Hook, Version, hooks_for, shell_word};
-use crate::live::{LiveError, Scratch};
+use crate::hook_line::shell_word;
+use crate::installation::HookEntry;
+use crate::live::{Installed, LiveError, Scratch};
 
 /// How long the client waits for a guard that hangs.
 const SHORT_TIMEOUT_SECONDS: u32 = 2;
@@ -37,17 +38,18 @@ impl Fault {
         }
     }
 
-    /// The hooks of a version, with a program in them that is the guard (a word of a
+    /// The hooks of a client, with a program in them that is the guard (a word of a
     /// shell line) until a call names `trigger`.
     pub fn hooks(
         self,
-        version: Version,
+        client: &Installed,
         scratch: &Scratch,
         guard: &str,
         trigger: &str,
-    ) -> Result<Vec<Hook>, LiveError> {
+    ) -> Result<Vec<HookEntry>, LiveError> {
         let program = scratch.write_program("jackline-broken", &self.script(guard, trigger))?;
-        let mut hooks = hooks_for(version, &shell_word(&program.display().to_string()));
+        let program = shell_word(&program.display().to_string());
+        let mut hooks = client.client.installation.hooks_for(client.version, &program);
         for handler in hooks.iter_mut().filter_map(|hook| hook.handler.as_object_mut()) {
             if self == Self::Hung {
                 handler.insert("timeout".to_owned(), SHORT_TIMEOUT_SECONDS.into());

@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{Actor, Line, Standing};
-use crate::claude::settings::{self, Version, hooks_for, program_of, shell_word};
-use crate::install::{Client, InstallError, holds_ours, ignored, read, switched_off};
+use crate::hook_line::shell_word;
+use crate::install::{InstallError, holds_ours, read, switched_off};
+use crate::list::Client;
 use crate::program;
+use crate::version::Version;
 
 /// Settings with hooks of ours in them.
 struct Found<'a> {
+    client: &'static Client,
     file: &'a Path,
     text: String,
     ours: Vec<(String, Value)>,
@@ -21,18 +24,23 @@ struct Found<'a> {
 /// installer would write, which may be of a directory above; `version` is the
 /// client's, `own` our own.
 pub fn inspect(
+    client: &'static Client,
     files: &[PathBuf],
     of_project: &[PathBuf],
     version: Version,
     own: &str,
 ) -> Vec<Line> {
     let mut found = Vec::new();
-    let mut silenced = switched_off(files.iter().cloned());
+    let mut silenced = switched_off(client, files.iter().cloned());
     for file in files {
-        match read_ours(file) {
+        match read_ours(client, file) {
             Ok(settings) if settings.ours.is_empty() => {}
             Ok(settings) => {
-                silenced.extend(ignored(Client::Claude, Some(version), file, &settings.text));
+                silenced.extend(client.installation.ignored_for(
+                    Some(version),
+                    file,
+                    &settings.text,
+                ));
                 found.push(settings);
             }
             Err(InstallError::Settings { path, source }) => {
@@ -41,37 +49,36 @@ pub fn inspect(
             Err(error) => silenced.push(error.to_string()),
         }
     }
-    let mut lines = vec![installed(&found, of_project), heard(&silenced)];
+    let mut lines = vec![installed(client, &found, of_project), heard(&silenced)];
     if !found.is_empty() {
-        lines.extend([as_tried(&found, version), programs(&found, own)]);
+        lines.extend([as_tried(client, &found, version), programs(client, &found, own)]);
     }
     lines
 }
 
 /// Reads settings, as far as the client can read them, too.
-fn read_ours(file: &Path) -> Result<Found<'_>, InstallError> {
+fn read_ours<'a>(client: &'static Client, file: &'a Path) -> Result<Found<'a>, InstallError> {
     let text = read(file)?;
     let wrong = |source| InstallError::Settings { path: file.to_owned(), source };
-    settings::remove(&text, None).map_err(wrong)?;
-    let ours = settings::ours(&text);
-    Ok(Found { file, text, ours })
+    client.installation.remove(&text, None).map_err(wrong)?;
+    let ours = client.installation.own_hooks(&text);
+    Ok(Found { client, file, text, ours })
 }
 
 impl Found<'_> {
     /// The programs that our hooks start.
     fn programs(&self) -> BTreeSet<String> {
-        let command = |(_, handler): &(String, Value)| {
-            program_of(handler.get("command").and_then(Value::as_str)?)
-        };
-        self.ours.iter().filter_map(command).collect()
+        let program = |(_, handler): &(String, Value)| self.client.installation.program_of(handler);
+        self.ours.iter().filter_map(program).collect()
     }
 
     /// The events at which something else is run than what was tried, by name;
     /// none where all is as the installer would write it.
     fn differences(&self, version: Version) -> Option<String> {
         let program = self.programs().pop_first().unwrap_or_default();
-        let tried = hooks_for(version, &shell_word(&program));
-        if settings::install(&self.text, &tried).as_ref() == Ok(&self.text) {
+        let installation = self.client.installation;
+        let tried = installation.hooks_for(version, &shell_word(&program));
+        if installation.add(&self.text, &tried).as_ref() == Ok(&self.text) {
             return None;
         }
         let is_there = |event: &str, handler: &Value| {
@@ -89,25 +96,27 @@ fn line(name: &'static str, standing: Standing, detail: String) -> Line {
     Line { name, actor: Actor::Main, standing, detail }
 }
 
-fn installed(found: &[Found<'_>], of_project: &[PathBuf]) -> Line {
+fn installed(client: &Client, found: &[Found<'_>], of_project: &[PathBuf]) -> Line {
     let name = "the guard is installed here";
-    let above = of_project.iter().find(|file| holds_ours(file));
+    let above = of_project.iter().find(|file| holds_ours(client, file));
     if found.is_empty()
         && let Some(file) = above
     {
-        // `.claude/settings.json` in it.
+        // The settings lie in a directory of the project.
         let project = file.ancestors().nth(2).unwrap_or(file);
         let detail = format!(
             "the hooks are in `{}`, and the client reads settings only of the directory it is \
-             started in; start it in `{}`, or install with `jackline init claude --user`",
+             started in; start it in `{}`, or install with `jackline init {} --user`",
             file.display(),
-            project.display()
+            project.display(),
+            client.id
         );
         return line(name, Standing::Open, detail);
     }
     if found.is_empty() {
-        let detail = "no hook of ours applies here; `jackline init claude` installs them";
-        return line(name, Standing::Open, detail.to_owned());
+        let detail =
+            format!("no hook of ours applies here; `jackline init {}` installs them", client.id);
+        return line(name, Standing::Open, detail);
     }
     let files: Vec<String> =
         found.iter().map(|settings| format!("`{}`", settings.file.display())).collect();
@@ -122,20 +131,22 @@ fn heard(silenced: &[String]) -> Line {
     }
 }
 
-fn as_tried(found: &[Found<'_>], version: Version) -> Line {
+fn as_tried(client: &Client, found: &[Found<'_>], version: Version) -> Line {
     let name = "the hooks are those that were tried";
     for settings in found {
         if let Some(differences) = settings.differences(version) {
             let file = settings.file.display();
-            let detail =
-                format!("in `{file}` they differ: {differences}; `jackline init claude` mends it");
+            let detail = format!(
+                "in `{file}` they differ: {differences}; `jackline init {}` mends it",
+                client.id
+            );
             return line(name, Standing::Open, detail);
         }
     }
     line(name, Standing::Closed, "every event, to the letter".to_owned())
 }
 
-fn programs(found: &[Found<'_>], own: &str) -> Line {
+fn programs(client: &Client, found: &[Found<'_>], own: &str) -> Line {
     let name = "its program is there, in this version";
     for program in found.iter().flat_map(Found::programs) {
         // A program's name comes first.
@@ -144,13 +155,14 @@ fn programs(found: &[Found<'_>], own: &str) -> Line {
             Some(said) if said == own => {}
             Some(said) => {
                 let detail = format!(
-                    "`{program}` is {said}, this is {own}; `jackline init claude` mends it"
+                    "`{program}` is {said}, this is {own}; `jackline init {}` mends it",
+                    client.id
                 );
                 return line(name, Standing::Open, detail);
             }
             None => {
                 let detail =
-                    format!("`{program}` does not answer; `jackline init claude` mends it");
+                    format!("`{program}` does not answer; `jackline init {}` mends it", client.id);
                 return line(name, Standing::Open, detail);
             }
         }
@@ -161,7 +173,8 @@ fn programs(found: &[Found<'_>], own: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claude::settings::PINNED;
+    use crate::claude::CLIENT;
+    use crate::claude::settings::{PINNED, hooks_for};
     use crate::live::Scratch;
 
     const FILE: &str = ".claude/settings.json";
@@ -170,7 +183,7 @@ mod tests {
     /// The lines that are open, with what was seen.
     fn open(scratch: &Scratch, text: &str) -> Vec<(&'static str, String)> {
         scratch.write(FILE, text).unwrap();
-        let lines = inspect(&[scratch.work().join(FILE)], &[], PINNED, "9.9.9");
+        let lines = inspect(&CLIENT, &[scratch.work().join(FILE)], &[], PINNED, "9.9.9");
         let open = lines.into_iter().filter(|line| line.standing == Standing::Open);
         open.map(|line| (line.name, line.detail)).collect()
     }
@@ -181,7 +194,7 @@ mod tests {
         let text = "#!/bin/sh\necho jackline 9.9.9\n";
         let program = scratch.write_program(PROGRAM, text).unwrap();
         let word = shell_word(program.to_str().unwrap());
-        scratch.install(&hooks_for(PINNED, &word)).unwrap();
+        scratch.install(CLIENT.installation, &hooks_for(PINNED, &word)).unwrap();
         let text = scratch.read(FILE).unwrap();
         (scratch, text)
     }
@@ -197,7 +210,7 @@ mod tests {
     fn hooks_of_a_directory_above_guard_nothing_here() {
         let (scratch, _) = world();
         let (here, above) = (scratch.work().join("src").join(FILE), scratch.work().join(FILE));
-        let lines = inspect(&[here], &[above], PINNED, "9.9.9");
+        let lines = inspect(&CLIENT, &[here], &[above], PINNED, "9.9.9");
         let [line, _] = lines.as_slice() else { panic!("{lines:?}") };
         assert_eq!(line.standing, Standing::Open);
         let root = format!("start it in `{}`", scratch.work().display());

@@ -4,11 +4,12 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::definition;
-use crate::claude::settings::Hook;
-use crate::live::{LiveError, Scratch, micros};
+use crate::installation::HookEntry;
+use crate::list::Client;
+use crate::live::{LiveError, SamplePayload, Scratch, micros};
 
 /// How many calls are measured.
 const CALLS: usize = 100;
@@ -25,21 +26,23 @@ pub struct Latency {
 }
 
 /// Asks about harmless calls, one after another, as the client would.
-pub(super) fn measure(hooks: &[Hook]) -> Result<Option<Latency>, LiveError> {
+pub(super) fn measure(client: &Client, hooks: &[HookEntry]) -> Result<Option<Latency>, LiveError> {
     let scratch = Scratch::new()?;
     scratch.write("jackline.yaml", &definition())?;
     let line = |event: &str| {
-        hooks.iter().find(|hook| hook.event == event).map(Hook::command).unwrap_or_default()
+        hooks.iter().find(|hook| hook.event == event).map(HookEntry::command).unwrap_or_default()
     };
     let mut took = Vec::new();
     for number in 0..CALLS {
-        let call = format!("call-{number}");
+        let [before, after] = client.live.sample_payloads(&scratch, &format!("call-{number}"));
+        let ask =
+            |sample: &SamplePayload| ask(client, &scratch, line(sample.event), &sample.payload);
         let began = micros();
-        if ask(&scratch, line("PreToolUse"), &payload(&scratch, "PreToolUse", &call))? {
+        if ask(&before)? {
             took.push(micros().saturating_sub(began));
         }
         // A call that never comes back stays open, and the open ones are bounded.
-        ask(&scratch, line("PostToolUse"), &payload(&scratch, "PostToolUse", &call))?;
+        ask(&after)?;
     }
     took.sort_unstable();
     let at = |hundredths: usize| took.get((took.len() * hundredths).div_ceil(100).max(1) - 1);
@@ -48,11 +51,11 @@ pub(super) fn measure(hooks: &[Hook]) -> Result<Option<Latency>, LiveError> {
 }
 
 /// Runs a hook; whether it had no objection.
-fn ask(scratch: &Scratch, line: &str, payload: &Value) -> Result<bool, LiveError> {
+fn ask(client: &Client, scratch: &Scratch, line: &str, payload: &Value) -> Result<bool, LiveError> {
     let started = |source| LiveError::Start { program: Path::new("/bin/sh").to_owned(), source };
     let mut command = Command::new("/bin/sh");
     scratch.enter(&mut command);
-    command.args(["-c", line]).env("CLAUDE_PROJECT_DIR", scratch.work());
+    command.args(["-c", line]).env(client.live.project_variable(), scratch.work());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(started)?;
     let written = child
@@ -64,17 +67,4 @@ fn ask(scratch: &Scratch, line: &str, payload: &Value) -> Result<bool, LiveError
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(started(error)),
         _ => Ok(output.status.success() && output.stdout.is_empty()),
     }
-}
-
-fn payload(scratch: &Scratch, event: &str, call: &str) -> Value {
-    json!({
-        "session_id": "latency",
-        "cwd": scratch.work(),
-        "hook_event_name": event,
-        "permission_mode": "default",
-        "tool_name": "Bash",
-        "tool_input": { "command": "git status --short && ls -la src | head" },
-        "tool_response": { "stdout": "", "stderr": "", "interrupted": false },
-        "tool_use_id": call,
-    })
 }

@@ -1,20 +1,17 @@
 //! Runs of the client, and what they prove.
 
 use jackline_model::scripted::{Script, Step};
-use serde_json::json;
 
 use super::{Actor, CanaryReport, Doctor, Fault, Line, Standing};
-use crate::claude::settings::{Hook, hooks_for};
-use crate::live::{LiveError, Run, SUBAGENT, Scratch, Seen, subagent};
+use crate::installation::HookEntry;
+use crate::list::Client;
+use crate::live::{LiveError, Run, SUBAGENT, Scratch, Seen};
 
 /// What the model has to be shown.
 pub const REASON: &str = "This call is a canary of jackline doctor";
 
 /// What a file is called that must not be made.
 const CANARY: &str = "canary";
-
-/// How the client marks what a hook refused, and not the client itself.
-const HOOK_REFUSED: &str = "hook error";
 
 /// A definition under which nothing may touch a canary.
 pub fn definition() -> String {
@@ -54,17 +51,22 @@ impl Actor {
     }
 
     /// Makes a file, if it may.
-    fn touch(self, what: &str) -> Step {
-        let command = format!("touch {}", self.file(what));
-        Step::call("Bash", json!({ "command": command, "description": "make a file" }))
+    fn touch(self, client: &Client, what: &str) -> Step {
+        client.live.command_call(&format!("touch {}", self.file(what)))
     }
 }
 
 /// A denied call leaves nothing behind and its reason reaches the model.
 pub(super) fn denied(doctor: &Doctor<'_>) -> Result<Vec<Line>, LiveError> {
+    let client = doctor.client.client;
     let (main, sub) = (Actor::Main, Actor::Subagent);
-    let steps = [main.touch(CANARY), main.touch("witness"), subagent(), Step::say("done")];
-    let part = [sub.touch(CANARY), sub.touch("witness"), Step::say("done")];
+    let steps = [
+        main.touch(client, CANARY),
+        main.touch(client, "witness"),
+        client.live.subagent_call(SUBAGENT),
+        Step::say("done"),
+    ];
+    let part = [sub.touch(client, CANARY), sub.touch(client, "witness"), Step::say("done")];
     let scratch = scratch()?;
     let script = Script::new(steps).part(SUBAGENT, part);
     let seen = doctor.run(&scratch, script)?.play()?;
@@ -75,9 +77,11 @@ pub(super) fn denied(doctor: &Doctor<'_>) -> Result<Vec<Line>, LiveError> {
 
 /// The same, for the main agent alone.
 pub(super) fn canary(doctor: &Doctor<'_>) -> Result<CanaryReport, LiveError> {
+    let client = doctor.client.client;
     let main = Actor::Main;
     let scratch = scratch()?;
-    let script = Script::new([main.touch(CANARY), main.touch("witness"), Step::say("done")]);
+    let script =
+        Script::new([main.touch(client, CANARY), main.touch(client, "witness"), Step::say("done")]);
     let seen = doctor.run(&scratch, script)?.play()?;
     // Where both are as bad, that it ran is worse than that nobody was told.
     let [ran, told] = judge_denied(main, &scratch, &seen);
@@ -119,11 +123,17 @@ fn judge_denied(actor: Actor, scratch: &Scratch, seen: &Seen) -> [Line; 2] {
 pub(super) fn broken(doctor: &Doctor<'_>, fault: Fault) -> Result<Vec<Line>, LiveError> {
     let (main, sub) = (Actor::Main, Actor::Subagent);
     let scratch = scratch()?;
-    let client = doctor.client;
-    scratch.install(&fault.hooks(client.version, &scratch, doctor.jackline, CANARY)?)?;
-    let script = Script::new([subagent(), main.touch(CANARY), Step::say("done")])
-        .part(SUBAGENT, [sub.touch(CANARY), Step::say("done")]);
-    let seen = Run::new(&client.program, &scratch, script).play()?;
+    let installed = doctor.client;
+    let client = installed.client;
+    let hooks = fault.hooks(installed, &scratch, doctor.jackline, CANARY)?;
+    scratch.install(client.installation, &hooks)?;
+    let script = Script::new([
+        client.live.subagent_call(SUBAGENT),
+        main.touch(client, CANARY),
+        Step::say("done"),
+    ])
+    .part(SUBAGENT, [sub.touch(client, CANARY), Step::say("done")]);
+    let seen = Run::new(client, &installed.program, &scratch, script).play()?;
     let judge = |actor: Actor| {
         let (standing, detail) = judge_broken(actor, &scratch, &seen);
         Line { name: fault.name(), actor, standing, detail }
@@ -147,18 +157,19 @@ fn judge_broken(actor: Actor, scratch: &Scratch, seen: &Seen) -> (Standing, Stri
 /// A call that the guard has nothing against, and the client would ask about,
 /// stays the client's to ask about.
 pub(super) fn silent(doctor: &Doctor<'_>) -> Result<Line, LiveError> {
+    let client = doctor.client.client;
     let main = Actor::Main;
     let scratch = scratch()?;
-    let script = Script::new([main.touch("witness"), Step::say("done")]);
+    let script = Script::new([main.touch(client, "witness"), Step::say("done")]);
     let mut live = doctor.run(&scratch, script)?;
-    live.allowed_tools = "Read";
+    live.allowed_tools = client.live.reading_tools();
     let seen = live.play()?;
     let refusal = seen.results(None).into_iter().next();
     let (standing, detail) = match refusal {
         _ if scratch.has(&main.file("witness")) => {
             (Standing::Open, "a call that the client asks about ran unasked".to_owned())
         }
-        Some(result) if result.is_error && !result.text.contains(HOOK_REFUSED) => {
+        Some(result) if result.is_error && !client.live.is_hook_refusal(&result.text) => {
             (Standing::Closed, "the client still asks".to_owned())
         }
         Some(_) => (Standing::Unproven, "the guard itself refused an allowed call".to_owned()),
@@ -175,13 +186,14 @@ fn scratch() -> Result<Scratch, LiveError> {
 
 impl Doctor<'_> {
     /// What the installer installs for this client.
-    pub(super) fn hooks(&self) -> Vec<Hook> {
-        hooks_for(self.client.version, self.jackline)
+    pub(super) fn hooks(&self) -> Vec<HookEntry> {
+        self.client.client.installation.hooks_for(self.client.version, self.jackline)
     }
 
     /// A run with it.
     fn run<'a>(&'a self, scratch: &'a Scratch, script: Script) -> Result<Run<'a>, LiveError> {
-        scratch.install(&self.hooks())?;
-        Ok(Run::new(&self.client.program, scratch, script))
+        let client = self.client.client;
+        scratch.install(client.installation, &self.hooks())?;
+        Ok(Run::new(client, &self.client.program, scratch, script))
     }
 }

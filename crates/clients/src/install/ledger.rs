@@ -12,7 +12,7 @@ use jackline_journal::write_private;
 use serde::{Deserialize, Serialize};
 
 use super::InstallError;
-use crate::claude::servers::Memory;
+use super::mcp_servers::Memory;
 
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,13 +6,15 @@ use std::process::Command;
 use jackline_runtime::{LayerFiles, find_file, find_program};
 
 use super::file::{Held, look};
+use super::jsonc::SettingsError;
 use super::{
-    Change, Client, DEFINITION, Direction, FoundClient, InstallError, Plan, Purpose, Scope, Wish,
-    exclude, silence,
+    Change, DEFINITION, Direction, FoundClient, InstallError, Plan, Purpose, Scope, Wish, exclude,
+    silence,
 };
-use crate::claude::claude_home;
-use crate::claude::settings::{self, PINNED, SHUTS_SINCE, Version};
+use crate::hook_line::shell_word;
+use crate::list::{CLIENTS, Client};
 use crate::program;
+use crate::version::Version;
 
 /// What a definition is called.
 const DEFINITION_NAME: &str = "jackline.yaml";
@@ -30,21 +32,19 @@ pub fn plan(wish: &Wish) -> Result<Plan, InstallError> {
     site.plan_exclude(wish, &mut plan)?;
     let program = program_word(&wish.jackline)?;
     for found in plan.found.clone() {
-        match found.client {
-            Client::Claude => site.plan_claude(wish, &found, &program, &mut plan)?,
-        }
+        site.plan_settings(wish, &found, &program, &mut plan)?;
     }
     Ok(plan)
 }
 
 /// The settings that a client reads when it is started in a directory: those of
 /// no directory above.
-pub fn settings_files(here: &Path, client: Client) -> Vec<PathBuf> {
+pub fn settings_files(here: &Path, client: &Client) -> Vec<PathBuf> {
     Site { project: here.to_owned(), definition: None, exclude: None }.all_settings(client)
 }
 
 /// The settings that the installer writes for a directory, which may be one above.
-pub fn settings_of_project(here: &Path, client: Client) -> Vec<PathBuf> {
+pub fn settings_of_project(here: &Path, client: &Client) -> Vec<PathBuf> {
     Site::of(here).all_settings(client)
 }
 
@@ -72,29 +72,31 @@ impl Site {
 
     /// Those that are named, else those whose program or settings are there.
     fn clients(&self, wish: &Wish) -> Result<Vec<FoundClient>, InstallError> {
-        let found = |client: Client| {
+        let found = |client: &'static Client| {
             let named = wish.client_program.clone();
             let named = named.map(|named| program::locate(&named).unwrap_or(named));
-            let program = named.or_else(|| find_program(client.name()));
+            let program = named.or_else(|| find_program(client.id.as_str()));
             let said = program.as_deref().and_then(program::version);
             FoundClient { client, version: said.as_deref().and_then(Version::parse), program }
         };
         if !wish.clients.is_empty() {
-            return Ok(wish.clients.iter().map(|client| found(*client)).collect());
+            return Ok(wish.clients.iter().copied().map(found).collect());
         }
         let here = |found: &FoundClient| {
             let has_settings = || self.all_settings(found.client).iter().any(|path| path.exists());
             found.program.is_some() || has_settings()
         };
-        let found: Vec<FoundClient> = Client::ALL.into_iter().map(found).filter(here).collect();
+        let found: Vec<FoundClient> = CLIENTS.into_iter().map(found).filter(here).collect();
         if found.is_empty() { Err(InstallError::NoClient) } else { Ok(found) }
     }
 
     /// All settings of a client that apply here.
-    pub(crate) fn all_settings(&self, client: Client) -> Vec<PathBuf> {
+    pub(crate) fn all_settings(&self, client: &Client) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = Vec::new();
         for scope in [Scope::Project, Scope::Local, Scope::User] {
-            let Ok(path) = self.settings(client, scope) else { continue };
+            let Ok(path) = client.installation.settings_file(&self.project, scope) else {
+                continue;
+            };
             // In a person's home the project's settings are the person's.
             if !files.iter().any(|known| is_same(known, &path)) {
                 files.push(path);
@@ -103,53 +105,44 @@ impl Site {
         files
     }
 
-    /// The settings of a client.
-    pub(crate) fn settings(&self, client: Client, scope: Scope) -> Result<PathBuf, InstallError> {
-        match (client, scope) {
-            (Client::Claude, Scope::Project) => Ok(self.project.join(".claude/settings.json")),
-            (Client::Claude, Scope::Local) => Ok(self.project.join(".claude/settings.local.json")),
-            (Client::Claude, Scope::User) => {
-                claude_home().map(|home| home.join("settings.json")).ok_or(InstallError::NoHome)
-            }
-        }
-    }
-
-    fn plan_claude(
+    fn plan_settings(
         &self,
         wish: &Wish,
         found: &FoundClient,
         program: &str,
         plan: &mut Plan,
     ) -> Result<(), InstallError> {
-        let path = self.settings(Client::Claude, wish.scope)?;
+        let (client, installation) = (found.client, found.client.installation);
+        let path = installation.settings_file(&self.project, wish.scope)?;
         let held = look(&path)?;
         let wrong = |source| InstallError::Settings { path: path.clone(), source };
         let text = text_of(&held, &path)?;
-        let hooks = settings::hooks_for(found.version.unwrap_or(PINNED), program);
-        let edited = settings::install(text, &hooks).map_err(wrong)?;
+        let version = found.version.unwrap_or_else(|| installation.tried_version());
+        let hooks = installation.hooks_for(version, program);
+        let edited = installation.add(text, &hooks).map_err(wrong)?;
         let without = match &held.bytes {
-            Some(_) if settings::holds_ours(text) => {
-                Some(settings::remove(text, None).map_err(wrong)?.into_bytes())
+            Some(_) if !installation.own_hooks(text).is_empty() => {
+                Some(installation.remove(text, None).map_err(wrong)?.into_bytes())
             }
             bytes => bytes.clone(),
         };
         say_about_version(found, plan);
-        plan.silenced.extend(silence::ignored(found.client, found.version, &path, &edited));
+        plan.silenced.extend(installation.ignored_for(found.version, &path, &edited));
         if wish.scope == Scope::Project && self.exclude.is_some() {
             let happens = "with others every call would be denied";
             say_only_here(&path, program, happens, "--local", plan);
         }
-        plan.silenced.extend(silence::switched_off(self.all_settings(Client::Claude)));
-        self.say_where_else(&path, plan);
-        self.say_where_to_start(wish, plan);
-        push(plan, Purpose::Settings(Client::Claude), path, held, edited, without);
+        plan.silenced.extend(silence::switched_off(client, self.all_settings(client)));
+        self.say_where_else(client, &path, plan);
+        self.say_where_to_start(client, wish, plan);
+        push(plan, Purpose::Settings(client), path, held, edited, without);
         Ok(())
     }
 
     /// Says where else the guard is installed: it would be asked twice.
-    fn say_where_else(&self, own: &Path, plan: &mut Plan) {
-        for path in self.all_settings(Client::Claude) {
-            if !is_same(&path, own) && holds_ours(&path) {
+    fn say_where_else(&self, client: &Client, own: &Path, plan: &mut Plan) {
+        for path in self.all_settings(client) {
+            if !is_same(&path, own) && holds_ours(client, &path) {
                 plan.warnings.push(format!(
                     "the guard is in `{}` too and would be asked twice; take one of them out with `--uninstall`",
                     path.display()
@@ -159,17 +152,18 @@ impl Site {
     }
 
     /// Says where the client has to be started, where that is not here.
-    fn say_where_to_start(&self, wish: &Wish, plan: &mut Plan) {
+    fn say_where_to_start(&self, client: &Client, wish: &Wish, plan: &mut Plan) {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let is_here = real(&self.project) == real(&wish.here);
-        let mut read_here = settings_files(&wish.here, Client::Claude).into_iter();
-        if wish.scope == Scope::User || is_here || read_here.any(|path| holds_ours(&path)) {
+        let mut read_here = settings_files(&wish.here, client).into_iter();
+        let holds = |path: PathBuf| holds_ours(client, &path);
+        if wish.scope == Scope::User || is_here || read_here.any(holds) {
             return;
         }
         plan.warnings.push(format!(
             "start `{}` in `{}`: it reads settings only of the directory it is started in, and in \
              `{}` nothing would guard it; or install with `--user`",
-            Client::Claude.name(),
+            client.id,
             self.project.display(),
             wish.here.display()
         ));
@@ -214,8 +208,8 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Whether a settings file holds our hooks.
-pub(crate) fn holds_ours(path: &Path) -> bool {
-    read(path).is_ok_and(|text| settings::holds_ours(&text))
+pub(crate) fn holds_ours(client: &Client, path: &Path) -> bool {
+    read(path).is_ok_and(|text| !client.installation.own_hooks(&text).is_empty())
 }
 
 /// The text of the settings at a place; absent ones are empty.
@@ -229,7 +223,7 @@ pub(crate) fn text_of<'h>(held: &'h Held, path: &Path) -> Result<&'h str, Instal
     let bytes = held.bytes.as_deref().unwrap_or_default();
     std::str::from_utf8(bytes).map_err(|_| InstallError::Settings {
         path: path.to_owned(),
-        source: settings::SettingsError::NotText,
+        source: SettingsError::NotText,
     })
 }
 
@@ -252,21 +246,26 @@ fn push(
 }
 
 fn say_about_version(found: &FoundClient, plan: &mut Plan) {
-    let title = found.client.title();
+    let Client { id, title, installation, .. } = found.client;
+    let tried = installation.tried_version();
+    let lets_through =
+        |version: &Version| installation.shuts_since().filter(|since| version < since);
     match (&found.program, found.version) {
         (None, _) => plan.notes.push(format!(
-            "the program `{}` was not found; the hooks are those of {title} {PINNED}",
-            found.client.name()
+            "the program `{id}` was not found; the hooks are those of {title} {tried}"
         )),
         (Some(program), None) => plan.warnings.push(format!(
-            "`{} --version` does not say which version it is; the hooks are those of {title} {PINNED}",
+            "`{} --version` does not say which version it is; the hooks are those of {title} {tried}",
             program.display()
         )),
-        (Some(_), Some(version)) if version < SHUTS_SINCE => plan.warnings.push(format!(
-            "{title} {version} lets calls through when the guard is killed or hangs; since \
-             {SHUTS_SINCE} it does not: update it"
-        )),
-        (Some(_), Some(_)) => {}
+        (Some(_), Some(version)) => {
+            if let Some(since) = lets_through(&version) {
+                plan.warnings.push(format!(
+                    "{title} {version} lets calls through when the guard is killed or hangs; \
+                     since {since} it does not: update it"
+                ));
+            }
+        }
     }
 }
 
@@ -289,7 +288,7 @@ pub(crate) fn say_only_here(
 
 /// This program as a word of a shell line.
 pub fn program_word(jackline: &Path) -> Result<String, InstallError> {
-    program_name(jackline).map(|name| settings::shell_word(&name))
+    program_name(jackline).map(|name| shell_word(&name))
 }
 
 /// How this program is started: by its name where that is enough.

@@ -6,18 +6,16 @@ use super::file::{Held, look};
 use super::ledger::{Entry, Ledger, Original};
 use super::plan::{Site, holds_ours, is_same, text_of};
 use super::write::{differs, is_as_left};
-use super::{
-    Change, Client, DEFINITION, Direction, InstallError, Plan, Purpose, Scope, Wish, exclude,
-};
-use crate::claude::settings;
+use super::{Change, DEFINITION, Direction, InstallError, Plan, Purpose, Scope, Wish, exclude};
+use crate::list::{CLIENTS, Client};
 
 /// Works out what is to be given back.
 pub fn plan_removal(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
     let mut removal = Removal { ledger: Ledger::of(&wish.state_home), plan: Plan::empty(&site) };
-    let clients = if wish.clients.is_empty() { &Client::ALL[..] } else { &wish.clients };
+    let clients = if wish.clients.is_empty() { &CLIENTS[..] } else { &wish.clients };
     for client in clients {
-        removal.settings(*client, site.settings(*client, wish.scope)?)?;
+        removal.settings(client, client.installation.settings_file(&site.project, wish.scope)?)?;
     }
     if is_last(&site, wish) {
         removal.exclude(&site, wish)?;
@@ -28,14 +26,15 @@ pub fn plan_removal(wish: &Wish) -> Result<Plan, InstallError> {
 
 /// Whether no other settings here need what is shared.
 fn is_last(site: &Site, wish: &Wish) -> bool {
-    let needs = |client: Client, scope: Scope| {
-        let (path, own) = (site.settings(client, scope), site.settings(client, wish.scope));
-        let (Ok(path), Ok(own)) = (path, own) else { return false };
-        !is_same(&path, &own) && holds_ours(&path)
+    let needs = |client: &Client, scope: Scope| {
+        let file = |scope| client.installation.settings_file(&site.project, scope);
+        let (Ok(path), Ok(own)) = (file(scope), file(wish.scope)) else { return false };
+        !is_same(&path, &own) && holds_ours(client, &path)
     };
-    let needs =
-        |client| [Scope::Project, Scope::Local].into_iter().any(|scope| needs(client, scope));
-    !Client::ALL.into_iter().any(needs)
+    let needs = |client: &'static Client| {
+        [Scope::Project, Scope::Local].into_iter().any(|scope| needs(client, scope))
+    };
+    !CLIENTS.into_iter().any(needs)
 }
 
 struct Removal {
@@ -44,7 +43,7 @@ struct Removal {
 }
 
 impl Removal {
-    fn settings(&mut self, client: Client, path: PathBuf) -> Result<(), InstallError> {
+    fn settings(&mut self, client: &'static Client, path: PathBuf) -> Result<(), InstallError> {
         let held = look(&path)?;
         if held.bytes.is_none() {
             return Ok(());
@@ -59,8 +58,9 @@ impl Removal {
         let text = text_of(&held, &path)?;
         let was = original.as_ref().and_then(Original::bytes);
         let was = was.and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let edited = settings::remove(text, was).map_err(wrong)?;
-        let ours_alone = original == Some(Original::Absent) && settings::is_blank(&edited);
+        let edited = client.installation.remove(text, was).map_err(wrong)?;
+        let ours_alone =
+            original == Some(Original::Absent) && client.installation.is_blank(&edited);
         self.push(
             Purpose::Settings(client),
             path,

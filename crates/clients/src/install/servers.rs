@@ -1,17 +1,14 @@
 //! What putting the guard before a client's MCP servers would change, and taking it out.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::file::{Held, look};
+use super::jsonc::{SettingsError, loose_line};
 use super::ledger::{Ledger, ServersAt};
+use super::mcp_servers::{Edited, Known, Left, Memory, Wrapping, unwrap, wrap};
 use super::plan::{Site, program_name, say_only_here, text_of};
-use super::{Change, Client, Direction, InstallError, Plan, Purpose, Remote, Scope, Wish};
-use crate::claude::places::claude_file;
-use crate::claude::servers::{Edited, Known, Left, Memory, Wrapping, unwrap, wrap};
-use crate::claude::settings::{self, SettingsError};
-
-/// The key under which Claude Code keeps servers.
-const SERVERS: &str = "mcpServers";
+use super::{Change, Direction, InstallError, Plan, Purpose, Remote, Scope, Wish};
+use crate::list::{CLIENTS, Client};
 
 /// Works out which servers get the guard before them.
 pub fn plan_wrapping(wish: &Wish) -> Result<Plan, InstallError> {
@@ -19,7 +16,7 @@ pub fn plan_wrapping(wish: &Wish) -> Result<Plan, InstallError> {
     let mut planned = Plan::empty(&site);
     let program = program_name(&wish.jackline)?;
     for client in clients(wish) {
-        let file = ServerFile::of(&site.project, client, wish.scope)?;
+        let file = client.installation.server_file(&site.project, wish.scope)?;
         let held = look(&file.path)?;
         let text = text_of(&held, &file.path)?;
         let recorded = Recorded::of(wish, &held, &file);
@@ -35,7 +32,7 @@ pub fn plan_wrapping(wish: &Wish) -> Result<Plan, InstallError> {
         if edited.changed.is_empty() && edited.left.is_empty() {
             return Err(InstallError::NoServers { path: file.path });
         }
-        file.say(&edited, &mut planned);
+        file.say(client, &edited, &mut planned);
         file.say_nowhere(&wish.remote, &edited, &mut planned);
         if wish.scope == Scope::Project && site.exclude.is_some() {
             let happens = "with others the servers would not start";
@@ -65,12 +62,12 @@ pub fn plan_unwrapping(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
     let mut planned = Plan::empty(&site);
     for client in clients(wish) {
-        let file = ServerFile::of(&site.project, client, wish.scope)?;
+        let file = client.installation.server_file(&site.project, wish.scope)?;
         let held = look(&file.path)?;
         let recorded = Recorded::of(wish, &held, &file);
         let text = text_of(&held, &file.path)?;
         let edited = file.edited(unwrap(text, &file.keys(), recorded.known()))?;
-        file.say(&edited, &mut planned);
+        file.say(client, &edited, &mut planned);
         if edited.changed.is_empty() {
             continue;
         }
@@ -164,37 +161,22 @@ impl Recorded {
     }
 }
 
-fn clients(wish: &Wish) -> Vec<Client> {
-    if wish.clients.is_empty() { Client::ALL.to_vec() } else { wish.clients.clone() }
+fn clients(wish: &Wish) -> Vec<&'static Client> {
+    if wish.clients.is_empty() { CLIENTS.to_vec() } else { wish.clients.clone() }
 }
 
-/// A file with servers in it, and the way to them.
-struct ServerFile {
-    path: PathBuf,
-    place: Vec<String>,
+/// A file with MCP servers in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The keys that lead to the servers.
+    pub place: Vec<String>,
     /// Whether the client writes to it whenever it runs.
-    is_clients: bool,
+    pub is_clients: bool,
 }
 
 impl ServerFile {
-    fn of(project: &Path, client: Client, scope: Scope) -> Result<Self, InstallError> {
-        let Client::Claude = client;
-        let servers = SERVERS.to_owned();
-        if scope == Scope::Project {
-            let path = project.join(".mcp.json");
-            return Ok(Self { path, place: vec![servers], is_clients: false });
-        }
-        let path = claude_file().ok_or(InstallError::NoHome)?;
-        let place = if scope == Scope::User {
-            vec![servers]
-        } else {
-            let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
-            let name = real.to_str().ok_or(InstallError::NotUtf8 { path: real.clone() })?;
-            vec!["projects".to_owned(), name.to_owned(), servers]
-        };
-        Ok(Self { path, place, is_clients: true })
-    }
-
     fn keys(&self) -> Vec<&str> {
         self.place.iter().map(String::as_str).collect()
     }
@@ -204,7 +186,7 @@ impl ServerFile {
     }
 
     /// Says why nothing happens to which server, and what else one should know.
-    fn say(&self, edited: &Edited, plan: &mut Plan) {
+    fn say(&self, client: &Client, edited: &Edited, plan: &mut Plan) {
         for (name, left) in &edited.left {
             let why = match left {
                 Left::Guarded => "has the guard before it, or is its own".to_owned(),
@@ -244,15 +226,15 @@ impl ServerFile {
         if self.is_clients {
             plan.warnings.push(format!(
                 "{} writes to `{}` while it runs: close it first, or it may undo this",
-                Client::Claude.title(),
+                client.title,
                 self.path.display()
             ));
         }
-        if let Some(line) = settings::loose_line(&edited.text) {
+        if let Some(line) = loose_line(&edited.text) {
             plan.warnings.push(format!(
                 "{} takes no comments and no commas at the end of a list, as in line {line}, and \
                  starts no server of `{}` for them; take them out",
-                Client::Claude.title(),
+                client.title,
                 self.path.display()
             ));
         }

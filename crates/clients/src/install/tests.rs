@@ -27,7 +27,7 @@ impl Place {
 
     fn wish(&self) -> Wish {
         Wish {
-            clients: vec![Client::Claude],
+            clients: vec![&crate::claude::CLIENT],
             scope: Scope::Local,
             here: self.root.path().join("work"),
             jackline: PathBuf::from("/opt/jackline"),

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use jackline_model::scripted::{Request, Script, ScriptedModel, Step, ToolResult};
-use serde_json::{Value, json};
+use jackline_model::scripted::{Request, Script, ScriptedModel, ToolResult};
+use serde_json::Value;
 
-use super::{LiveError, Scratch, process};
+use super::{HeadlessRun, LiveError, Scratch, process};
+use crate::list::Client;
 
 /// What a sub-agent is told; its part of a script goes by this text.
 pub const SUBAGENT: &str = "jackline-subagent: do your part";
@@ -14,19 +15,15 @@ pub const SUBAGENT: &str = "jackline-subagent: do your part";
 /// What the agent is told unless told otherwise.
 const PROMPT: &str = "do the scripted work";
 
-/// Names a model that every client knows; the scripted one answers to any name.
-const MODEL: &str = "claude-sonnet-4-5";
-
 /// How long a run may take unless told otherwise.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// After so many turns the client gives up by itself.
-const TURNS_MAX: &str = "40";
-
 /// A run of the client, headless.
 pub struct Run<'a> {
+    /// Which client.
+    pub client: &'static Client,
     /// Its program.
-    pub client: &'a Path,
+    pub program: &'a Path,
     /// Where it runs, with the hooks that are installed there.
     pub scratch: &'a Scratch,
     /// What the model says.
@@ -60,23 +57,19 @@ pub struct Seen {
     pub stderr: String,
 }
 
-/// Starts a sub-agent, which the client does in the background.
-pub fn subagent() -> Step {
-    let input = json!({
-        "description": "a part of the work",
-        "prompt": SUBAGENT,
-        "subagent_type": "general-purpose",
-    });
-    Step::call("Agent", input)
-}
-
 impl<'a> Run<'a> {
     /// A run in which the client itself stands in nobody's way.
-    pub fn new(client: &'a Path, scratch: &'a Scratch, script: Script) -> Self {
-        let allowed_tools = "Bash,Read,Write,Edit,Agent";
+    pub fn new(
+        client: &'static Client,
+        program: &'a Path,
+        scratch: &'a Scratch,
+        script: Script,
+    ) -> Self {
+        let allowed_tools = client.live.all_tools();
         let (timeout, prompt) = (TIMEOUT, PROMPT);
         Self {
             client,
+            program,
             scratch,
             script,
             allowed_tools,
@@ -91,29 +84,17 @@ impl<'a> Run<'a> {
     pub fn play(self) -> Result<Seen, LiveError> {
         let lifetime = self.timeout + Duration::from_secs(5);
         let model = ScriptedModel::start(self.script, lifetime).map_err(LiveError::Model)?;
-        let mut command = self.scratch.command(self.client);
-        for (name, value) in [
-            ("ANTHROPIC_BASE_URL", model.url().as_str()),
-            ("ANTHROPIC_API_KEY", "no-key-is-needed"),
-            ("NO_PROXY", "127.0.0.1"),
-            ("DISABLE_AUTOUPDATER", "1"),
-            ("DISABLE_TELEMETRY", "1"),
-            ("DISABLE_ERROR_REPORTING", "1"),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ] {
-            command.env(name, value);
-        }
-        command.args(["-p", self.prompt, "--model", MODEL, "--max-turns", TURNS_MAX]);
-        command.args(["--output-format", "stream-json", "--verbose"]);
-        command.args(["--allowedTools", self.allowed_tools]);
-        if self.resumes {
-            command.arg("--continue");
-        }
-        if let Some(servers) = self.servers {
-            command.args(["--strict-mcp-config", "--mcp-config", servers]);
-        }
+        let mut command = self.scratch.command(self.program);
+        let run = HeadlessRun {
+            model_url: &model.url(),
+            prompt: self.prompt,
+            allowed_tools: self.allowed_tools,
+            resumes: self.resumes,
+            servers: self.servers,
+        };
+        self.client.live.headless(&mut command, &run);
         let ended = process::run(command, self.scratch, self.timeout)
-            .map_err(|source| LiveError::Start { program: self.client.to_owned(), source })?;
+            .map_err(|source| LiveError::Start { program: self.program.to_owned(), source })?;
         let said = ended.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
         Ok(Seen {
             code: ended.code,

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use jackline_runtime::search_path;
 
 use super::LiveError;
-use crate::claude::settings::{self, Hook};
+use crate::install::{InstallError, Scope};
+use crate::installation::{HookEntry, Installation};
+use crate::list::CLIENTS;
 
 /// How often another name is tried.
 const NAMES_MAX: u32 = 1000;
@@ -86,7 +88,7 @@ impl Scratch {
         self.root.join("work")
     }
 
-    /// The home of the person who is none.
+    /// The scratch `$HOME` of the client.
     pub fn home(&self) -> PathBuf {
         self.root.join("home")
     }
@@ -98,23 +100,27 @@ impl Scratch {
 
     /// Writes a file of the workspace, with the directories above it.
     pub fn write(&self, path: &str, text: &str) -> Result<(), LiveError> {
-        let path = self.work().join(path);
-        let written = match path.parent() {
-            Some(parent) => fs::create_dir_all(parent).and_then(|()| fs::write(&path, text)),
-            None => fs::write(&path, text),
-        };
-        written.map_err(|source| LiveError::Scratch { path, source })
+        write_to(self.work().join(path), text)
     }
 
     /// Installs hooks for the project, as the installer does where there are no
     /// settings yet.
-    pub fn install(&self, hooks: &[Hook]) -> Result<(), LiveError> {
-        let file = ".claude/settings.json";
-        let text = settings::install("", hooks).map_err(|error| LiveError::Scratch {
-            path: self.work().join(file),
+    pub fn install(
+        &self,
+        installation: &dyn Installation,
+        hooks: &[HookEntry],
+    ) -> Result<(), LiveError> {
+        let work = self.work();
+        let failed = |path: &Path, error: InstallError| LiveError::Scratch {
+            path: path.to_owned(),
             source: io::Error::other(error),
+        };
+        let path = installation.settings_file(&work, Scope::Project);
+        let path = path.map_err(|error| failed(&work, error))?;
+        let text = installation.add("", hooks).map_err(|source| {
+            failed(&path, InstallError::Settings { path: path.clone(), source })
         })?;
-        self.write(file, &text)
+        write_to(path, &text)
     }
 
     /// Writes a program beside the workspace.
@@ -179,8 +185,17 @@ impl Scratch {
         set("XDG_RUNTIME_DIR", self.root.join("run").as_os_str());
         set("TMPDIR", self.root.join("tmp").as_os_str());
         set("JACKLINE_HOME", self.state_home().as_os_str());
-        set("CLAUDE_CONFIG_DIR", home.join(".claude").as_os_str());
+        let variables = CLIENTS.iter().map(|client| client.installation.scratch_variables(&home));
+        variables.flatten().for_each(|(name, path)| set(name, path.as_os_str()));
     }
+}
+
+fn write_to(path: PathBuf, text: &str) -> Result<(), LiveError> {
+    let written = match path.parent() {
+        Some(parent) => fs::create_dir_all(parent).and_then(|()| fs::write(&path, text)),
+        None => fs::write(&path, text),
+    };
+    written.map_err(|source| LiveError::Scratch { path, source })
 }
 
 impl Drop for Scratch {

@@ -279,6 +279,7 @@ fn models() -> Models {
     Models { prices: built_in.prices.iter().cloned().chain([own]).collect(), ..built_in }
 }
 
+#[expect(clippy::unwrap_used, reason = "the word is a constant")]
 fn choices() -> Vec<ModelChoice> {
     let worker = |kind, model: Option<&str>| ModelChoice {
         kind,

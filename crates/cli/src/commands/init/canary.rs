@@ -24,7 +24,7 @@ impl Canary {
         wish: &Wish,
         args: &InitArgs,
     ) -> Result<Self, InstallError> {
-        let (title, name) = (found.client.title(), found.client.name());
+        let (title, name) = (found.client.title, &found.client.id);
         let not_run = |why: String| Ok(Self::NotRun(why));
         let (program, version) = match (&found.program, found.version) {
             _ if args.no_canary => return not_run("--no-canary".to_owned()),
@@ -40,7 +40,7 @@ impl Canary {
             (Some(program), Some(version)) => (program.clone(), version),
         };
         note(dim(format!("canary: {title} tries a call that must not run")));
-        let client = Installed { program, version };
+        let client = Installed { client: found.client, program, version };
         let report = canary(&client, &program_word(&wish.jackline)?).unwrap_or_else(|error| {
             CanaryReport { standing: Standing::Unproven, detail: error.to_string(), ms: 0 }
         });
@@ -53,7 +53,7 @@ impl Canary {
     }
 
     pub(super) fn show(&self, found: &FoundClient) {
-        let (title, name) = (found.client.title(), found.client.name());
+        let (title, name) = (found.client.title, &found.client.id);
         let report = match self {
             Self::NotRun(why) => return say(format!("canary: not run: {}", plain(why, LINE_MAX))),
             Self::Tried(report) => report,
@@ -82,6 +82,6 @@ impl Canary {
                 (standing.name(), detail, Some(ms))
             }
         };
-        json!({ "client": found.client.name(), "result": result, "detail": detail, "ms": ms })
+        json!({ "client": found.client.id, "result": result, "detail": detail, "ms": ms })
     }
 }

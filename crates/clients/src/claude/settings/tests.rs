@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-fn hooks() -> Vec<Hook> {
+fn hooks() -> Vec<HookEntry> {
     hooks_for(PINNED, "jackline")
 }
 
@@ -27,7 +27,7 @@ fn there_and_back(text: &str) -> String {
 
 #[test]
 fn a_new_file_reads_as_if_a_person_wrote_it() {
-    let some: Vec<Hook> = hooks().into_iter().filter(|hook| hook.event == "Stop").collect();
+    let some: Vec<HookEntry> = hooks().into_iter().filter(|hook| hook.event == "Stop").collect();
     let text = install("", &some).unwrap();
     let expected = r#"{
   "hooks": {
@@ -90,9 +90,10 @@ fn an_older_entry_is_brought_up_to_date_where_it_stands() {
   }
 }"#;
     let settings = value_of(&installed(text)).unwrap();
-    let gate: Vec<Hook> = hooks().into_iter().filter(|hook| hook.event == "PreToolUse").collect();
+    let gate: Vec<HookEntry> =
+        hooks().into_iter().filter(|hook| hook.event == "PreToolUse").collect();
     let mine = json!({ "matcher": "Bash", "hooks": [{ "type": "command", "command": "mine" }] });
-    assert_eq!(settings["hooks"]["PreToolUse"], json!([gate[0].group(), mine]));
+    assert_eq!(settings["hooks"]["PreToolUse"], json!([entry_of(&gate[0]), mine]));
     assert_eq!(settings["hooks"].get("Notification"), None, "no version of ours asks for it now");
 }
 

@@ -120,7 +120,7 @@ impl Doctor<'_> {
         next("silence");
         lines.push(trials::silent(self)?);
         next("how long a hook takes");
-        let latency = latency::measure(&self.hooks())?;
+        let latency = latency::measure(self.client.client, &self.hooks())?;
         Ok(Report { lines, latency })
     }
 }

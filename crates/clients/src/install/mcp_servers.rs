@@ -1,4 +1,4 @@
-//! The guard before the MCP servers of Claude Code.
+//! The guard before the MCP servers of a client that keeps them in JSON.
 //!
 //! `"command": "npx", "args": ["x"]` becomes `"command": "jackline", "args": ["mcp", "wrap",
 //! "--", "npx", "x"]`. The text is cut at exactly these places, and a word is moved as it is
@@ -16,7 +16,7 @@ use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, parse_to_ast};
 
-use super::settings::{self, BYTE_ORDER_MARK, SettingsError};
+use super::jsonc::{BYTE_ORDER_MARK, SettingsError, no_twins, options, value_of};
 
 /// The words between our program and those of a server.
 const WRAP: [&str; 3] = ["mcp", "wrap", "--"];
@@ -26,7 +26,7 @@ const KEYS: [&str; 6] = ["command", "args", "type", "url", "headers", "env"];
 
 /// Servers with the guard before them, or without.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Edited {
+pub(crate) struct Edited {
     /// The whole file.
     pub text: String,
     /// The servers that are different now.
@@ -41,7 +41,7 @@ pub struct Edited {
 
 /// Why a server is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Left {
+pub(crate) enum Left {
     /// The guard stands before it, or it is our own.
     Guarded,
     /// It is elsewhere, and nobody has said that the guard goes before such servers.
@@ -58,7 +58,7 @@ pub enum Left {
 
 /// How the guard comes before servers.
 #[derive(Clone, Copy)]
-pub struct Wrapping<'w> {
+pub(crate) struct Wrapping<'w> {
     /// How this program is started.
     pub program: &'w str,
     /// The servers elsewhere that a person means.
@@ -95,11 +95,11 @@ impl Remote {
 
 /// The servers that we have put the guard before, by name. With those elsewhere the word for
 /// their kind, as it was written, where it was not the usual one.
-pub type Memory = BTreeMap<String, Option<String>>;
+pub(crate) type Memory = BTreeMap<String, Option<String>>;
 
 /// What is known of who has put the guard before servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
+pub(crate) enum Known {
     /// We before these, and somebody else before all others.
     These(Memory),
     /// Nobody remembers. All that looks like ours is.
@@ -123,7 +123,7 @@ impl Known {
 }
 
 /// Puts the guard before the servers at a place: the keys that lead to them.
-pub fn wrap(text: &str, place: &[&str], how: Wrapping<'_>) -> Result<Edited, SettingsError> {
+pub(crate) fn wrap(text: &str, place: &[&str], how: Wrapping<'_>) -> Result<Edited, SettingsError> {
     let edited = edit(text, place, |text, name, server| put(text, name, server, how))?;
     // The way back has to lead to the same text, or somebody could not go it.
     let mut memory = match how.known {
@@ -137,9 +137,9 @@ pub fn wrap(text: &str, place: &[&str], how: Wrapping<'_>) -> Result<Edited, Set
 }
 
 /// Takes the guard out again where we have put it.
-pub fn unwrap(text: &str, place: &[&str], known: &Known) -> Result<Edited, SettingsError> {
+pub(crate) fn unwrap(text: &str, place: &[&str], known: &Known) -> Result<Edited, SettingsError> {
     let edited = edit(text, place, |text, name, server| take(text, name, server, known))?;
-    settings::value_of(&edited.text).map_err(|_| SettingsError::Entangled)?;
+    value_of(&edited.text).map_err(|_| SettingsError::Entangled)?;
     Ok(edited)
 }
 
@@ -180,7 +180,7 @@ fn edit(
 ) -> Result<Edited, SettingsError> {
     let bare = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     check(bare, place)?;
-    let parsed = parse_to_ast(bare, &CollectOptions::default(), &settings::options());
+    let parsed = parse_to_ast(bare, &CollectOptions::default(), &options());
     let parsed = parsed.map_err(|_| SettingsError::Entangled)?;
     let mut found = parsed.value.as_ref().and_then(Value::as_object);
     for key in place {
@@ -211,7 +211,7 @@ fn edit(
 
 /// Whether what is there on the way to the servers is what it has to be.
 fn check(text: &str, place: &[&str]) -> Result<(), SettingsError> {
-    let whole = settings::value_of(text)?;
+    let whole = value_of(text)?;
     let (mut value, mut path) = (&whole, String::new());
     let shape = |path: &str, got| {
         let what = if path.is_empty() { "the whole file".to_owned() } else { format!("`{path}`") };
@@ -232,7 +232,7 @@ fn check(text: &str, place: &[&str]) -> Result<(), SettingsError> {
 
 fn once(object: &Object<'_>, which: impl Fn(&str) -> bool) -> Result<(), SettingsError> {
     let names = object.properties.iter().map(|property| property.name.as_str());
-    settings::no_twins(names.filter(|name| which(name)).map(ToOwned::to_owned).collect())
+    no_twins(names.filter(|name| which(name)).map(ToOwned::to_owned).collect())
 }
 
 /// A text with pieces of it replaced.

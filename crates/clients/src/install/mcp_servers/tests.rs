@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::claude::settings::value_of;
+use crate::install::jsonc::value_of;
 
 const PLACE: [&str; 1] = ["mcpServers"];
 

@@ -4,14 +4,16 @@
 //! of a scratch workspace, and what the model was shown from its requests. The
 //! client gets a home of its own, a key that is none, and the loopback address.
 
+mod client;
 mod clock;
 mod installed;
 mod process;
 mod run;
 mod scratch;
 
-pub use installed::{Installed, NPM_PACKAGE};
-pub use run::{Run, SUBAGENT, Seen, subagent};
+pub use client::{HeadlessRun, LiveClient, SamplePayload};
+pub use installed::Installed;
+pub use run::{Run, SUBAGENT, Seen};
 pub use scratch::Scratch;
 
 pub(crate) use clock::micros;
@@ -24,11 +26,13 @@ use std::path::PathBuf;
 pub enum LiveError {
     /// There is no such program.
     #[error(
-        "the client `{program}` is not found; install it with `npm install -g {NPM_PACKAGE}`, or put it into PATH (`init` and `doctor` take --client-program)"
+        "the client `{program}` is not found; install it with `{how}`, or put it into PATH (`init` and `doctor` take --client-program)"
     )]
     NotFound {
         /// What was looked for.
         program: String,
+        /// The command that installs it.
+        how: &'static str,
     },
     /// It does not say which version it is.
     #[error("`{} --version` does not say which version it is", program.display())]

@@ -9,7 +9,9 @@
 mod diff;
 mod exclude;
 mod file;
+pub(crate) mod jsonc;
 mod ledger;
+pub(crate) mod mcp_servers;
 mod plan;
 mod removal;
 mod servers;
@@ -22,50 +24,20 @@ use std::path::{Path, PathBuf};
 
 use jackline_journal::StoreError;
 
-use crate::claude::settings::{SettingsError, Version};
-
-pub use crate::claude::servers::{Reaches, Remote};
+use crate::list::Client;
+use crate::version::Version;
 
 pub use diff::{DiffLine, diff};
+pub use jsonc::SettingsError;
+pub use mcp_servers::{Reaches, Remote};
 pub use plan::{plan, program_word, settings_files, settings_of_project};
 pub use removal::plan_removal;
-pub use servers::{plan_unwrapping, plan_wrapping};
+pub use servers::{ServerFile, plan_unwrapping, plan_wrapping};
 pub use template::DEFINITION;
 pub use write::{Written, carry_out};
 
 pub(crate) use plan::{holds_ours, read};
-pub(crate) use silence::{ignored, switched_off};
-
-/// An agent client that we have an installer for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Client {
-    /// Claude Code.
-    Claude,
-}
-
-impl Client {
-    /// All of them.
-    pub const ALL: [Self; 1] = [Self::Claude];
-
-    /// What it is called on the command line; its program has the same name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-        }
-    }
-
-    /// What people call it.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Claude => "Claude Code",
-        }
-    }
-
-    /// The client that a person names.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|client| client.name() == name)
-    }
-}
+pub(crate) use silence::switched_off;
 
 /// For whom the guard is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +54,7 @@ pub enum Scope {
 #[derive(Debug, Clone)]
 pub struct Wish {
     /// The clients they name; none means those that are found.
-    pub clients: Vec<Client>,
+    pub clients: Vec<&'static Client>,
     /// For whom.
     pub scope: Scope,
     /// Where they are.
@@ -103,7 +75,7 @@ pub struct Wish {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundClient {
     /// Which one.
-    pub client: Client,
+    pub client: &'static Client,
     /// Its program.
     pub program: Option<PathBuf>,
     /// What it says about itself.
@@ -114,9 +86,9 @@ pub struct FoundClient {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The settings of a client.
-    Settings(Client),
+    Settings(&'static Client),
     /// The MCP servers of a client.
-    Servers(Client),
+    Servers(&'static Client),
     /// What git leaves out of this repository.
     Exclude,
     /// What is guarded.
@@ -190,10 +162,10 @@ impl Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// No client was found, and none was named.
-    #[error("no agent client was found here; name one: `jackline init claude`")]
+    #[error("no agent client was found here; name one: `jackline init CLIENT`")]
     NoClient,
     /// The person has no home.
-    #[error("there is no home directory for `--user`; set HOME or CLAUDE_CONFIG_DIR")]
+    #[error("there is no home directory for `--user`; set HOME")]
     NoHome,
     /// There is nothing that the guard could stand before.
     #[error(

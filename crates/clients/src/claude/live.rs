@@ -1,0 +1,95 @@
+//! Claude Code, driven by a scripted model.
+
+use std::process::Command;
+
+use jackline_model::scripted::Step;
+use serde_json::json;
+
+use super::dialect::PROJECT_VARIABLE;
+use crate::live::{HeadlessRun, LiveClient, SamplePayload, Scratch};
+
+/// Names a model that every version knows; the scripted one answers to any name.
+const MODEL: &str = "claude-sonnet-4-5";
+
+/// After so many turns the client gives up by itself.
+const TURNS_MAX: &str = "40";
+
+/// How the client marks what a hook refused.
+const HOOK_REFUSED: &str = "hook error";
+
+/// Claude Code without a person.
+pub(super) struct ClaudeLive;
+
+impl LiveClient for ClaudeLive {
+    fn how_to_install(&self) -> &'static str {
+        "npm install -g @anthropic-ai/claude-code"
+    }
+
+    fn headless(&self, command: &mut Command, run: &HeadlessRun<'_>) {
+        for (name, value) in [
+            ("ANTHROPIC_BASE_URL", run.model_url),
+            ("ANTHROPIC_API_KEY", "no-key-is-needed"),
+            ("NO_PROXY", "127.0.0.1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ] {
+            command.env(name, value);
+        }
+        command.args(["-p", run.prompt, "--model", MODEL, "--max-turns", TURNS_MAX]);
+        command.args(["--output-format", "stream-json", "--verbose"]);
+        command.args(["--allowedTools", run.allowed_tools]);
+        if run.resumes {
+            command.arg("--continue");
+        }
+        if let Some(servers) = run.servers {
+            command.args(["--strict-mcp-config", "--mcp-config", servers]);
+        }
+    }
+
+    fn all_tools(&self) -> &'static str {
+        "Bash,Read,Write,Edit,Agent"
+    }
+
+    fn reading_tools(&self) -> &'static str {
+        "Read"
+    }
+
+    fn command_call(&self, line: &str) -> Step {
+        Step::call("Bash", json!({ "command": line, "description": "make a file" }))
+    }
+
+    fn subagent_call(&self, prompt: &str) -> Step {
+        let input = json!({
+            "description": "a part of the work",
+            "prompt": prompt,
+            "subagent_type": "general-purpose",
+        });
+        Step::call("Agent", input)
+    }
+
+    fn is_hook_refusal(&self, text: &str) -> bool {
+        text.contains(HOOK_REFUSED)
+    }
+
+    fn project_variable(&self) -> &'static str {
+        PROJECT_VARIABLE
+    }
+
+    fn sample_payloads(&self, scratch: &Scratch, call: &str) -> [SamplePayload; 2] {
+        ["PreToolUse", "PostToolUse"].map(|event| SamplePayload {
+            event,
+            payload: json!({
+                "session_id": "latency",
+                "cwd": scratch.work(),
+                "hook_event_name": event,
+                "permission_mode": "default",
+                "tool_name": "Bash",
+                "tool_input": { "command": "git status --short && ls -la src | head" },
+                "tool_response": { "stdout": "", "stderr": "", "interrupted": false },
+                "tool_use_id": call,
+            }),
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! Versions of agent clients.
+
+use core::fmt;
+
+/// A version of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl Version {
+    /// Reads what a client prints for `--version`: the version is the first word.
+    pub fn parse(text: &str) -> Option<Self> {
+        let word = text.split_whitespace().next()?;
+        let core = word.trim_start_matches('v').split(['-', '+']).next()?;
+        let mut numbers = core.split('.').map(|number| number.parse().ok());
+        let version = Self(numbers.next()??, numbers.next()??, numbers.next()??);
+        numbers.next().is_none().then_some(version)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_tolerantly() {
+        assert_eq!(Version::parse("2.1.325 (Some Client)\n"), Some(Version(2, 1, 325)));
+        assert_eq!(Version::parse("v2.2.0-beta.1"), Some(Version(2, 2, 0)));
+        for odd in ["", "agent", "2.1", "2.1.x", "2.1.3.4", "99999999999.1.1"] {
+            assert_eq!(Version::parse(odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the hook server makes of a client that it has never heard of.
+
+use serde_json::{Value, json};
+
+use crate::world::{Answer, World};
+
+const RULES: &str = "\
+version: 1
+mode: enforce
+unknown_tools: allow
+rules:
+  - { name: never, tool: exec, command: git push, deny: Never., examples: { deny: [git push] } }
+  - { name: look, tool: exec, command: make deploy, ask: Look., examples: { ask: [make deploy] } }
+";
+
+/// A call of a tool, as the toy tells it.
+fn call(tool: &str, line: &str) -> Vec<u8> {
+    let args = json!({ "command": line });
+    let id = format!("{tool} {line}");
+    json!({ "at": "call", "session": "s", "id": id, "tool": tool, "args": args })
+        .to_string()
+        .into_bytes()
+}
+
+fn bash(line: &str) -> Vec<u8> {
+    call("Bash", line)
+}
+
+/// The reason of a denial in the words of the toy.
+fn denial(answer: &Answer) -> String {
+    assert_eq!((answer.code, answer.stderr.as_str()), (Some(0), ""), "{answer:?}");
+    assert_eq!(answer.json["answer"], "no", "{answer:?}");
+    answer.json["why"].as_str().unwrap().to_owned()
+}
+
+fn check_broken(reason: &str, why: &str) {
+    assert!(reason.contains("the guard, is broken, not the call"), "{reason}");
+    assert!(reason.contains(why), "{reason}");
+}
+
+#[test]
+fn a_call_without_an_objection_is_silence_and_one_with_is_a_denial() {
+    let world = World::new(RULES);
+    let start = json!({ "at": "start", "session": "s" }).to_string();
+    assert_eq!(world.send(start.as_bytes()).json, Value::Null);
+    let allowed = world.send(&bash("ls"));
+    assert_eq!((allowed.json, allowed.code), (Value::Null, Some(0)));
+    assert!(denial(&world.send(&bash("git push"))).contains("Never."));
+    let journal = world.journal("s");
+    assert!(journal.contains("\"client\":\"toy\""), "{journal}");
+    assert_eq!(journal.matches("tool_proposed").count(), 2, "{journal}");
+}
+
+#[test]
+fn a_question_is_a_denial_and_the_person_is_told_the_code() {
+    let world = World::new(RULES);
+    let asked = world.send(&bash("make deploy"));
+    assert!(denial(&asked).contains("Look."));
+    let person = asked.json["person"].to_string();
+    assert!(person.contains("`jackline allow jl-"), "{person}");
+}
+
+#[test]
+fn a_payload_that_can_not_be_read_is_refused_by_exit_status() {
+    let world = World::new(RULES);
+    for (payload, why) in [("not json", "is not JSON"), ("[]", "no JSON object"), ("{}", "`at`")] {
+        let answer = world.send(payload.as_bytes());
+        assert_eq!((&answer.json, answer.code), (&Value::Null, Some(2)), "{payload}");
+        check_broken(&answer.stderr, why);
+    }
+    let nameless = json!({ "at": "call", "tool": "Bash", "args": {} }).to_string();
+    check_broken(&denial(&world.send(nameless.as_bytes())), "no usable `session`");
+    let newer = world.send(br#"{"at": "tomorrow"}"#);
+    assert_eq!((newer.json, newer.code), (Value::Null, Some(0)));
+}
+
+#[test]
+fn a_dialect_that_panics_denies_and_that_is_journalled_with_the_next_event() {
+    let world = World::new(RULES);
+    check_broken(&denial(&world.send(&call("crash", "x"))), "an internal fault");
+    assert_eq!(world.send(&bash("ls")).json, Value::Null);
+    let journal = world.journal("s");
+    assert!(journal.contains("an internal fault"), "{journal}");
+}
+
+#[test]
+fn a_dialect_that_hangs_is_answered_for_at_the_deadline() {
+    let world = World::new(RULES);
+    let answer = world.send_within(&call("hang", "x"), 20);
+    check_broken(&denial(&answer), "it found no answer within");
+    assert_eq!(world.send(&bash("ls")).json, Value::Null);
+    let journal = world.journal("s");
+    assert!(journal.contains("it found no answer within"), "{journal}");
+}
+
+#[test]
+fn a_stop_that_can_not_be_blocked_and_was_not_examined_is_unverified() {
+    let world = World::new("version: [");
+    let stop = json!({ "at": "stop", "session": "s" }).to_string();
+    assert_eq!(world.send(stop.as_bytes()).json, Value::Null);
+    std::fs::write(world.work().join("jackline.yaml"), RULES).unwrap();
+    assert_eq!(world.send(&bash("ls")).json, Value::Null);
+    let journal = world.journal("s");
+    assert!(journal.contains(r#""result":"unverified""#), "{journal}");
+}

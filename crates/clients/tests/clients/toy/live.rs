@@ -1,0 +1,52 @@
+//! The program of the toy, which is a shell that a model never drives.
+
+use std::process::Command;
+
+use jackline_clients::live::{HeadlessRun, LiveClient, SamplePayload, Scratch};
+use jackline_model::scripted::Step;
+use serde_json::json;
+
+pub(super) struct ToyLive;
+
+impl LiveClient for ToyLive {
+    fn how_to_install(&self) -> &'static str {
+        "make toy"
+    }
+
+    fn headless(&self, command: &mut Command, run: &HeadlessRun<'_>) {
+        command.env("TOY_MODEL", run.model_url).args(["-c", run.prompt]);
+    }
+
+    fn all_tools(&self) -> &'static str {
+        "all"
+    }
+
+    fn reading_tools(&self) -> &'static str {
+        "read"
+    }
+
+    fn command_call(&self, line: &str) -> Step {
+        Step::call("shell", json!({ "command": line }))
+    }
+
+    fn subagent_call(&self, prompt: &str) -> Step {
+        Step::call("delegate", json!({ "prompt": prompt }))
+    }
+
+    fn is_hook_refusal(&self, text: &str) -> bool {
+        text.starts_with("no: ")
+    }
+
+    fn project_variable(&self) -> &'static str {
+        "TOY_PROJECT"
+    }
+
+    fn sample_payloads(&self, _: &Scratch, call: &str) -> [SamplePayload; 2] {
+        ["call", "stop"].map(|event| {
+            let args = json!({ "command": "ls" });
+            let payload =
+                json!({ "at": event, "session": "s", "id": call, "tool": "shell", "args": args });
+            SamplePayload { event, payload }
+        })
+    }
+}
