@@ -98,11 +98,6 @@ pub fn ours(text: &str) -> Vec<(String, Value)> {
     found
 }
 
-/// Whether any of our hooks is in there.
-pub fn holds_ours(text: &str) -> bool {
-    !ours(text).is_empty()
-}
-
 /// The key in there that keeps our hooks from running.
 pub fn silencer(text: &str) -> Option<&'static str> {
     let settings = value_of(text).ok()?;
