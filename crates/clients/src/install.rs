@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use jackline_journal::StoreError;
 
-use crate::list::Client;
+use crate::list::{CLIENTS, Client};
 use crate::version::Version;
 
 pub use diff::{DiffLine, diff};
@@ -162,7 +162,7 @@ impl Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// No client was found, and none was named.
-    #[error("no agent client was found here; name one: `jackline init CLIENT`")]
+    #[error("no agent client was found here; name one: {}", commands())]
     NoClient,
     /// The person has no home.
     #[error("there is no home directory for `--user`; set HOME")]
@@ -243,6 +243,11 @@ impl InstallError {
     pub(crate) fn of(path: &Path, action: &'static str, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), action, source }
     }
+}
+
+/// How each client is named on the command line.
+fn commands() -> String {
+    CLIENTS.map(|client| format!("`jackline init {}`", client.id)).join(", ")
 }
 
 fn list(paths: &[PathBuf]) -> String {
