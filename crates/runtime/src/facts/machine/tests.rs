@@ -1,3 +1,5 @@
+//! Files, links and repositories of a workspace, asked as queries.
+
 use std::{fs, slice};
 
 use jackline_engine::{
