@@ -7,9 +7,18 @@ use jackline_engine::{Definition, Digest, SEMANTICS};
 const MAGIC: &[u8; 8] = b"JLDEFN14";
 
 /// The compiled form of the definition whose source has this checksum.
+///
+/// ```text
+/// magic, semantics number, checksum of the rest
+/// checksum of the source, length of the definition, definition, bytes of the rules
+/// ```
 pub fn encode(definition: &Definition, source: &Digest) -> Vec<u8> {
+    // Serialising plain data into memory has no way to fail.
+    let head = postcard::to_allocvec(definition).unwrap_or_default();
     let mut body = source.as_bytes().to_vec();
-    body.extend(postcard::to_allocvec(definition).unwrap_or_default());
+    body.extend_from_slice(&(head.len() as u64).to_le_bytes());
+    body.extend_from_slice(&head);
+    body.extend_from_slice(definition.rules.packed());
     let mut bytes = Vec::with_capacity(body.len() + 20);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&SEMANTICS.to_le_bytes());
@@ -18,16 +27,21 @@ pub fn encode(definition: &Definition, source: &Digest) -> Vec<u8> {
     bytes
 }
 
-/// Reads a compiled form, unless it is damaged, of another version, or of
-/// another source.
-pub fn decode(bytes: &[u8], source: &Digest) -> Option<Definition> {
-    let rest = bytes.strip_prefix(MAGIC)?;
+/// Reads a compiled form, unless it is damaged, of another version, or of another source. The
+/// definition keeps the file, so that the rules in it are not copied.
+pub fn decode(file: Vec<u8>, source: &Digest) -> Option<Definition> {
+    let rest = file.strip_prefix(MAGIC)?;
     let rest = rest.strip_prefix(&SEMANTICS.to_le_bytes())?;
     let (kept, body) = rest.split_at_checked(8)?;
     if checksum(body).to_le_bytes() != kept {
         return None;
     }
-    postcard::from_bytes(body.strip_prefix(source.as_bytes())?).ok()
+    let (length, rest) = body.strip_prefix(source.as_bytes())?.split_first_chunk()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    let (head, rules) = rest.split_at_checked(length)?;
+    let mut definition: Definition = postcard::from_bytes(head).ok()?;
+    let start = file.len() - rules.len();
+    definition.rules.unpack(file, start).then_some(definition)
 }
 
 /// Finds damage, and is read by every process that decides on one call: a word
@@ -55,13 +69,13 @@ mod tests {
         .unwrap();
         let source = Digest::of(b"the source");
         let bytes = encode(&definition, &source);
-        assert_eq!(decode(&bytes, &source), Some(definition));
-        assert_eq!(decode(&bytes, &Digest::of(b"another")), None);
+        assert_eq!(decode(bytes.clone(), &source), Some(definition));
+        assert_eq!(decode(bytes.clone(), &Digest::of(b"another")), None);
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            assert_eq!(decode(&damaged, &source), None, "byte {at}");
+            assert_eq!(decode(damaged, &source), None, "byte {at}");
         }
-        assert_eq!(decode(b"", &source), None);
+        assert_eq!(decode(Vec::new(), &source), None);
     }
 }

@@ -20,7 +20,7 @@ pub fn definition(bytes: &[u8]) {
 fn check_loaded(definition: &Definition, source: &[u8]) {
     let checksum = Digest::of(source);
     let compiled = encode(definition, &checksum);
-    assert_eq!(decode(&compiled, &checksum).as_ref(), Some(definition), "the compiled form");
+    assert_eq!(decode(compiled, &checksum).as_ref(), Some(definition), "the compiled form");
     // The first record of a journal holds it as JSON.
     let kept = serde_json::to_string(definition).unwrap();
     let read: Definition = serde_json::from_str(&kept).unwrap();

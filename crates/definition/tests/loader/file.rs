@@ -608,7 +608,7 @@ proptest! {
             Ok(definition) => {
                 prop_assert_eq!(fits(&source), Some(true));
                 let kept = encode(&definition, &Digest::ZERO);
-                prop_assert_eq!(decode(&kept, &Digest::ZERO), Some(definition));
+                prop_assert_eq!(decode(kept, &Digest::ZERO), Some(definition));
             }
             Err(problems) => {
                 let lines = source.split(|byte| *byte == b'\n').count();

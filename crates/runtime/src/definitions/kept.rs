@@ -77,7 +77,7 @@ impl Kept {
 
     fn decoded(&self, checksum: &Digest) -> Option<Definition> {
         let bytes = fs::read(self.path(&format!("{checksum}.compiled"))?).ok()?;
-        decode(&bytes, checksum)
+        decode(bytes, checksum)
     }
 
     /// Remembers a definition.

@@ -29,11 +29,12 @@ pub struct Rules {
     read: Vec<OnceBox<Rule>>,
 }
 
-/// Rules as they are saved.
+/// Rules as they are saved. Their bytes are saved apart, because they are most of a definition
+/// and need not be copied out of what was read; see [`Rules::packed`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Packed {
-    #[serde(with = "whole")]
-    bytes: Vec<u8>,
+    #[serde(skip)]
+    bytes: Tail,
     /// Where each rule ends in the bytes.
     ends: Vec<u32>,
     /// Numbers of the rules that look for a program, sorted by it.
@@ -76,6 +77,27 @@ impl Wants {
     }
 }
 
+/// The end of a file that was read as one piece.
+#[derive(Debug, Clone, Default)]
+struct Tail {
+    file: Vec<u8>,
+    start: usize,
+}
+
+impl Tail {
+    fn bytes(&self) -> &[u8] {
+        self.file.get(self.start..).unwrap_or_default()
+    }
+}
+
+impl PartialEq for Tail {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for Tail {}
+
 impl Rules {
     /// Puts rules together.
     pub fn new(list: Vec<Rule>) -> Self {
@@ -83,8 +105,8 @@ impl Rules {
         for (number, rule) in (0..).zip(&list) {
             packed.index(number, rule);
             // Serialising plain data into memory has no way to fail.
-            packed.bytes.extend(postcard::to_allocvec(rule).unwrap_or_default());
-            packed.ends.push(u32::try_from(packed.bytes.len()).unwrap_or(u32::MAX));
+            packed.bytes.file.extend(postcard::to_allocvec(rule).unwrap_or_default());
+            packed.ends.push(u32::try_from(packed.bytes.file.len()).unwrap_or(u32::MAX));
         }
         packed.by_program.sort();
         let mut merged: Vec<(String, Vec<u32>)> = Vec::new();
@@ -97,6 +119,20 @@ impl Rules {
         packed.by_program = merged;
         let read = list.into_iter().map(|rule| OnceBox::with_value(Box::new(rule))).collect();
         Self { packed, read }
+    }
+
+    /// The bytes of the rules, which the binary form of the rules does not contain.
+    pub fn packed(&self) -> &[u8] {
+        self.packed.bytes.bytes()
+    }
+
+    /// Takes the bytes of the rules from the end of a file. Gives whether they are as long as these
+    /// rules are together.
+    #[must_use]
+    pub fn unpack(&mut self, file: Vec<u8>, start: usize) -> bool {
+        let wanted = self.packed.ends.last().map_or(0, |end| *end as usize);
+        self.packed.bytes = Tail { file, start };
+        self.packed().len() == wanted
     }
 
     /// The rules in their order.
@@ -145,41 +181,8 @@ impl Rules {
             .checked_sub(1)
             .map_or(Some(0), |before| self.packed.ends.get(before).map(|end| *end as usize))?;
         let end = *self.packed.ends.get(at)? as usize;
-        let rule: Rule = postcard::from_bytes(self.packed.bytes.get(start..end)?).ok()?;
+        let rule: Rule = postcard::from_bytes(self.packed().get(start..end)?).ok()?;
         Some(cell.get_or_init(|| Box::new(rule)))
-    }
-}
-
-/// Bytes as one piece, not one by one.
-mod whole {
-    use alloc::vec::Vec;
-    use core::fmt;
-
-    use serde::de::{Error, Visitor};
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(bytes)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<u8>, D::Error> {
-        deserializer.deserialize_bytes(Bytes)
-    }
-
-    struct Bytes;
-
-    impl Visitor<'_> for Bytes {
-        type Value = Vec<u8>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("bytes")
-        }
-
-        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-            Ok(Vec::from(bytes))
-        }
     }
 }
 
