@@ -19,6 +19,9 @@ const LIBRARIES: [(&str, &str); 7] = [
     ("util", "libutil.a"),
 ];
 
+/// Written by `cargo xtask hook-functions`: what the names of functions that a hook runs begin with.
+const HOOK_FUNCTIONS: &str = "hook-functions.txt";
+
 fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=build.rs");
     // On Linux with the GNU library, where these are known to work.
@@ -30,6 +33,7 @@ fn main() -> io::Result<()> {
     // the binary are looked up when they are called.
     println!("cargo:rustc-link-arg-bins=-no-pie");
     println!("cargo:rustc-link-arg-bins=-Wl,-z,lazy");
+    place_hook_functions()?;
     // A model in this process brings a library of C++, which wants to be loaded.
     if env::var_os("CARGO_FEATURE_LOCAL_MODEL").is_some() {
         return Ok(());
@@ -48,6 +52,32 @@ fn main() -> io::Result<()> {
         println!("cargo:rustc-link-arg-bins=-static");
         println!("cargo:rustc-link-arg-bins=-L{}", place.display());
     }
+    Ok(())
+}
+
+/// Puts the functions that a hook runs side by side, in a section of their own: a hook then touches
+/// fewer parts of the binary, and each is a page fault. A name that no function has any more is
+/// ignored; `cargo xtask hook-functions` lists them again.
+fn place_hook_functions() -> io::Result<()> {
+    println!("cargo:rerun-if-changed={HOOK_FUNCTIONS}");
+    // Only for the linker that comes with Rust, which is the default on this platform: others know
+    // no script beside their own.
+    let is_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|found| found == "x86_64");
+    let is_release = env::var("PROFILE").is_ok_and(|found| found == "release");
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let own_linker = env::var_os("RUSTC_LINKER").is_some() || flags.contains("link");
+    if !is_x86_64 || !is_release || own_linker {
+        return Ok(());
+    }
+    let names = fs::read_to_string(HOOK_FUNCTIONS)?;
+    let sections: Vec<_> = names.lines().map(|name| format!("*(.text.{name})")).collect();
+    let script = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("hook.ld");
+    let text = format!(
+        "SECTIONS {{ .text.hook : {{\n{}\n}} }} INSERT BEFORE .text;\n",
+        sections.join("\n")
+    );
+    fs::write(&script, text)?;
+    println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
     Ok(())
 }
 

@@ -77,7 +77,7 @@ fn build_release(package: &str) -> Result<(), String> {
 }
 
 /// Where cargo builds, which may be set from outside.
-fn target_directory() -> Result<PathBuf, String> {
+pub(crate) fn target_directory() -> Result<PathBuf, String> {
     let metadata = shell::output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
     let (_, rest) = metadata.split_once("\"target_directory\":\"").ok_or("no target directory")?;
     let (path, _) = rest.split_once('"').ok_or("no target directory")?;

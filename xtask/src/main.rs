@@ -8,6 +8,7 @@ mod clients;
 mod full;
 mod fuzz;
 mod generate;
+mod hook_functions;
 #[path = "../../crates/bench/src/limits.rs"]
 mod limits;
 mod local_model;
@@ -28,6 +29,8 @@ usage: cargo xtask COMMAND
   tidy             check the house rules that no compiler checks
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema
+  hook-functions   trace a hook with valgrind and write the list of its functions, which
+                   the linker puts side by side: crates/cli/hook-functions.txt
   record [PROGRAM] run the quickstart and draw what it prints: docs/quickstart.svg
   bench [PART…]    measure ratios side by side, against the limits of
                    docs/benchmarks.md; `bench --help` lists the parts
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "tidy" => tidy::run(),
         "generate" => generate::all(),
+        "hook-functions" => hook_functions::write(),
         "record" => record::quickstart(rest.first()),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
