@@ -9,9 +9,10 @@ use jackline_engine::{ActorId, Event, OutputFact, SessionId, Timestamp, UsageRep
 use jackline_runtime::Bounds;
 use serde_json::Value;
 
-use crate::hook_server::{FileWrite, TypedCode};
+use crate::file_write::FileWrite;
 use crate::payload::PayloadFields;
 use crate::surroundings::Surroundings;
+use crate::typed_code::TypedCode;
 
 /// The exit status that every client takes for a refusal, whatever was printed.
 pub(crate) const REFUSAL_EXIT: u8 = 2;

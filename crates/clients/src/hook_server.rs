@@ -2,29 +2,26 @@
 //!
 //! A client takes a late answer, a crash and most exit codes for consent. So a second thread
 //! answers when the first has not by the deadline, and exactly one of them speaks. A panic, in
-//! the dialect or below, is caught here and nowhere else on this path ([`door`]); it becomes a
+//! the dialect or below, is caught here and nowhere else on this path (`door`); it becomes a
 //! denial that says the guard is broken.
 
 mod answering;
+mod code_answer;
+mod machine;
 mod port;
 mod session;
-mod typed_code;
-mod undo_note;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use jackline_runtime::Runtime;
-
 use crate::dialect::{Dialect, HookCall, HookReply, REFUSAL_EXIT};
 use crate::surroundings::Surroundings;
 
 pub use answering::HookAnswer;
+pub use machine::HookRuntime;
 pub use port::{HookPort, ProcessPort};
-pub use typed_code::TypedCode;
-pub use undo_note::{FileChange, FileWrite, TextEdit};
 
 /// What a sealed answer begins with: the installed command line hands on nothing else.
 pub const SEAL: &str = "jackline:1:";
@@ -41,22 +38,19 @@ const LOSER_SLEEP: Duration = Duration::from_mins(1);
 /// The reason where the answer can't be printed.
 const UNHEARD: &str = "jackline, the guard, is broken, not the call: its answer can't be printed\n";
 
-/// Makes the runtime that decides, once the payload is understood.
-pub type StartRuntime<'s> = &'s dyn Fn(&Surroundings) -> Result<Runtime, String>;
-
 /// Answers one hook call of one client.
-pub struct HookServer<'s> {
+pub struct HookServer {
     /// How the client spells events and answers.
     pub dialect: &'static dyn Dialect,
-    /// Makes the runtime.
-    pub start: StartRuntime<'s>,
+    /// Where the runtime comes from.
+    pub runtime: HookRuntime,
     /// Whether the command line of the hook hands on only sealed answers.
     pub sealed: bool,
     /// How long an answer may take; less than the client waits.
     pub deadline: Duration,
 }
 
-impl HookServer<'_> {
+impl HookServer {
     /// Answers the hook call at a port, and gives the exit status.
     pub fn serve(&self, port: &Arc<dyn HookPort>) -> u8 {
         let watch = Arc::new(Watch::default());

@@ -7,6 +7,7 @@
 pub mod claude;
 pub mod dialect;
 pub mod doctor;
+pub mod file_write;
 pub mod hook_line;
 pub mod hook_server;
 pub mod install;
@@ -16,6 +17,7 @@ pub mod live;
 pub mod payload;
 mod program;
 pub mod surroundings;
+pub mod typed_code;
 pub mod version;
 
 pub use list::{CLIENTS, Client, find_client};

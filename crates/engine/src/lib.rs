@@ -77,7 +77,7 @@ pub use observe::{
 };
 pub use path::{PathError, canonical};
 pub use place::Place;
-pub use session::{Ground, Record, Session, StateError, Understood};
+pub use session::{EventReading, Ground, Record, Session, StateError, Understood};
 pub use state::{
     BudgetSummary, ContextSummary, Invocations, LastAction, Order, PauseCause, ReportFile,
     STATE_BYTES_MAX, STATE_FORMAT, SessionPhase, Summary, TurnStatus, TurnSummary, UsageTotals,

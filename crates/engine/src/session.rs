@@ -59,12 +59,32 @@ pub struct Understood<'a> {
     proposal: Option<Proposal<'a>>,
 }
 
+/// An event that was read. What is understood of it borrows from here.
+#[derive(Debug)]
+pub struct EventReading<'a> {
+    ground: &'a Ground,
+    event: &'a Event,
+    heard: Option<Heard<'a>>,
+}
+
+impl EventReading<'_> {
+    /// Understands the event.
+    pub fn understand(&self) -> Understood<'_> {
+        let Ground { definition, place } = self.ground;
+        let proposal = self.heard.as_ref().map(|it| Proposal::of(definition, place, it));
+        Understood { event: self.event, proposal }
+    }
+}
+
 impl Ground {
-    /// Understands an event once.
+    /// Reads an event: the first half of understanding it.
+    pub fn read<'a>(&'a self, event: &'a Event) -> EventReading<'a> {
+        EventReading { ground: self, event, heard: Heard::of(&self.definition, event) }
+    }
+
+    /// Understands an event, and does everything else with that.
     pub fn understand<T>(&self, event: &Event, then: impl FnOnce(&Understood<'_>) -> T) -> T {
-        let heard = Heard::of(&self.definition, event);
-        let proposal = heard.as_ref().map(|it| Proposal::of(&self.definition, &self.place, it));
-        then(&Understood { event, proposal })
+        then(&self.read(event).understand())
     }
 
     /// Whether a session still understands its events with this: neither its definition nor

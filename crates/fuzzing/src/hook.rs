@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jackline_clients::claude::ClaudeDialect;
 use jackline_clients::dialect::{HookCall, HookReply, Moment};
-use jackline_clients::hook_server::HookServer;
+use jackline_clients::hook_server::{HookRuntime, HookServer};
 use jackline_clients::payload::PayloadFields;
 use jackline_clients::surroundings::Surroundings;
 use jackline_definition::load;
@@ -72,17 +72,15 @@ fn tell(store: &MemoryStore, payload: &[u8]) -> Value {
     let forged = || false;
     let at =
         Surroundings { project: None, directory: directory.clone(), attended, run: None, forged };
-    let start = |_: &Surroundings| {
-        let definitions = Definitions::made(DEFINITION.clone(), None).map_err(|e| e.to_string())?;
-        Ok(Runtime::new(Box::new(store.clone()), definitions, directory.clone()))
-    };
+    let definitions = Definitions::made(DEFINITION.clone(), None).unwrap();
+    let runtime = HookRuntime::made(Runtime::new(Box::new(store.clone()), definitions, directory));
     let mut before = 0;
     let mut listen = |it: &HookCall| {
         before = it.session.as_ref().map_or(0, |session| last(store, session).0);
         heard = Some(it.clone());
     };
     let deadline = Duration::from_secs(20);
-    let server = HookServer { dialect: &ClaudeDialect, start: &start, sealed: false, deadline };
+    let server = HookServer { dialect: &ClaudeDialect, runtime, sealed: false, deadline };
     let answered = server.answer(payload, &at, &mut listen);
     let said = check_reply(&answered.reply, heard.as_ref());
     if let Some(heard) = heard.filter(|heard| heard.moment == Moment::BeforeCall) {

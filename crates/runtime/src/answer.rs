@@ -57,19 +57,12 @@ pub enum Outcome {
 pub struct Deferred {
     /// A new session may push old ones out.
     pub(crate) retention: Option<Retention>,
-    pub(crate) has_work: bool,
 }
 
 impl Deferred {
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        !self.has_work && self.retention.is_none()
-    }
-
     /// Takes over the work of a later answer.
     pub fn add(&mut self, later: Self) {
         self.retention = later.retention.or_else(|| self.retention.take());
-        self.has_work |= later.has_work;
     }
 }
 

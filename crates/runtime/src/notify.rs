@@ -116,11 +116,6 @@ impl Notices {
         std::mem::take(&mut self.desktop)
     }
 
-    /// Whether there is something to send.
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
     /// Starts a process that sends what waits; says why there is none.
     pub(crate) fn send(&mut self, home: Option<&Path>) -> Result<(), String> {
         if self.waiting.is_empty() {

@@ -122,8 +122,13 @@ impl Runtime {
         let request = request.into();
         let about = About::of(&request.event);
         if self.faults.recall(&request.event) {
-            // A stop ended its turn while no gate could look, and the turn is not done.
-            let _ = self.handle(Request::from(fault_log::unanswered_stop(&about.session)));
+            // A stop ended its turn while no gate could look, and the turn is not done. Where that
+            // can't be written down, nothing else is, so that it is not forgotten.
+            let stop = Request::from(fault_log::unanswered_stop(&about.session));
+            if let Err(fault) = self.handle(stop) {
+                self.faults.recall_again();
+                return self.answer_to(about, Err(fault));
+            }
         }
         let handled = self.handle(request);
         self.answer_to(about, handled)
@@ -203,9 +208,7 @@ impl Runtime {
     /// Takes what an answer carries besides its verdict: warnings and notices for people, and
     /// work for later.
     pub(crate) fn take_extras(&mut self) -> (Vec<String>, Vec<crate::Notice>, Deferred) {
-        let retention = self.sessions.take_retention();
-        let has_work = self.sessions.has_unsaved() || self.outbox.is_waiting();
-        let deferred = Deferred { retention, has_work };
+        let deferred = Deferred { retention: self.sessions.take_retention() };
         (self.outbox.take_warnings(), self.outbox.take_desktop(), deferred)
     }
 }

@@ -17,9 +17,9 @@ use super::output::Returned;
 use super::writes::file_write;
 use super::{NAME, results};
 use crate::dialect::{AskRoute, HookPayload, HookReport, Malformed, ToolOutput, UsageSource};
-use crate::hook_server::TypedCode;
 use crate::payload::PayloadFields;
 use crate::surroundings::Surroundings;
+use crate::typed_code::TypedCode;
 
 /// How the client begins what it says to the agent by itself.
 const HARNESS: [&str; 3] = ["<task-notification>", "<system-reminder>", "<teammate-message"];

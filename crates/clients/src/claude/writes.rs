@@ -7,7 +7,7 @@ use jackline_workspace::undo::calls;
 use serde_json::Value;
 
 use super::hooks::ClaudeHook;
-use crate::hook_server::{FileChange, FileWrite, TextEdit};
+use crate::file_write::{FileChange, FileWrite, TextEdit};
 use crate::payload::PayloadFields;
 
 /// The client's tools that write a file, and the argument that names it.

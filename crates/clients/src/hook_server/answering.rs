@@ -4,8 +4,8 @@ use jackline_engine::wire::check;
 use jackline_engine::{Event, FaultKind, OutputFact, SessionId, Verdict};
 use jackline_runtime::{Notice, Outcome, Standing, WAY_OUT, keep_fault, off_now};
 
+use super::code_answer::{self, CodeAnswer};
 use super::session::HookSession;
-use super::typed_code::{self, CodeAnswer};
 use super::{HookServer, door};
 use crate::dialect::{
     AnswerTexts, AskRoute, Dialect, HookCall, HookPayload, HookReply, HookReport, Malformed, Moment,
@@ -49,19 +49,12 @@ impl HookAnswer {
         fault: &str,
     ) -> Self {
         let text = broken_text(fault);
-        let reply = door(|| {
-            // A person switches off what a path leads to.
-            let named = at.workspace();
-            let workspace = named.canonicalize();
-            match off_now(Some(workspace.as_ref().unwrap_or(named))) {
-                Some(_) => HookReply::silence(),
-                None => dialect.broken(call, &text),
-            }
-        });
+        let reply =
+            door(|| if is_off(at) { HookReply::silence() } else { dialect.broken(call, &text) });
         Self {
             reply: reply.unwrap_or_else(|| HookReply::refusal(&text)),
             left: LeftWork::fault(call, fault),
-            stopped: call.is_some_and(|call| passes_stop(dialect, call)),
+            stopped: door(|| call.is_some_and(|call| passes_stop(dialect, call))).unwrap_or(false),
         }
     }
 
@@ -98,11 +91,7 @@ impl LeftWork {
 }
 
 /// Answers a payload of which the hook is known.
-pub(super) fn answer(
-    server: &HookServer<'_>,
-    payload: HookPayload,
-    at: &Surroundings,
-) -> HookAnswer {
+pub(super) fn answer(server: &HookServer, payload: HookPayload, at: &Surroundings) -> HookAnswer {
     let dialect = server.dialect;
     let call = payload.call.clone();
     let broken = |reason: &str| HookAnswer::broken(dialect, Some(&call), at, reason);
@@ -121,7 +110,7 @@ pub(super) fn answer(
         Ok(report) => report,
         Err(error) => return broken(&error.to_string()),
     };
-    let runtime = match (server.start)(at) {
+    let runtime = match server.runtime.open(at, server.deadline) {
         Ok(runtime) => runtime,
         Err(reason) => return broken(&reason),
     };
@@ -146,10 +135,18 @@ fn passes_stop(dialect: &dyn Dialect, call: &HookCall) -> bool {
     call.moment == Moment::Stop && (call.stop_blocked || !dialect.abilities().blocks_stops)
 }
 
+/// Whether a person has switched the guard off here: they do that for the directory that a path
+/// leads to.
+fn is_off(at: &Surroundings) -> bool {
+    let named = at.workspace();
+    let workspace = named.canonicalize();
+    off_now(Some(workspace.as_ref().unwrap_or(named))).is_some()
+}
+
 /// The answer to settings that change: no matter of the session's rules, and none that waits for
 /// its journal.
 fn at_settings(dialect: &dyn Dialect, payload: &HookPayload, at: &Surroundings) -> HookReply {
-    if off_now(Some(at.workspace())).is_some() {
+    if is_off(at) {
         return HookReply::silence();
     }
     let objection = dialect.objection(payload, at);
@@ -244,7 +241,7 @@ impl Answering<'_> {
     fn take_code(&mut self, report: &HookReport, texts: &mut AnswerTexts) {
         let Some(typed) = &report.typed else { return };
         let summary = self.session.summary();
-        match typed_code::answer(summary, self.session.id(), typed) {
+        match code_answer::answer(summary, self.session.id(), typed) {
             CodeAnswer::Control(control, told) => {
                 if self.session.submit(*control, None).1 == Outcome::Decided {
                     texts.agent = Some(told);

@@ -8,8 +8,8 @@ use jackline_runtime::{
     Bounds, Gate, GateAnswer, Notice, Outcome, PendingAsk, Request, Runtime, Standing, keep_fault,
 };
 
-use super::undo_note::FileWrite;
 use crate::dialect::{KeptOutput, ReplacedOutput, ToolOutput, UsageSource};
+use crate::file_write::FileWrite;
 
 /// One session, open for one hook call.
 pub(super) struct HookSession {

@@ -6,10 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jackline_clients::hook_server::{HookPort, HookServer, ProcessPort, SEAL};
-use jackline_clients::surroundings::Surroundings;
-use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, Runtime, boot_number, state_home};
+use jackline_clients::hook_server::{HookPort, HookRuntime, HookServer, ProcessPort, SEAL};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -93,18 +90,11 @@ fn the_hook_process() {
     std::panic::set_hook(Box::new(|_| {}));
     let server = HookServer {
         dialect: TOY.dialect,
-        start: &start,
+        runtime: HookRuntime::OfMachine { definition: None },
         sealed: true,
         deadline: Duration::from_millis(deadline.parse().unwrap()),
     };
     let port: Arc<dyn HookPort> = Arc::new(ProcessPort);
     let code = server.serve(&port);
     std::process::exit(code.into());
-}
-
-fn start(at: &Surroundings) -> Result<Runtime, String> {
-    let home = state_home().map_err(|error| error.to_string())?;
-    let store = FileStore::new(home, boot_number());
-    let definitions = Definitions::new(None, Some(&store));
-    Ok(Runtime::new(Box::new(store), definitions, at.workspace().clone()).with_spool())
 }

@@ -21,14 +21,6 @@ struct Work<'a> {
     is_locked: bool,
 }
 
-/// How far an event came.
-enum Step {
-    /// It was answered.
-    Done(StoredVerdict),
-    /// A person has replaced the definition meanwhile, so the event may mean something else.
-    UnderstandAgain,
-}
-
 impl Runtime {
     /// Decides on an event in a session that is open.
     pub(super) fn handle_in(
@@ -59,29 +51,22 @@ impl Runtime {
         live: &mut Live,
         work: &mut Work<'_>,
     ) -> Result<StoredVerdict, Fault> {
-        loop {
-            let ground = live.session.ground();
-            let step = ground.understand(work.event, |understood| {
-                if !work.is_locked {
-                    self.gather(live, understood, work)?;
-                    live.log.lock()?;
-                    work.is_locked = true;
-                    if let Some(answered) = catch_up(live, work)? {
-                        return Ok(Step::Done(answered));
-                    }
-                    // The lock stays, so this happens once.
-                    if !ground.is_of(&live.session) {
-                        return Ok(Step::UnderstandAgain);
-                    }
-                }
-                self.decide(live, understood, work).map(Step::Done)
-            });
-            match step {
-                Ok(Step::Done(answer)) => return Ok(answer),
-                Ok(Step::UnderstandAgain) => {}
-                Err(fault) => return Err(fault),
-            }
+        let ground = live.session.ground();
+        let read = ground.read(work.event);
+        let understood = read.understand();
+        self.gather(live, &understood, work)?;
+        live.log.lock()?;
+        work.is_locked = true;
+        if let Some(answered) = catch_up(live, work)? {
+            return Ok(answered);
         }
+        if ground.is_of(&live.session) {
+            return self.decide_and_record(live, &understood, work);
+        }
+        // A person has replaced the definition meanwhile, so the event may mean something else.
+        let ground = live.session.ground();
+        let read = ground.read(work.event);
+        self.decide_and_record(live, &read.understand(), work)
     }
 
     /// Asks the sources of facts what the engine wants to know.
@@ -100,7 +85,7 @@ impl Runtime {
     }
 
     /// Decides, writes down, and goes on from there. Needs the lock.
-    fn decide(
+    fn decide_and_record(
         &mut self,
         live: &mut Live,
         understood: &Understood<'_>,

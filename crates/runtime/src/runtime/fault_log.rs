@@ -62,6 +62,11 @@ impl FaultLog {
         self.left.stopped
     }
 
+    /// Takes up again what was left, with the next event.
+    pub(super) fn recall_again(&mut self) {
+        self.recalled = None;
+    }
+
     /// All notes for the next record.
     pub(super) fn pending(&self) -> Vec<Note> {
         let count = self.dropped + self.left.more;

@@ -65,10 +65,6 @@ impl Outbox {
         self.notices.send(home)
     }
 
-    pub(super) fn is_waiting(&self) -> bool {
-        self.notices.is_waiting()
-    }
-
     pub(super) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }

@@ -77,10 +77,6 @@ impl SessionCache {
         unsaved.map(|(_, live)| live.save_late()).collect()
     }
 
-    pub(super) fn has_unsaved(&self) -> bool {
-        self.open.iter().any(|(_, live)| live.unsaved)
-    }
-
     pub(super) fn set_retention(&mut self, retention: Retention) {
         self.retention = Some(retention);
     }

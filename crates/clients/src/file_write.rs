@@ -51,7 +51,7 @@ impl FileWrite {
     }
 
     /// Whether a call with this answer writes, or may: a person who is asked may allow it.
-    pub(super) fn may_happen(&self, verdict: &Verdict, outcome: Outcome) -> bool {
+    pub(crate) fn may_happen(&self, verdict: &Verdict, outcome: Outcome) -> bool {
         let held = [Decision::Deny, Decision::Pause, Decision::Stop];
         match outcome {
             _ if self.change.is_none() => true,
@@ -63,7 +63,7 @@ impl FileWrite {
 
     /// Keeps the file in the directory of the session, or compares it with what was kept. Says
     /// why that failed.
-    pub(super) fn note(self, session: &Path) -> Result<(), String> {
+    pub(crate) fn note(self, session: &Path) -> Result<(), String> {
         let shown = self.path.display().to_string();
         let directory = session.join("undo").join("calls");
         let noted = match self.change {
