@@ -262,7 +262,14 @@ struct RawLine<'a> {
 pub fn parse_record(line: &[u8]) -> Result<Line, RecordError> {
     let seq = crate::chain::claimed_seq(line).map_or_else(|| "?".to_owned(), |n| n.to_string());
     let fail = |reason: String| RecordError { seq: seq.clone(), reason };
-    let raw: RawLine<'_> = serde_json::from_slice(line).map_err(|e| fail(e.to_string()))?;
+    // The hash fits, so the line is as it was written: by a version that writes another form.
+    let foreign = |error: serde_json::Error| {
+        fail(format!(
+            "{error}; if another version of jackline wrote it, read it with that version: the \
+             journal stays as it is"
+        ))
+    };
+    let raw: RawLine<'_> = serde_json::from_slice(line).map_err(foreign)?;
     if raw.v > VERSION {
         return Err(fail(format!("it has version {}; update jackline", raw.v)));
     }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use jackline_engine::{SessionId, Timestamp};
-use jackline_journal::{FileStore, Opened, StoreError, read_first, read_parent, read_started_in};
+use jackline_journal::{
+    FileStore, Opened, RecordError, StoreError, read_first, read_parent, read_started_in,
+};
 
 use crate::clock::from_system;
 
@@ -15,6 +17,8 @@ pub struct Found {
     /// Its file of records.
     pub journal: PathBuf,
     opened: Option<Opened>,
+    /// Why it can't be read what it was opened with.
+    unreadable: Option<RecordError>,
     bytes: u64,
     /// Whether there is no complete line at all.
     torn: bool,
@@ -40,14 +44,19 @@ impl Found {
     fn read(journal: &Path, first: Result<Option<Opened>, StoreError>) -> Option<Self> {
         let metadata = journal.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let torn = matches!(first, Ok(None));
-        let opened = first.ok().flatten();
+        let (opened, unreadable) = match first {
+            Ok(opened) => (opened, None),
+            // A first record that another version wrote; anything else is no first record.
+            Err(StoreError::Record(error)) if error.seq == "0" => (None, Some(error)),
+            Err(_) => (None, None),
+        };
         let name = match &opened {
             Some(opened) => opened.session.to_string(),
             None => journal.parent()?.file_name()?.to_string_lossy().into_owned(),
         };
         let modified = metadata.modified().ok().map(from_system);
         let bytes = metadata.len();
-        Some(Self { name, journal: journal.to_owned(), opened, bytes, torn, modified })
+        Some(Self { name, journal: journal.to_owned(), opened, unreadable, bytes, torn, modified })
     }
 
     /// Whether its workspace is this directory, which is canonical, or around it.
@@ -78,13 +87,13 @@ impl Found {
 
     /// What it was opened with, unless that can't be read any more.
     pub fn opened(&self) -> Result<&Opened, StoreError> {
-        self.opened.as_ref().ok_or(if self.bytes == 0 || self.torn {
-            StoreError::Unopened
-        } else {
-            StoreError::Tampered {
+        self.opened.as_ref().ok_or_else(|| match &self.unreadable {
+            _ if self.bytes == 0 || self.torn => StoreError::Unopened,
+            Some(error) => error.clone().into(),
+            None => StoreError::Tampered {
                 record: "0".to_owned(),
                 reason: "it does not open a session".to_owned(),
-            }
+            },
         })
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use jackline_engine::Digest;
-use jackline_journal::Note;
+use jackline_journal::{Note, seal};
 use jackline_runtime::Saved;
 use serde_json::{Value, json};
 
@@ -507,4 +507,36 @@ fn two_processes_on_one_session_take_turns() {
     assert_eq!(subtype(&twice), "duplicate_call");
     assert_eq!((one.end(), other.end()), (Some(0), Some(0)));
     world.prove("s");
+}
+
+/// A journal as another version wrote it: the chain holds, and the first record has another form.
+#[test]
+fn a_journal_of_another_version_is_named_as_that_and_stays_as_it_is() {
+    let world = World::new("limits: { steps: 9 }\n");
+    let started = r#"{"session":"s","event":"session_started"}"#;
+    assert_eq!(world.stdio(&[started]).answers(), ["allow"]);
+    let mut prev = Digest::ZERO;
+    let mut journal = Vec::new();
+    for line in fs::read_to_string(world.journal("s")).unwrap().lines() {
+        let (body, _) = line.rsplit_once(r#","prev":""#).unwrap();
+        let other = body.replace(r#""lowered":{"#, r#""rules":{"#);
+        let (line, hash) = seal(other.as_bytes(), &prev);
+        prev = hash;
+        journal.extend(line);
+    }
+    fs::write(world.journal("s"), &journal).unwrap();
+    fs::remove_file(world.directory("s").join("state")).unwrap();
+    let advice = "if another version of jackline wrote it, read it with that version: the journal \
+                  stays as it is";
+    for command in ["status", "log", "replay", "verify"] {
+        let run = world.jackline(&[command, "s"]);
+        assert_ne!(run.code, Some(0), "{run:?}");
+        assert!(format!("{}{}", run.stdout, run.stderr).contains(advice), "{command}: {run:?}");
+    }
+    let denied = &world.stdio(&[STOP]).verdicts()[0];
+    let reason = denied["error"]["reason"].as_str().unwrap();
+    assert!(reason.contains(advice) && reason.contains("go on in a new session"), "{reason}");
+    assert_eq!(fs::read(world.journal("s")).unwrap(), journal);
+    let fresh = r#"{"session":"s2","event":"session_started"}"#;
+    assert_eq!(world.stdio(&[fresh]).answers(), ["allow"]);
 }

@@ -15,46 +15,65 @@ pub fn plan_wrapping(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
     let mut planned = Plan::empty(&site);
     let program = program_name(&wish.jackline)?;
+    let (mut some_have, mut missing) = (false, None);
     for client in clients(wish) {
-        let file = client.installation.server_file(&site.project, wish.scope)?;
-        let held = look(&file.path)?;
-        let text = text_of(&held, &file.path)?;
-        let recorded = Recorded::of(wish, &held, &file);
-        let known = recorded.known();
-        let how =
-            Wrapping { program: &program, remote: &wish.remote, reaches: wish.reaches, known };
-        let edited = file.edited(wrap(text, &file.keys(), how))?;
-        let without = if recorded.is_first() {
-            Edited { text: text.to_owned(), ..Edited::default() }
-        } else {
-            file.edited(unwrap(text, &file.keys(), known))?
-        };
-        if edited.changed.is_empty() && edited.left.is_empty() {
-            return Err(InstallError::NoServers { path: file.path });
+        match plan_client(wish, &site, client, &program, &mut planned) {
+            Ok(()) => some_have = true,
+            // A client that was not named may have none.
+            Err(error @ InstallError::NoServers { .. }) if wish.clients.is_empty() => {
+                missing.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
         }
-        file.say(client, &edited, &mut planned);
-        file.say_nowhere(&wish.remote, &edited, &mut planned);
-        if wish.scope == Scope::Project && site.exclude.is_some() {
-            let happens = "with others the servers would not start";
-            say_only_here(&file.path, &program, happens, "--user", &mut planned);
-        }
-        let memory = recorded.with(&edited.memory, &without.changed);
-        if edited.changed.is_empty() {
-            continue;
-        }
-        let Held { target, bytes: before } = held;
-        planned.changes.push(Change {
-            purpose: Purpose::Servers(client),
-            path: file.path,
-            target,
-            without: before.is_some().then(|| without.text.into_bytes()),
-            before,
-            after: Some(edited.text.into_bytes()),
-            direction: Direction::In,
-            servers: Some(memory),
-        });
     }
-    Ok(planned)
+    missing.filter(|_| !some_have).map_or(Ok(planned), Err)
+}
+
+/// Works out which servers of one client get the guard before them.
+fn plan_client(
+    wish: &Wish,
+    site: &Site,
+    client: &'static Client,
+    program: &str,
+    planned: &mut Plan,
+) -> Result<(), InstallError> {
+    let file = client.installation.server_file(&site.project, wish.scope)?;
+    let held = look(&file.path)?;
+    let text = text_of(&held, &file.path)?;
+    let recorded = Recorded::of(wish, &held, &file);
+    let known = recorded.known();
+    let how = Wrapping { program, remote: &wish.remote, reaches: wish.reaches, known };
+    let edited = file.edited(wrap(text, &file.keys(), how))?;
+    let without = if recorded.is_first() {
+        Edited { text: text.to_owned(), ..Edited::default() }
+    } else {
+        file.edited(unwrap(text, &file.keys(), known))?
+    };
+    if edited.changed.is_empty() && edited.left.is_empty() {
+        return Err(InstallError::NoServers { path: file.path });
+    }
+    file.say(client, &edited, planned);
+    file.say_nowhere(&wish.remote, &edited, planned);
+    if wish.scope == Scope::Project && site.exclude.is_some() {
+        let happens = "with others the servers would not start";
+        say_only_here(&file.path, program, happens, "--user", planned);
+    }
+    let memory = recorded.with(&edited.memory, &without.changed);
+    if edited.changed.is_empty() {
+        return Ok(());
+    }
+    let Held { target, bytes: before } = held;
+    planned.changes.push(Change {
+        purpose: Purpose::Servers(client),
+        path: file.path,
+        target,
+        without: before.is_some().then(|| without.text.into_bytes()),
+        before,
+        after: Some(edited.text.into_bytes()),
+        direction: Direction::In,
+        servers: Some(memory),
+    });
+    Ok(())
 }
 
 /// Works out which servers lose it again: those that were given it, as far as that is remembered.
@@ -62,7 +81,10 @@ pub fn plan_unwrapping(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
     let mut planned = Plan::empty(&site);
     for client in clients(wish) {
-        let file = client.installation.server_file(&site.project, wish.scope)?;
+        let file = match client.installation.server_file(&site.project, wish.scope) {
+            Err(InstallError::NoServers { .. }) if wish.clients.is_empty() => continue,
+            file => file?,
+        };
         let held = look(&file.path)?;
         let recorded = Recorded::of(wish, &held, &file);
         let text = text_of(&held, &file.path)?;

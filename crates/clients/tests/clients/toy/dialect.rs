@@ -8,9 +8,10 @@ use jackline_clients::dialect::{
 use jackline_clients::payload::PayloadFields;
 use jackline_clients::surroundings::Surroundings;
 use jackline_engine::{
-    ActorId, Arguments, CallId, Event, EventKind, SessionId, SessionStarted, StopProposed,
-    ToolName, ToolProposed, Verdict,
+    ActorId, Arguments, CallId, Decision, Event, EventId, EventKind, Payload, SessionId,
+    SessionStarted, Status, StopProposed, ToolFinished, ToolName, ToolProposed, Verdict,
 };
+use jackline_runtime::WAITS_FOR_PERSON;
 use serde_json::{Map, Value, json};
 
 /// The fields that no event takes.
@@ -38,6 +39,7 @@ impl Dialect for ToyDialect {
         let (hook, moment) = match fields.text("at").as_deref() {
             Some("start") => ("start", Moment::Report),
             Some("call") => ("call", Moment::BeforeCall),
+            Some("done") => ("done", Moment::Report),
             Some("stop") => ("stop", Moment::Stop),
             Some(_) => ("", Moment::Unknown),
             None => return Err(Malformed::Missing("at")),
@@ -50,6 +52,11 @@ impl Dialect for ToyDialect {
     fn translate(&self, payload: HookPayload, at: &Surroundings) -> Result<HookReport, Malformed> {
         let HookPayload { call, mut fields } = payload;
         let session = call.session.ok_or(Malformed::Missing("session"))?;
+        let id = fields.text("id");
+        let call_id = id.as_ref().and_then(|id| CallId::parse(id).ok());
+        // Hooks may be installed twice, and are then asked twice: the second gets the answer of
+        // the first.
+        let event_id = id.filter(|_| call.moment == Moment::BeforeCall);
         let kind: EventKind = match call.moment {
             Moment::BeforeCall => {
                 let tool = fields.text("tool").ok_or(Malformed::Missing("tool"))?;
@@ -62,7 +69,7 @@ impl Dialect for ToyDialect {
                 }
                 let args = fields.object("args").ok_or(Malformed::Missing("args"))?;
                 ToolProposed {
-                    call: fields.text("id").and_then(|id| CallId::parse(id).ok()),
+                    call: call_id,
                     tool: ToolName::parse(tool).map_err(|_| Malformed::Missing("tool"))?,
                     args: Arguments::Parsed(args),
                     ..ToolProposed::default()
@@ -70,6 +77,13 @@ impl Dialect for ToyDialect {
                 .into()
             }
             Moment::Stop => StopProposed::default().into(),
+            _ if call.hook == "done" => ToolFinished {
+                call: call_id,
+                status: if fields.flag("failed") { Status::Error } else { Status::Ok },
+                result: fields.text("result").map(Payload::Inline),
+                ..ToolFinished::default()
+            }
+            .into(),
             _ => SessionStarted {
                 workspace: at.workspace().to_str().map(ToOwned::to_owned),
                 client: Some(super::NAME.to_owned()),
@@ -79,14 +93,21 @@ impl Dialect for ToyDialect {
         };
         let meta = fields.into_meta(call.hook, None, &IGNORED);
         let mut report = HookReport::new(session.clone(), ActorId::main());
-        report.events.push(Event::new(session, kind).with_meta(Some(meta)));
+        let event = Event::new(session, kind).with_meta(Some(meta));
+        report.events.push(Event { id: event_id.and_then(|id| EventId::parse(id).ok()), ..event });
         Ok(report)
     }
 
     fn render(&self, call: &HookCall, verdict: &Verdict, texts: AnswerTexts) -> HookReply {
         let mut map = Map::new();
+        let texts_for_agent = texts.agent.into_iter().chain(verdict.context.clone());
+        let mut why = texts_for_agent.collect::<Vec<String>>().join("\n\n");
         if call.moment == Moment::BeforeCall && !verdict.lets_run() {
-            refuse(&mut map, verdict.context.as_deref().unwrap_or("refused"));
+            // The toy can't ask its person, so a question is a denial for now.
+            if verdict.decision == Decision::Ask {
+                why = format!("{why}\n-> {WAITS_FOR_PERSON}");
+            }
+            refuse(&mut map, &why);
         }
         if !texts.person.is_empty() {
             map.insert("person".to_owned(), json!(texts.person));
