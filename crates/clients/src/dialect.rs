@@ -221,7 +221,7 @@ impl HookReply {
         Self::default()
     }
 
-    /// A refusal by exit status, for a payload that nobody could read.
+    /// A refusal by exit status, for a payload that could not be read.
     pub fn refusal(text: &str) -> Self {
         Self { stdout: String::new(), stderr: format!("{text}\n"), exit: REFUSAL_EXIT }
     }

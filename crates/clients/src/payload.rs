@@ -18,7 +18,7 @@ const ODD_MAX: usize = 16;
 /// A character by its number, as JSON writes it.
 const ESCAPE_BYTES: usize = 6;
 
-/// What stands for a character that nobody can know.
+/// Stands for a character that is not known.
 const REPLACEMENT: &[u8; ESCAPE_BYTES] = br"\ufffd";
 
 /// The fields of a payload. They are taken out one by one; what is left is unknown.
@@ -82,7 +82,7 @@ impl PayloadFields {
     }
 
     /// What is written down beside the event: the hook, the client's permission mode, and the
-    /// fields that nobody took. `ignored` names fields that are known and change no decision.
+    /// fields that no event took. `ignored` names fields that are known and change no decision.
     pub fn into_meta(self, hook: &str, mode: Option<&str>, ignored: &[&str]) -> Value {
         let mut meta = Map::new();
         if !hook.is_empty() {

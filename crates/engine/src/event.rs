@@ -50,7 +50,7 @@ pub struct Event {
 pub enum EventKind {
     /// An agent began, or came back.
     SessionStarted(SessionStarted),
-    /// Somebody gave the agent a task.
+    /// The agent got a task.
     PromptSubmitted(PromptSubmitted),
     /// The agent wants to call a tool.
     ToolProposed(ToolProposed),
@@ -78,7 +78,7 @@ pub enum EventKind {
     AdvisorAnswered(AdvisorAnswered),
     /// Another model goes on with the work.
     ModelChanged(ModelChanged),
-    /// Somebody outside the agent steers.
+    /// A person steers from outside the agent.
     Control(Control),
     /// The agent is gone.
     SessionEnded(SessionEnded),

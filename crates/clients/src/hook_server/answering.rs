@@ -101,7 +101,7 @@ pub(super) fn answer(server: &HookServer, payload: HookPayload, at: &Surrounding
         Moment::SettingsChange => {
             return HookAnswer::aside(at_settings(dialect, &payload, at));
         }
-        // A proposal that nobody made opens nothing, and it is the one that has to be quick.
+        // A forged proposal opens nothing, and this hook is the one that has to be quick.
         Moment::BeforeCall => {}
         _ if (at.forged)() => return HookAnswer::forged(dialect, &call),
         _ => {}

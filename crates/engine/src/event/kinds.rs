@@ -45,7 +45,7 @@ pub struct SessionStarted {
     pub role: Option<String>,
 }
 
-/// Somebody gave the agent a task.
+/// The agent got a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PromptSubmitted {
     /// Who wrote it.
@@ -146,7 +146,7 @@ pub struct UsageReported {
     /// What it cost, in millionths of a dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
-    /// Whether the counts are there and nobody can read them: not the same as none.
+    /// Whether the counts are there and can't be read: not the same as none.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub unknown: bool,
 }
@@ -250,7 +250,7 @@ pub struct ModelChanged {
     pub reason: ChangeReason,
 }
 
-/// Somebody outside the agent steers.
+/// A person steers from outside the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Control {
     /// What they want.
@@ -278,7 +278,7 @@ pub struct Control {
 /// The agent is gone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SessionEnded {
-    /// What kept it from going on, where whoever runs it gave up.
+    /// What kept it from going on, where its supervisor gave up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }

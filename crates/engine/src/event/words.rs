@@ -60,7 +60,7 @@ words! {
         ClearBlocker = "clear_blocker",
         /// Forget failed iterations.
         ResetFailures = "reset_failures",
-        /// Open the session anew.
+        /// Open the session again.
         Reset = "reset",
         /// Complete without tests.
         SkipDirtyBits = "skip_dirty_bits",

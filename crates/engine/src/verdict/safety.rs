@@ -42,7 +42,7 @@ words! {
         CompactionGate = "COMPACTION_GATE",
         /// As many iterations as were allowed.
         IterationCap = "ITERATION_CAP",
-        /// Somebody else was asked.
+        /// An advisor was asked.
         OutOfBandAdvisor = "OUT_OF_BAND_ADVISOR",
         /// Another model goes on.
         ModelFallback = "MODEL_FALLBACK",
