@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use jackline_clients::Client;
+use jackline_clients::{CLIENTS, Client};
 
 pub(crate) use attempt::{AttemptArgs, UndoArgs};
 pub(crate) use evidence::{AttestArgs, ExportArgs, VerifyArgs};
@@ -475,6 +475,12 @@ pub(crate) struct SessionsArgs {
     pub(crate) json: bool,
 }
 
+/// The client whose transcripts are read unless a person names another.
+fn default_client() -> &'static str {
+    let readable = CLIENTS.iter().find(|client| client.transcripts.is_some());
+    readable.map_or("", |client| client.id.as_str())
+}
+
 #[derive(Args)]
 #[command(
     after_help = "Nothing is run, and nothing is written. The definition is taken as enforced, \
@@ -484,7 +490,7 @@ A file is known by what is in it, packed with gzip or not:\n  \
 runs         one JSON object a line: {id, model, user_breaks, steps: [{turn, tool, args, result,\n               \
 is_error}]}\n  \
 journals     what `jackline` writes; recorded facts and verdicts are used\n  \
-transcripts  what Claude Code writes below `projects/`\n\n\
+transcripts  what an agent client writes of its own sessions\n\n\
 With --json, a line a run: {\"id\", \"soft\", \"hard\", \"rule\", \"denied\", \"asked\", \"stop\", \
 \"undecidable\"}; calls are numbers from 0, and soft and hard are the first at which a loop was found.\n\n\
 Examples:\n  jackline backtest --mine\n  \
@@ -498,8 +504,8 @@ pub(crate) struct BacktestArgs {
     /// Read the transcripts of your own agent client
     #[arg(long)]
     pub(crate) mine: bool,
-    /// The client
-    #[arg(long, value_name = "CLIENT", default_value = "claude", value_parser = ["claude"])]
+    /// The client whose transcripts --mine reads
+    #[arg(long, value_name = "CLIENT", default_value = default_client())]
     pub(crate) client: String,
     /// The definition [default: jackline.yaml here or in a parent, else the preset coding-agent]
     #[arg(short, long, value_name = "FILE")]

@@ -27,7 +27,6 @@ use crate::list::Client;
 
 pub use dialect::ClaudeDialect;
 pub use hooks::ClaudeHook;
-pub use places::claude_home;
 
 /// The word of the client.
 const NAME: &str = "claude";
@@ -40,4 +39,6 @@ pub static CLIENT: Client = Client {
     installation: &installation::ClaudeInstallation,
     live: &live::ClaudeLive,
     worker: Some(&worker::ClaudeWorker),
+    resume: Some("claude --resume"),
+    transcripts: Some(&transcript::ClaudeTranscripts),
 };

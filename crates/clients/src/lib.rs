@@ -17,6 +17,7 @@ pub mod live;
 pub mod payload;
 mod program;
 pub mod surroundings;
+pub mod transcripts;
 pub mod typed_code;
 pub mod version;
 

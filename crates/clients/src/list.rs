@@ -9,6 +9,7 @@ use crate::claude;
 use crate::dialect::Dialect;
 use crate::installation::Installation;
 use crate::live::LiveClient;
+use crate::transcripts::Transcripts;
 
 /// One agent client: everything that is known of it.
 pub struct Client {
@@ -25,6 +26,10 @@ pub struct Client {
     pub live: &'static dyn LiveClient,
     /// How its program works without a person, where it can.
     pub worker: Option<&'static dyn WorkerProgram>,
+    /// The words before a session's id that go on with that session, where the client can.
+    pub resume: Option<&'static str>,
+    /// Its own records of past sessions, where they can be read.
+    pub transcripts: Option<&'static dyn Transcripts>,
 }
 
 impl fmt::Debug for Client {

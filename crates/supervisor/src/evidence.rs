@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use jackline_engine::Summary;
+use jackline_engine::{Summary, TestsPassing};
 use jackline_journal::{
     FindingKind, JournalFile, Line, StoreError, Verifier, parse_record, write_private,
 };
@@ -33,7 +33,7 @@ pub struct Evidence {
     /// Whether tests were run since.
     pub tests_run: bool,
     /// Whether they passed: `yes`, `no` or `unknown`.
-    pub tests_passing: String,
+    pub tests_passing: TestsPassing,
     /// Files that are otherwise than before, the new and the deleted ones among them.
     pub files_changed: Vec<String>,
     /// Whether there are too many to be sure.
@@ -159,7 +159,7 @@ impl Evidence {
             let is_unseen = unrecorded.is_uncounted && !evidence.files_changed.is_empty();
             evidence.code_modified = summary.dirty_bits.code_modified || is_unseen;
             evidence.tests_run = summary.dirty_bits.tests_run;
-            evidence.tests_passing = summary.dirty_bits.tests_passing.to_string();
+            evidence.tests_passing = summary.dirty_bits.tests_passing;
             evidence.iterations_ended = summary.progress.iteration_count;
             evidence.iterations = evidence.iterations_ended + u64::from(unrecorded.is_open);
             evidence.steps = summary.steps;

@@ -3,6 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use jackline_clients::CLIENTS;
+
+/// The help of the list of clients.
+fn clients_help() -> String {
+    let words: Vec<&str> = CLIENTS.iter().map(|client| client.id.as_str()).collect();
+    format!("The clients: {} [default: those that are found]", words.join(", "))
+}
 
 #[derive(Args)]
 #[command(
@@ -14,8 +21,7 @@ to hold; 2 usage or bad input; 3 the guard itself is broken."
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct InitArgs {
-    /// The clients: claude [default: those that are found]
-    #[arg(value_name = "CLIENT")]
+    #[arg(value_name = "CLIENT", help = clients_help())]
     pub(crate) clients: Vec<String>,
     /// Put the guard before the MCP servers of the client: those in .mcp.json, or with --local and
     /// --user those that you have added for yourself
@@ -25,10 +31,10 @@ pub(crate) struct InitArgs {
     /// by its name, which may be given several times. Not for those that the client logs in to
     #[arg(long, value_name = "NAME", requires = "mcp", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) remote: Vec<String>,
-    /// For you in this project: .claude/settings.local.json
+    /// For you in this project alone: the client's own settings here that are not shared
     #[arg(long, conflicts_with = "user")]
     pub(crate) local: bool,
-    /// For you everywhere: settings.json in ~/.claude, or where Claude Code is told to keep it
+    /// For you in all projects: the client's settings of your user
     #[arg(long)]
     pub(crate) user: bool,
     /// Take the guard out again

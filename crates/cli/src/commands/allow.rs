@@ -1,5 +1,6 @@
 //! `jackline allow`: a person lets exactly one call pass.
 
+use jackline_clients::{CLIENTS, Client};
 use jackline_engine::Action;
 use jackline_runtime::{AskError, Asked, find_ask};
 
@@ -29,12 +30,17 @@ pub(crate) fn run(args: &AllowArgs) -> Exit {
     }
 }
 
-/// That nobody is there to hear an answer, and what brings the session back.
+/// Says that the session of a question has ended, and which commands resume it.
 pub(super) fn gone(asked: &Asked) -> String {
     let session = plain(asked.session.as_str(), 80);
+    let of_client = |client: &&Client| {
+        let words = client.resume?;
+        Some(format!(", or with `{words} {session}` if it was one of {}", client.title))
+    };
+    let of_clients: String = CLIENTS.iter().filter_map(of_client).collect();
     format!(
-        "session {session} has ended; it comes back with `--session {session}` of `jackline mcp \
-         wrap` or `serve`, or with `claude --resume {session}` if it was one of Claude Code"
+        "session {session} has ended; resume it with `--session {session}` of `jackline mcp wrap` \
+         or `serve`{of_clients}"
     )
 }
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use jackline_clients::claude::claude_home;
+use jackline_clients::find_client;
 use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
 use jackline_journal::FileStore;
@@ -24,7 +24,7 @@ use jackline_runtime::{
 use crate::args::BacktestArgs;
 use crate::exit::Exit;
 use crate::terminal::{complain, fail, here, plain, warn};
-use files::{File, Places, Unreadable, find};
+use files::{File, Places, Unreadable, find, readable_clients};
 use play::{Intake, Part, Shop};
 use progress::Progress;
 use report::Report;
@@ -169,19 +169,29 @@ fn places(args: &BacktestArgs) -> Result<Places, Exit> {
         return Ok(Places::Named(args.paths.clone()));
     }
     if !args.mine {
-        let text = "say what to decide again: --mine for your own past sessions of Claude Code, \
-                    or files of runs, journals and transcripts, directories of them, or the names \
-                    of sessions (`jackline status --all` lists them)";
+        let text = format!(
+            "say what to decide again: --mine for your own past sessions of {}, or files of runs, \
+             journals and transcripts, directories of them, or the names of sessions (`jackline \
+             status --all` lists them)",
+            readable_clients()
+        );
         return Err(fail(Exit::Usage, text));
     }
-    match claude_home() {
-        Some(home) => Ok(Places::Own(home.join("projects"))),
-        None => {
-            let text = "nothing says where Claude Code keeps its transcripts: set \
-                        CLAUDE_CONFIG_DIR or HOME, or name files";
-            Err(fail(Exit::Usage, text))
-        }
-    }
+    let client = find_client(&args.client);
+    let transcripts = client.and_then(|client| Some((client, client.transcripts?)));
+    let Some((client, transcripts)) = transcripts else {
+        let (client, known) = (plain(&args.client, 40), readable_clients());
+        let text =
+            format!("no transcripts of `{client}` can be read; --mine reads those of {known}");
+        return Err(fail(Exit::Usage, text));
+    };
+    transcripts.directory().map(|directory| Places::Own(client, directory)).ok_or_else(|| {
+        let (title, variables) = (client.title, transcripts.variables());
+        let text = format!(
+            "can't tell where {title} keeps its transcripts: set {variables}, or name files"
+        );
+        fail(Exit::Usage, text)
+    })
 }
 
 /// The definition that is named, or the one that is here, or the default, and
@@ -245,13 +255,14 @@ fn nothing(places: &Places, any: bool, older: usize, since: Option<&str>) -> Str
             "nothing in {paths} was written to in the last {since}; {older} are older: leave \
              --since away"
         ),
-        (_, Places::Own(_)) if !any => format!(
-            "no transcripts of Claude Code in {paths}; if they are elsewhere, name the files or \
-             their directory"
+        (_, Places::Own(client, _)) if !any => format!(
+            "no transcripts of {} in {paths}; if they are elsewhere, name the files or their \
+             directory",
+            client.title
         ),
-        (_, Places::Own(_)) => format!(
-            "nothing in {paths} is a transcript of Claude Code; name the `.jsonl` files that it \
-             writes below `projects/`"
+        (_, Places::Own(client, _)) => format!(
+            "nothing in {paths} is a transcript of {}; name the `.jsonl` files that it writes",
+            client.title
         ),
         (_, Places::Named(_)) => format!(
             "there is no run to decide again in {paths}; name files of runs, journals, transcripts \

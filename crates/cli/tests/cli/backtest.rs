@@ -217,7 +217,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_decided() {
     let run = past.backtest(&[]);
     assert_eq!(run.code, Some(0));
     assert!(run.stdout.starts_with("1 session and 6 calls"), "{}", run.stdout);
-    assert!(run.stdout.ends_with("lines passed over: 2 no JSON\n"), "{}", run.stdout);
+    assert!(run.stdout.ends_with("lines skipped: 2 not JSON\n"), "{}", run.stdout);
     assert!(
         run.stderr.starts_with("warning: can't read `ROOT/person/.claude/projects/-work/l.jsonl`")
     );

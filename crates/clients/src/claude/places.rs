@@ -8,7 +8,7 @@ use jackline_runtime::{directory_variable, home};
 pub(crate) const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 
 /// The directory of the settings and transcripts.
-pub fn claude_home() -> Option<PathBuf> {
+pub(crate) fn claude_home() -> Option<PathBuf> {
     directory_variable(HOME_VARIABLE).or_else(|| home().map(|home| home.join(".claude")))
 }
 

@@ -8,6 +8,7 @@ mod content;
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _};
+use std::path::PathBuf;
 
 use jackline_engine::{
     ActorId, Arguments, CallId, CompactionFinished, Event, EventKind, Payload, PromptSource,
@@ -15,9 +16,12 @@ use jackline_engine::{
     ToolProposed, UsageReported,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::lines::{Raw, flag, read, text};
+use super::places::claude_home;
 use super::usage::{Usage, reported};
+use crate::transcripts::{SkippedLines, TranscriptReader, Transcripts};
 use content::{Block, blocks, finished, is_wrapper};
 
 /// The longest line that is read. One beyond this is passed over.
@@ -39,19 +43,8 @@ pub struct Transcript<R> {
     /// The message that ended a turn, until something else follows.
     stop: Option<Stop>,
     waiting: VecDeque<Event>,
-    passed: Passed,
+    skipped: SkippedLines,
     bytes: u64,
-}
-
-/// What could not be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Passed {
-    /// Lines that are no JSON object: torn, or written by somebody else.
-    pub torn: u64,
-    /// Lines beyond the longest that is read.
-    pub long: u64,
-    /// Messages, calls and results of another shape.
-    pub odd: u64,
 }
 
 struct Stop {
@@ -131,14 +124,9 @@ impl<R: BufRead> Transcript<R> {
             usage: None,
             stop: None,
             waiting: VecDeque::new(),
-            passed: Passed::default(),
+            skipped: SkippedLines::default(),
             bytes: 0,
         }
-    }
-
-    /// What could not be read so far.
-    pub fn passed(&self) -> Passed {
-        self.passed
     }
 
     /// How many bytes were read so far.
@@ -153,14 +141,14 @@ impl<R: BufRead> Transcript<R> {
         let count = (&mut self.source).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
         self.bytes += count as u64;
         if count as u64 == LINE_BYTES_MAX && line.last() != Some(&b'\n') {
-            self.passed.long += 1;
+            self.skipped.long += 1;
             line = Vec::new();
             self.skip_line()?;
         } else if !line.trim_ascii().is_empty() {
             let text = String::from_utf8_lossy(&line);
             match serde_json::from_str::<Line<'_>>(&text) {
                 Ok(line) => self.take(&line),
-                Err(_) => self.passed.torn += 1,
+                Err(_) => self.skipped.torn += 1,
             }
         }
         self.line = line;
@@ -197,7 +185,7 @@ impl<R: BufRead> Transcript<R> {
 
     fn user(&mut self, line: &Line<'_>) {
         let Some(message) = read::<Message<'_>>(line.message) else {
-            self.passed.odd += 1;
+            self.skipped.odd += 1;
             return;
         };
         if flag(line.is_meta) || flag(line.is_compact_summary) {
@@ -208,7 +196,7 @@ impl<R: BufRead> Transcript<R> {
             return self.prompt(line, prompt);
         }
         let Some(blocks) = blocks(message.content) else {
-            self.passed.odd += 1;
+            self.skipped.odd += 1;
             return;
         };
         let results = |block: &&Block<'_>| text(block.kind).as_deref() == Some("tool_result");
@@ -218,7 +206,7 @@ impl<R: BufRead> Transcript<R> {
         for block in blocks.iter().filter(results) {
             match finished(block, beside.flatten(), line.tool_denial_kind) {
                 Some(kind) => self.push(line, kind),
-                None => self.passed.odd += 1,
+                None => self.skipped.odd += 1,
             }
         }
         if !blocks.iter().any(|block| results(&block)) {
@@ -253,7 +241,7 @@ impl<R: BufRead> Transcript<R> {
 
     fn assistant(&mut self, line: &Line<'_>) {
         let Some(message) = read::<Message<'_>>(line.message) else {
-            self.passed.odd += 1;
+            self.skipped.odd += 1;
             return;
         };
         let id = text(message.id);
@@ -270,7 +258,7 @@ impl<R: BufRead> Transcript<R> {
             if text(block.kind).as_deref() == Some("tool_use") {
                 match proposed(&block, text(line.cwd)) {
                     Some(kind) => self.push(line, kind),
-                    None => self.passed.odd += 1,
+                    None => self.skipped.odd += 1,
                 }
             }
         }
@@ -353,6 +341,44 @@ impl<R: BufRead> Iterator for Transcript<R> {
             }
         }
         self.waiting.pop_front().map(Ok)
+    }
+}
+
+impl<R: BufRead> TranscriptReader for Transcript<R> {
+    fn skipped(&self) -> SkippedLines {
+        self.skipped
+    }
+}
+
+/// The transcripts of Claude Code.
+pub(super) struct ClaudeTranscripts;
+
+/// The field that every line of a transcript has.
+#[derive(Deserialize)]
+struct TypeField {
+    #[serde(rename = "type")]
+    kind: Option<IgnoredAny>,
+}
+
+impl Transcripts for ClaudeTranscripts {
+    fn directory(&self) -> Option<PathBuf> {
+        Some(claude_home()?.join("projects"))
+    }
+
+    fn variables(&self) -> &'static str {
+        "CLAUDE_CONFIG_DIR or HOME"
+    }
+
+    fn recognizes(&self, line: &[u8]) -> bool {
+        serde_json::from_slice::<TypeField>(line).is_ok_and(|line| line.kind.is_some())
+    }
+
+    fn read<'a>(
+        &self,
+        source: Box<dyn BufRead + 'a>,
+        session: SessionId,
+    ) -> Box<dyn TranscriptReader + 'a> {
+        Box::new(Transcript::new(source, session))
     }
 }
 

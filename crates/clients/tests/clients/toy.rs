@@ -18,4 +18,6 @@ pub(crate) static TOY: Client = Client {
     installation: &installation::ToyInstallation,
     live: &live::ToyLive,
     worker: None,
+    resume: None,
+    transcripts: None,
 };

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use jackline_clients::{CLIENTS, Client};
 use jackline_runtime::now;
 
 use crate::terminal::{here, sessions};
@@ -32,6 +33,12 @@ pub(super) struct Unreadable {
     pub(super) named: bool,
 }
 
+/// What people call the clients whose transcripts can be read.
+pub(super) fn readable_clients() -> String {
+    let readable = CLIENTS.iter().filter(|client| client.transcripts.is_some());
+    readable.map(|client| client.title).collect::<Vec<_>>().join(" or ")
+}
+
 /// What was found.
 #[derive(Default)]
 pub(super) struct Found {
@@ -46,7 +53,7 @@ pub(super) enum Places {
     /// What a person named.
     Named(Vec<PathBuf>),
     /// Where a client keeps its transcripts. It need not be there.
-    Own(PathBuf),
+    Own(&'static Client, PathBuf),
 }
 
 impl File {
@@ -68,7 +75,7 @@ impl Places {
     pub(super) fn paths(&self) -> &[PathBuf] {
         match self {
             Self::Named(paths) => paths,
-            Self::Own(path) => std::slice::from_ref(path),
+            Self::Own(_, path) => std::slice::from_ref(path),
         }
     }
 }
@@ -78,8 +85,8 @@ pub(super) fn find(places: &Places, since: Option<u64>) -> Found {
     let mut found = Found::default();
     let oldest = since.map(|ms| now().wall.as_ms().saturating_sub_unsigned(ms));
     match places {
-        Places::Own(place) if place.exists() => found.below(place, oldest, 0),
-        Places::Own(_) => {}
+        Places::Own(_, place) if place.exists() => found.below(place, oldest, 0),
+        Places::Own(..) => {}
         Places::Named(paths) => paths.iter().for_each(|place| found.named(place, oldest)),
     }
     // What is named twice, or named and below a directory, is there once.

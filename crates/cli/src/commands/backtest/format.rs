@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead};
 
+use jackline_clients::Client;
+use jackline_clients::transcripts::client_of_transcript;
 use jackline_runtime::{LineEnd, read_line};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -19,8 +21,8 @@ pub(super) enum Format {
     Trajectories,
     /// A session that was guarded.
     Journal,
-    /// What a client wrote down for itself.
-    Transcript,
+    /// What an agent client wrote down for itself.
+    Transcript(&'static Client),
     /// Nothing at all.
     Empty,
     /// Something else.
@@ -33,8 +35,6 @@ struct Fields {
     steps: Option<IgnoredAny>,
     record: Option<IgnoredAny>,
     seq: Option<IgnoredAny>,
-    #[serde(rename = "type")]
-    kind: Option<IgnoredAny>,
 }
 
 /// Looks at the first lines until one says what this is.
@@ -49,11 +49,14 @@ pub(super) fn recognise(source: &mut impl BufRead) -> io::Result<Format> {
         match serde_json::from_slice::<Fields>(line) {
             Ok(Fields { steps: Some(_), .. }) => return Ok(Format::Trajectories),
             Ok(Fields { record: Some(_), seq: Some(_), .. }) => return Ok(Format::Journal),
-            Ok(Fields { kind: Some(_), .. }) => return Ok(Format::Transcript),
             // A line that can't be read says nothing, unless it is sure what it
             // was to become; the next one may.
             Err(_) if is_run(line) => broken = true,
-            _ => {}
+            _ => {
+                if let Some(client) = client_of_transcript(line) {
+                    return Ok(Format::Transcript(client));
+                }
+            }
         }
         broken |= end == LineEnd::TooLong;
     }
@@ -81,7 +84,8 @@ mod tests {
     fn a_file_is_what_is_in_it() {
         assert_eq!(of("{\"id\":1,\"steps\":[]}\n"), Format::Trajectories);
         assert_eq!(of("{\"v\":1,\"seq\":0,\"record\":\"opened\"}"), Format::Journal);
-        assert_eq!(of("{\"type\":\"summary\"}\n"), Format::Transcript);
+        let claude = jackline_clients::find_client("claude").unwrap();
+        assert_eq!(of("{\"type\":\"summary\"}\n"), Format::Transcript(claude));
         assert_eq!(of(""), Format::Empty);
         assert_eq!(of("\n \n"), Format::Empty);
         assert_eq!(of("{}\nhello\n"), Format::Unknown);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jackline_clients::claude::transcript::Transcript;
+use jackline_clients::Client;
 use jackline_engine::{Event, SessionId};
 use jackline_runtime::{
     Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Fault, LINE_BYTES_MAX,
@@ -54,8 +54,8 @@ pub(super) enum Job {
 pub(super) enum Kind {
     /// This guard.
     Journal,
-    /// A client.
-    Transcript,
+    /// An agent client.
+    Transcript(&'static Client),
 }
 
 /// Some lines of a file of runs.
@@ -189,7 +189,7 @@ impl Shop<'_> {
         let mut part = Part::default();
         let played = match kind {
             Kind::Journal => self.journal(file, &mut part),
-            Kind::Transcript => self.transcript(file, &mut part),
+            Kind::Transcript(client) => self.transcript(file, client, &mut part),
         };
         if let Err(error) = played {
             part.unreadable = Some((Arc::clone(file), error));
@@ -201,9 +201,11 @@ impl Shop<'_> {
         open_lines(&file.path, Arc::clone(&self.intake.read)).map_err(|error| error.to_string())
     }
 
-    fn transcript(&self, file: &File, part: &mut Part) -> Result<(), String> {
+    fn transcript(&self, file: &File, client: &Client, part: &mut Part) -> Result<(), String> {
+        let no_reader = || format!("transcripts of {} can't be read", client.title);
+        let transcripts = client.transcripts.ok_or_else(no_reader)?;
         let session = SessionId::parse(file.stem()).map_err(|error| error.to_string())?;
-        let mut transcript = Transcript::new(self.open(file)?, session);
+        let mut transcript = transcripts.read(Box::new(self.open(file)?), session);
         let mut run = self.backtest.start();
         let mut seen = Seen::default();
         let mut id = None;
@@ -225,7 +227,7 @@ impl Shop<'_> {
                 }
             }
         }
-        part.report.passed(transcript.passed());
+        part.report.skipped.add(transcript.skipped());
         match (id, &result) {
             (Some(id), _) => self.end(&id, file.agent(), run, part),
             (None, Ok(())) if file.named => {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use jackline_runtime::open_lines;
 
-use super::files::File;
+use super::files::{File, readable_clients};
 use super::format::{Format, recognise};
 use super::play::{Batch, Intake, Job, Kind, Part, Shop};
 
@@ -128,7 +128,9 @@ fn read_one(file: &Arc<File>, intake: &Intake, jobs: &mut Jobs) -> bool {
     match format {
         Format::Trajectories => runs(file, intake, jobs),
         Format::Journal => jobs.send(Job::Session(Arc::clone(file), Kind::Journal)),
-        Format::Transcript => jobs.send(Job::Session(Arc::clone(file), Kind::Transcript)),
+        Format::Transcript(client) => {
+            jobs.send(Job::Session(Arc::clone(file), Kind::Transcript(client)))
+        }
         // Others may keep files of theirs there.
         Format::Empty | Format::Unknown if !file.named => {
             intake.read.fetch_add(file.bytes, Ordering::Relaxed);
@@ -136,9 +138,11 @@ fn read_one(file: &Arc<File>, intake: &Intake, jobs: &mut Jobs) -> bool {
         }
         Format::Empty => jobs.unreadable(file, "it is empty".to_owned()),
         Format::Unknown => {
-            let text = "its lines are neither runs (`steps`), records of a journal, nor a \
-                        transcript of Claude Code";
-            jobs.unreadable(file, text.to_owned())
+            let text = format!(
+                "its lines are neither runs (`steps`), records of a journal, nor a transcript of {}",
+                readable_clients()
+            );
+            jobs.unreadable(file, text)
         }
     }
 }

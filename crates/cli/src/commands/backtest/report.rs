@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use jackline_clients::claude::transcript::Passed;
+use jackline_clients::transcripts::SkippedLines;
 use jackline_engine::{Decision, GuardName, Stop, Violation};
 use jackline_runtime::{BacktestOutcome, BacktestStep, Undecidable, name_of, redact_text};
 
@@ -37,7 +37,7 @@ pub(super) struct Report {
     by: BTreeMap<String, ByRule>,
     undecidable: BTreeMap<Undecidable, u64>,
     undecidable_calls: u64,
-    passed: Passed,
+    pub(super) skipped: SkippedLines,
     /// How often the guard itself broke.
     pub(super) faults: u64,
 }
@@ -159,14 +159,8 @@ impl Report {
             *self.undecidable.entry(what).or_default() += count;
         }
         self.undecidable_calls += other.undecidable_calls;
-        self.passed(other.passed);
+        self.skipped.add(other.skipped);
         self.faults += other.faults;
-    }
-
-    pub(super) fn passed(&mut self, passed: Passed) {
-        self.passed.torn += passed.torn;
-        self.passed.long += passed.long;
-        self.passed.odd += passed.odd;
     }
 
     /// Says it all; `source` is what the definition is called.
@@ -213,7 +207,7 @@ impl Report {
         self.show_stops();
         self.show_rules();
         self.show_undecidable();
-        self.show_passed();
+        self.show_skipped();
     }
 
     fn show_stops(&self) {
@@ -274,9 +268,9 @@ impl Report {
         table(&rows);
     }
 
-    fn show_passed(&self) {
-        let Passed { torn, long, odd } = self.passed;
-        let parts = [(torn, "no JSON"), (long, "too long"), (odd, "of another shape")];
+    fn show_skipped(&self) {
+        let SkippedLines { torn, long, odd } = self.skipped;
+        let parts = [(torn, "not JSON"), (long, "too long"), (odd, "of another shape")];
         let parts: Vec<String> = parts
             .iter()
             .filter(|(count, _)| *count > 0)
@@ -284,7 +278,7 @@ impl Report {
             .collect();
         if !parts.is_empty() {
             say("");
-            say(dim(format!("lines passed over: {}", parts.join(", "))));
+            say(dim(format!("lines skipped: {}", parts.join(", "))));
         }
     }
 }

@@ -81,10 +81,8 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let counts = |map: &std::collections::BTreeMap<String, u64>| {
         map.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
     };
-    let tests = match (evidence.tests_run, evidence.tests_passing.as_str()) {
-        (true, passing) if passing == TestsPassing::Yes.word() => {
-            "run since the last change, and pass".to_owned()
-        }
+    let tests = match (evidence.tests_run, evidence.tests_passing) {
+        (true, TestsPassing::Yes) => "run since the last change, and pass".to_owned(),
         (true, passing) => format!("run since the last change; passing: {passing}"),
         (false, _) if evidence.code_modified && evidence.tokens_unknown => {
             "not seen to run since the last change".to_owned()

@@ -140,9 +140,7 @@ fn ask_lines(app: &App, ask: &Ask, lines: &mut Lines) {
 /// A record on one line: number, age, decision, what it was about.
 fn verdict(app: &App, happened: &Happened, width: usize) -> Line<'static> {
     let age = age(happened.at, app.now);
-    // Most are proposals, and what they propose says so.
-    let event = if happened.event == "tool_proposed" { "" } else { happened.event };
-    let said = [event, &happened.what, &happened.remarks];
+    let said = [happened.event.unwrap_or_default(), &happened.what, &happened.remarks];
     let said: Vec<&str> = said.into_iter().filter(|text| !text.is_empty()).collect();
     let head = format!("#{:<4} {:>6} ", happened.seq, age);
     let decided = padded(&happened.decided, 8);

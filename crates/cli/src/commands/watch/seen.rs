@@ -4,7 +4,7 @@
 use jackline_definition::words;
 use jackline_engine::definition::Limits;
 use jackline_engine::{
-    Decision, Definition, SessionId, SessionPhase, StopCode, Summary, Timestamp,
+    Decision, Definition, EventKind, SessionId, SessionPhase, StopCode, Summary, Timestamp,
 };
 use jackline_journal::{EventRecord, Opened};
 use jackline_runtime::{ask_code, still_asks};
@@ -74,7 +74,8 @@ pub(super) struct Ask {
 pub(super) struct Happened {
     pub(super) seq: u64,
     pub(super) at: Timestamp,
-    pub(super) event: &'static str,
+    /// The kind of event; none for a proposed call, which `what` describes.
+    pub(super) event: Option<&'static str>,
     pub(super) what: String,
     pub(super) decision: Decision,
     pub(super) decided: String,
@@ -140,10 +141,11 @@ fn tokens(summary: &Summary, limits: &Limits) -> Option<String> {
 
 impl Happened {
     pub(super) fn new(record: &EventRecord) -> Self {
+        let is_proposal = matches!(record.event.kind, EventKind::ToolProposed(_));
         Self {
             seq: record.seq,
             at: record.event.at.unwrap_or(record.facts.now.wall),
-            event: record.event.kind.name(),
+            event: (!is_proposal).then(|| record.event.kind.name()),
             what: clean(&what(&record.event.kind)),
             decision: record.verdict.decision,
             decided: decided(&record.verdict),

@@ -63,7 +63,7 @@ fn happened(seq: u64, decision: Decision, what: &str, remarks: &str) -> Happened
     Happened {
         seq,
         at: ago(60_000 - i64::try_from(seq).unwrap() * 1000),
-        event: "tool_proposed",
+        event: None,
         what: what.to_owned(),
         decision,
         decided: decision.word().to_owned(),

@@ -34,10 +34,10 @@ fn returns(id: &str, content: &Value, is_error: bool, beside: &Value) -> Value {
     line
 }
 
-fn read_all(bytes: &[u8]) -> (Vec<Value>, Passed) {
+fn read_all(bytes: &[u8]) -> (Vec<Value>, SkippedLines) {
     let mut transcript = Transcript::new(bytes, SessionId::parse("file").unwrap());
     let events = transcript.by_ref().map(|event| serde_json::to_value(event.unwrap()).unwrap());
-    (events.collect(), transcript.passed())
+    (events.collect(), transcript.skipped())
 }
 
 fn joined(lines: &[Value]) -> String {
@@ -46,8 +46,8 @@ fn joined(lines: &[Value]) -> String {
 
 /// The events of some lines, without the beginning and what all have.
 fn events(lines: &[Value]) -> Vec<Value> {
-    let (mut events, passed) = read_all(joined(lines).as_bytes());
-    assert_eq!(passed, Passed::default());
+    let (mut events, skipped) = read_all(joined(lines).as_bytes());
+    assert_eq!(skipped, SkippedLines::default());
     for event in &mut events {
         let event = event.as_object_mut().unwrap();
         assert_eq!(event.remove("session"), Some(json!("s-1")));
@@ -228,8 +228,8 @@ fn what_cannot_be_read_is_counted_and_passed_over() {
     bytes.extend(b"{\"type\":\"user\",\"message\":{\"content\":\"\xff\"}}\n");
     bytes.extend(good.as_bytes());
     bytes.extend(b"{\"type\":\"assi");
-    let (events, passed) = read_all(&bytes);
-    assert_eq!(passed, Passed { torn: 5, long: 0, odd: 6 });
+    let (events, skipped) = read_all(&bytes);
+    assert_eq!(skipped, SkippedLines { torn: 5, long: 0, odd: 6 });
     let texts: Vec<&Value> = events.iter().filter_map(|event| event.get("text")).collect();
     assert_eq!(texts, [&json!("\u{fffd}"), &json!("hello")]);
     assert_eq!(events.last().unwrap()["session"], json!("file"));
@@ -239,8 +239,8 @@ fn what_cannot_be_read_is_counted_and_passed_over() {
 fn arguments_that_are_none_stay_text() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let call = calls("c1", "T", &json!("DEEP")).to_string();
-    let (events, passed) = read_all(call.replace("\"DEEP\"", &deep).as_bytes());
-    assert_eq!((passed.odd, passed.torn), (0, 0));
+    let (events, skipped) = read_all(call.replace("\"DEEP\"", &deep).as_bytes());
+    assert_eq!((skipped.odd, skipped.torn), (0, 0));
     assert_eq!(events[1]["args_text"], json!(deep));
     let (events, _) = read_all(calls("c1", "T", &json!([1])).to_string().as_bytes());
     assert_eq!(events[1]["args_text"], json!("[1]"));
@@ -268,6 +268,6 @@ fn a_line_without_end_takes_no_memory() {
     let source = io::BufReader::with_capacity(1 << 20, Endless { left: 80 << 20, last });
     let mut transcript = Transcript::new(source, SessionId::parse("file").unwrap());
     assert_eq!(transcript.by_ref().count(), 2);
-    assert_eq!(transcript.passed(), Passed { torn: 0, long: 1, odd: 0 });
+    assert_eq!(transcript.skipped(), SkippedLines { torn: 0, long: 1, odd: 0 });
     assert!(transcript.line.capacity() < 1 << 20);
 }

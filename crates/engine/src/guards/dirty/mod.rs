@@ -61,11 +61,12 @@ struct Tested {
 
 words! {
     /// Whether tests pass, from good to bad.
-    #[derive(PartialOrd, Ord)]
+    #[derive(Default, PartialOrd, Ord)]
     TestsPassing {
         /// They pass.
         Yes = "yes",
         /// The result is unknown.
+        #[default]
         Unknown = "unknown",
         /// They fail.
         No = "no",
