@@ -34,7 +34,8 @@ impl Appends {
         let text = "x".repeat(self.record_bytes.saturating_sub(SEAL_BYTES));
         let json = format!(r#"{{"v":1,"seq":{},"text":"{text}""#, self.seq).into_bytes();
         self.log.lock()?;
-        self.log.append(&[Body { json, seq: self.seq, id: None }])?;
+        let end = self.log.head()?;
+        self.log.append(end, &[Body { json, seq: self.seq, id: None }])?;
         self.log.unlock();
         self.seq += 1;
         Ok(())

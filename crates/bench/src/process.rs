@@ -8,7 +8,7 @@ use std::time::Instant;
 use jackline_engine::SessionId;
 use jackline_engine::wire::parse_line;
 use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, Runtime};
+use jackline_runtime::{Definitions, HostAccess, Runtime};
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::limits::Row;
@@ -82,8 +82,11 @@ impl Bench {
         let quick =
             if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? };
         let store = FileStore::new(quick.path(), jackline_runtime::boot_number());
-        let definitions = Definitions::new(Some(self.definition.clone()), Some(&store));
-        let mut runtime = Runtime::new(Box::new(store), definitions, self.workspace.clone());
+        let definitions = Definitions::new(
+            Some(self.definition.clone()),
+            HostAccess::of_machine(Some(store.home())),
+        );
+        let mut runtime = Runtime::new(store, definitions, self.workspace.clone());
         let id = SessionId::parse(session)?;
         for line in mix::lines(events, session)?.iter().take(events) {
             // Results of full size would only fill the disk.

@@ -6,8 +6,8 @@ use std::time::Instant;
 use jackline_engine::json::parse_strict;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Digest, SessionId};
-use jackline_journal::{MemoryStore, Store as _, Verifier};
-use jackline_runtime::{Definitions, Replay, Runtime};
+use jackline_journal::{DefinitionSource, MemoryStore, Store as _, Verifier};
+use jackline_runtime::{Definitions, HostAccess, Replay, Runtime};
 
 use crate::limits::Row;
 use crate::report::{Report, median};
@@ -16,7 +16,7 @@ use crate::{Failure, mix};
 const CALLS: usize = 4000;
 
 pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
-    let lines = journal()?;
+    let (lines, definitions) = journal()?;
     let bytes: usize = lines.iter().map(Vec::len).sum();
     let (mut plain, mut whole) = (Vec::new(), Vec::new());
     for _ in 0..5 {
@@ -31,7 +31,7 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
         let mut replay = Replay::default();
         for line in &lines {
             chain.line(line);
-            replay.line(line)?;
+            replay.line(definitions.as_ref(), line)?;
         }
         whole.push(start.elapsed().as_secs_f64());
         let (chain, replay) = (chain.finish(0), replay.finish());
@@ -49,11 +49,11 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
 }
 
 /// The lines of a journal, written through the whole runtime.
-fn journal() -> Result<Vec<Vec<u8>>, Failure> {
+fn journal() -> Result<(Vec<Vec<u8>>, Box<dyn DefinitionSource>), Failure> {
     let store = MemoryStore::default();
     let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/definition.yaml"));
-    let definitions = Definitions::new(Some(file), None);
-    let mut runtime = Runtime::new(Box::new(store.clone()), definitions, PathBuf::from("/"));
+    let definitions = Definitions::new(Some(file), HostAccess::default());
+    let mut runtime = Runtime::new(store.clone(), definitions, PathBuf::from("/"));
     let session = SessionId::parse("bench")?;
     for line in mix::lines(CALLS, "bench")? {
         runtime.answer(parse_line(line.as_bytes(), Some(&session))?);
@@ -63,5 +63,5 @@ fn journal() -> Result<Vec<Vec<u8>>, Failure> {
         lines.push(line.to_vec());
         Ok(())
     })?;
-    Ok(lines)
+    Ok((lines, store.open(&session)?.definitions()))
 }

@@ -278,11 +278,11 @@ pub(crate) struct Word {
 pub(crate) struct AllowArgs {
     /// The code, as `jackline pending` shows it
     pub(crate) code: String,
+    #[command(flatten)]
+    pub(crate) word: Word,
     /// How long the same call may pass, such as 10m or 2h [default: once]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<String>,
-    #[command(flatten)]
-    pub(crate) word: Word,
 }
 
 #[derive(Args)]

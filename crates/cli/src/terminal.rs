@@ -3,11 +3,14 @@
 use std::fmt::Display;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use jackline_engine::{Decision, Timestamp};
-use jackline_journal::FileStore;
-use jackline_runtime::{Sessions, boot_number, now, state_home};
+use jackline_journal::{FileStore, JournalView, SessionEntry, StoreError};
+use jackline_runtime::{
+    Definitions, FileStateHome, HostAccess, Sessions, StateHome, boot_number, now, state_home,
+};
 
 use crate::exit::Exit;
 
@@ -60,8 +63,24 @@ pub(crate) fn store() -> Result<FileStore, Exit> {
     Ok(FileStore::new(home, boot_number()))
 }
 
+/// The journal of a session that was found on this machine.
+pub(crate) fn open_journal(entry: &SessionEntry) -> Result<JournalView, StoreError> {
+    let file = entry.file().ok_or(StoreError::Unopened)?;
+    JournalView::open(&file)
+}
+
+/// The state home of this machine.
+pub(crate) fn state_documents(store: &FileStore) -> Arc<dyn StateHome> {
+    Arc::new(FileStateHome::new(store.home()))
+}
+
+/// The definitions of this machine: from a file that a person named, else those of the workspace.
+pub(crate) fn definitions(file: Option<PathBuf>, store: &FileStore) -> Definitions {
+    Definitions::new(file, HostAccess::of_machine(Some(store.home())))
+}
+
 /// The store and the sessions in it.
-pub(crate) fn sessions() -> Result<(FileStore, Sessions), Exit> {
+pub(crate) fn sessions() -> Result<(FileStore, Sessions<FileStore>), Exit> {
     let store = store()?;
     Ok((store.clone(), Sessions::new(store)))
 }

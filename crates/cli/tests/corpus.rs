@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jackline_conformance::{
-    Baseline, BaselineError, Driver, EngineDriver, HookDriver, Program, ProxyDriver, Scenario,
-    StdioDriver, load_corpus, play, root,
+    Baseline, BaselineError, Driver, EngineDriver, HookDriver, MemoryDriver, Program, ProxyDriver,
+    Scenario, StdioDriver, load_corpus, play, root,
 };
 use jackline_runtime::agent_above;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -22,8 +22,9 @@ fn main() -> ExitCode {
         Some(_) => program.started_by(&ALONE),
         None => program,
     };
-    let drivers: [Arc<dyn Driver + Send + Sync>; 4] = [
+    let drivers: [Arc<dyn Driver + Send + Sync>; 5] = [
         Arc::new(EngineDriver),
+        Arc::new(MemoryDriver),
         Arc::new(StdioDriver::new(program.clone())),
         Arc::new(HookDriver::new(program.clone())),
         Arc::new(ProxyDriver::new(program)),

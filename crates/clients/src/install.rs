@@ -22,7 +22,7 @@ mod write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jackline_journal::StoreError;
+use jackline_journal::FileError;
 
 use crate::list::{CLIENTS, Client};
 use crate::version::Version;
@@ -235,7 +235,7 @@ pub enum InstallError {
     )]
     State {
         /// What went wrong.
-        source: StoreError,
+        source: FileError,
     },
 }
 

@@ -18,12 +18,11 @@ use std::process::{Output, Stdio};
 use jackline_engine::{EventKind, Timestamp, ToolProposed};
 use serde_json::Value;
 
-use crate::clock::{Clock, looks_at_time};
-use crate::driver::{Driver, Stage};
-use crate::journals::Journals;
-use crate::place::{Place, Program};
+use crate::clock::looks_at_time;
+use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
+use crate::place::Program;
 use crate::scenario::{Act, Scenario};
-use crate::stdio::Process;
+use crate::scene::Scene;
 use crate::telling::{Telling, event, event_at};
 use tell::{Teller, Told};
 
@@ -73,22 +72,15 @@ impl Driver for HookDriver {
     }
 
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        let place = Place::new(&self.program)?;
-        let clock = Clock::starting(&place, scenario)?;
-        place.furnish(scenario, clock.start)?;
-        let teller = Teller::new(scenario, place.workspace_text());
-        let (beside, journals) = (None, Journals::default());
-        Ok(Box::new(HookStage { place, teller, beside, clock, journals }))
+        let scene = Scene::new(&self.program, scenario)?;
+        let teller = Teller::new(scenario, scene.place.workspace_text());
+        Ok(Box::new(HookStage { scene, teller }))
     }
 }
 
 struct HookStage {
-    place: Place,
+    scene: Scene,
     teller: Teller,
-    /// Where a person and the harness speak, once they do.
-    beside: Option<Process>,
-    clock: Clock,
-    journals: Journals,
 }
 
 impl Stage for HookStage {
@@ -97,89 +89,55 @@ impl Stage for HookStage {
         let session = event.session.as_str();
         match self.teller.tell(&event)? {
             Told::Beside => {
-                let line = self.clock.to_real(line, now)?;
-                let verdict = self.say_beside(&line)?;
-                Ok(self.clock.to_scenario(verdict))
+                let line = self.scene.clock.to_real(line, now)?;
+                let verdict = self.scene.send_beside(&line)?;
+                Ok(self.scene.clock.to_scenario(verdict))
             }
             Told::Hook { hook, payload } => {
-                if let Some(tick) = self.clock.tick(session, now) {
-                    self.say_beside(&tick)?;
+                if let Some(tick) = self.scene.clock.tick(session, now) {
+                    self.scene.send_beside(&tick)?;
                 }
                 let printed = self.run(hook, session, &payload)?;
                 let record = self.recorded(&printed)?;
-                self.clock.learn(&record);
+                self.scene.clock.learn(&record);
                 let verdict = heard::check(hook, &event, &printed, &record)?;
                 self.teller.answered(hook, session, &verdict);
                 let verdict = serde_json::to_value(verdict).map_err(|error| error.to_string())?;
-                Ok(self.clock.to_scenario(verdict))
+                Ok(self.scene.clock.to_scenario(verdict))
             }
         }
     }
 
-    fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
-        self.place.write(path, text, self.clock.real(now))
+    fn files(&mut self) -> &mut dyn WorkspaceFiles {
+        &mut self.scene.place
     }
 
-    fn read(&self, path: &str) -> Result<Option<String>, String> {
-        self.place.read(path)
+    fn person(&mut self) -> &mut dyn ScenarioPerson {
+        &mut self.scene
     }
 
-    fn workspace(&self) -> String {
-        self.place.workspace_text()
-    }
-
-    fn remove(&mut self, path: &str) -> Result<(), String> {
-        self.place.remove(path)
+    fn file_time(&self, now: Timestamp) -> Timestamp {
+        self.scene.clock.real(now)
     }
 
     fn restart(&mut self) -> Result<(), String> {
         // A hook starts anew with every event anyway.
-        self.end()
-    }
-
-    fn off(&mut self, why: &str, _: Timestamp) -> Result<(), String> {
-        // Longer than the hour that the session's clock is ahead.
-        self.place.run(&["off", "--for", "6h", "--by", "person", "--why", why])?;
-        self.journals.skip(&self.place)
-    }
-
-    fn on(&mut self) -> Result<(), String> {
-        self.place.run(&["on"])?;
-        self.journals.skip(&self.place)
-    }
-
-    fn approve(&mut self, session: &str) -> Result<(), String> {
-        self.place.run(&["identity", "approve", session, "--by", "person", "--why", "it is known"])
+        self.scene.end_beside()
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), String> {
-        self.end()?;
-        self.place.prove_journals()
+        self.scene.end_beside()?;
+        self.scene.place.prove_journals()
     }
 }
 
 impl HookStage {
-    /// Has a person or the harness say a line.
-    fn say_beside(&mut self, line: &str) -> Result<Value, String> {
-        let process = match &mut self.beside {
-            Some(process) => process,
-            none => none.insert(Process::start(&self.place)?),
-        };
-        let verdict = process.send(line).map_err(|problem| self.place.with_complaints(&problem))?;
-        self.journals.skip(&self.place)?;
-        Ok(verdict)
-    }
-
-    fn end(&mut self) -> Result<(), String> {
-        let Some(process) = self.beside.take() else { return Ok(()) };
-        process.end().map_err(|problem| self.place.with_complaints(&problem))
-    }
-
     /// Runs the hook as the client does, with nobody at it.
     fn run(&self, hook: &str, session: &str, payload: &Value) -> Result<Output, String> {
         let failed = |error: std::io::Error| format!("can't run `jackline hook claude`: {error}");
         let sealed = (hook == "PreToolUse").then_some("--sealed");
         let mut child = self
+            .scene
             .place
             .command("hook")
             .arg("claude")
@@ -206,7 +164,7 @@ impl HookStage {
 
     /// The one record that was written since the last look.
     fn recorded(&mut self, printed: &Output) -> Result<Value, String> {
-        let mut events = self.journals.recorded(&self.place)?.into_iter();
+        let mut events = self.scene.journals.recorded(&self.scene.place)?.into_iter();
         match (events.next(), events.next()) {
             (Some(record), None) => Ok(record),
             (None, _) => {

@@ -27,32 +27,49 @@ pub trait Stage {
     /// Sends a line and gives back the verdict.
     fn send(&mut self, line: &str, now: Timestamp) -> Result<Value, String>;
 
-    /// Writes a file of the workspace, as the agent's tools would.
-    fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String>;
+    /// The files of the workspace.
+    fn files(&mut self) -> &mut dyn WorkspaceFiles;
 
-    /// The text of a file of the workspace, if it is there.
-    fn read(&self, path: &str) -> Result<Option<String>, String>;
+    /// The person of the scenario.
+    fn person(&mut self) -> &mut dyn ScenarioPerson;
 
-    /// The absolute path of the workspace.
-    fn workspace(&self) -> String;
-
-    /// Removes a file of the workspace.
-    fn remove(&mut self, path: &str) -> Result<(), String>;
+    /// The time that a file written now has, where the surface has another clock.
+    fn file_time(&self, now: Timestamp) -> Timestamp {
+        now
+    }
 
     /// Ends whatever runs and starts it again on the same state.
     fn restart(&mut self) -> Result<(), String>;
 
-    /// A person switches the guard off, and says why.
-    fn off(&mut self, why: &str, now: Timestamp) -> Result<(), String>;
-
-    /// A person switches the guard on again.
-    fn on(&mut self) -> Result<(), String>;
-
-    /// A person approves the agent of a session.
-    fn approve(&mut self, session: &str) -> Result<(), String>;
-
     /// Ends the play and proves every journal that was written.
     fn finish(self: Box<Self>) -> Result<(), String>;
+}
+
+/// The files of a workspace, as the agent's tools change them.
+pub trait WorkspaceFiles {
+    /// Writes a file with this time of its last change.
+    fn write(&mut self, path: &str, text: &str, modified: Timestamp) -> Result<(), String>;
+
+    /// The text of a file, if it is there.
+    fn read(&self, path: &str) -> Result<Option<String>, String>;
+
+    /// Removes a file.
+    fn remove(&mut self, path: &str) -> Result<(), String>;
+
+    /// The absolute path of the workspace.
+    fn workspace(&self) -> String;
+}
+
+/// What the person of a scenario does.
+pub trait ScenarioPerson {
+    /// Switches the guard off, and says why.
+    fn off(&mut self, why: &str, now: Timestamp) -> Result<(), String>;
+
+    /// Switches the guard on again.
+    fn on(&mut self) -> Result<(), String>;
+
+    /// Approves the agent of a session.
+    fn approve(&mut self, session: &str) -> Result<(), String>;
 }
 
 /// Why a scenario did not pass.
@@ -102,7 +119,7 @@ pub fn play(driver: &dyn Driver, scenario: &Scenario) -> Result<(), Box<Failure>
 fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
     match &step.act {
         Act::Send { line, expect } => {
-            let line = line.replace("{workspace}", &stage.workspace());
+            let line = line.replace("{workspace}", &stage.files().workspace());
             let verdict = stage.send(&line, step.at)?;
             let wrong = mismatches(expect, &verdict);
             let mut listed: Vec<String> = wrong.iter().map(ToString::to_string).collect();
@@ -116,19 +133,22 @@ fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
             Err(format!("{}\nexpected {expect}\nactual   {verdict}", listed.join("\n")))
         }
         Act::Write(files) => {
-            files.iter().try_for_each(|(path, text)| stage.write(path, text, step.at))
+            let modified = stage.file_time(step.at);
+            let mut write =
+                |(path, text): (&String, &String)| stage.files().write(path, text, modified);
+            files.iter().try_for_each(&mut write)
         }
         Act::Holds(files) => files.iter().try_for_each(|(path, expected)| {
-            let actual = stage.read(path)?;
+            let actual = stage.files().read(path)?;
             if actual == *expected {
                 return Ok(());
             }
             Err(format!("`{path}` holds {actual:?}, expected {expected:?}"))
         }),
-        Act::Remove(paths) => paths.iter().try_for_each(|path| stage.remove(path)),
+        Act::Remove(paths) => paths.iter().try_for_each(|path| stage.files().remove(path)),
         Act::Restart => stage.restart(),
-        Act::Off(why) => stage.off(why, step.at),
-        Act::On => stage.on(),
-        Act::Approve(session) => stage.approve(session),
+        Act::Off(why) => stage.person().off(why, step.at),
+        Act::On => stage.person().on(),
+        Act::Approve(session) => stage.person().approve(session),
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use jackline_decode::Decoder;
 use jackline_definition::{FILE_NAME, load};
+use jackline_engine::definition::StoredDefinition;
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
     DefinitionFact, DefinitionFile, Digest, Event, EventKind, Fact, Facts, GitFact, NewDefinition,
@@ -17,7 +18,7 @@ use jackline_engine::{
 };
 use serde_json::Value;
 
-use crate::driver::{Driver, Stage};
+use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
 use crate::scenario::{AGE_MS, OFF_MS, PERSON, SESSION, START, Scenario};
 use crate::world::{self, Files, ROOT};
 
@@ -82,6 +83,8 @@ struct Kept {
     event: String,
     facts: String,
     verdict: String,
+    /// The definition that the record names, as a store keeps it.
+    definition: Option<StoredDefinition>,
 }
 
 impl Stage for EngineStage {
@@ -100,21 +103,12 @@ impl Stage for EngineStage {
         played.answer(event, &mut self.files, told, now)
     }
 
-    fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
-        self.files.write(path, text, now);
-        Ok(())
+    fn files(&mut self) -> &mut dyn WorkspaceFiles {
+        &mut self.files
     }
 
-    fn remove(&mut self, path: &str) -> Result<(), String> {
-        self.files.remove(path).ok_or_else(|| format!("there is no `{path}` to remove"))
-    }
-
-    fn read(&self, path: &str) -> Result<Option<String>, String> {
-        Ok(self.files.text(path).map(ToOwned::to_owned))
-    }
-
-    fn workspace(&self) -> String {
-        ROOT.to_owned()
+    fn person(&mut self) -> &mut dyn ScenarioPerson {
+        self
     }
 
     fn restart(&mut self) -> Result<(), String> {
@@ -123,6 +117,12 @@ impl Stage for EngineStage {
         Ok(())
     }
 
+    fn finish(self: Box<Self>) -> Result<(), String> {
+        self.sessions.values().try_for_each(Played::replay)
+    }
+}
+
+impl ScenarioPerson for EngineStage {
     fn off(&mut self, why: &str, now: Timestamp) -> Result<(), String> {
         let (by, why) = ("person".to_owned(), why.to_owned());
         self.off = Some(OffFact { until: now.plus_ms(OFF_MS), by, why });
@@ -140,9 +140,24 @@ impl Stage for EngineStage {
         self.approved.push(played.session.agent_checksum());
         Ok(())
     }
+}
 
-    fn finish(self: Box<Self>) -> Result<(), String> {
-        self.sessions.values().try_for_each(Played::replay)
+impl WorkspaceFiles for Files {
+    fn write(&mut self, path: &str, text: &str, modified: Timestamp) -> Result<(), String> {
+        Files::write(self, path, text, modified);
+        Ok(())
+    }
+
+    fn read(&self, path: &str) -> Result<Option<String>, String> {
+        Ok(self.text(path).map(ToOwned::to_owned))
+    }
+
+    fn remove(&mut self, path: &str) -> Result<(), String> {
+        Files::remove(self, path).ok_or_else(|| format!("there is no `{path}` to remove"))
+    }
+
+    fn workspace(&self) -> String {
+        ROOT.to_owned()
     }
 }
 
@@ -217,6 +232,10 @@ impl Played {
             event: render(&event)?,
             facts: render(&facts)?,
             verdict: render(&verdict)?,
+            definition: match &facts.reload {
+                Some(ReloadFact::New(new)) => Some(new.lowered.clone()),
+                _ => None,
+            },
         });
         serde_json::to_value(verdict).map_err(|error| error.to_string())
     }
@@ -292,6 +311,7 @@ impl Played {
         match load(source.as_bytes(), FILE_NAME) {
             Ok(_) if checksum == self.checksum => ReloadFact::Same,
             Ok(lowered) => {
+                let lowered = StoredDefinition::new(lowered.into());
                 let files = vec![DefinitionFile { path, sha256: checksum, by_person: false }];
                 ReloadFact::New(Box::new(NewDefinition { checksum, files, lowered }))
             }
@@ -327,7 +347,12 @@ impl Played {
             let event = parse(&kept.event)
                 .and_then(|value| parse_recorded(value).map_err(|error| error.to_string()));
             let event = event.map_err(unreadable)?;
-            let facts: Facts = parse(&kept.facts).map_err(unreadable)?;
+            let mut facts: Facts = parse(&kept.facts).map_err(unreadable)?;
+            if let (Some(ReloadFact::New(new)), Some(stored)) =
+                (&mut facts.reload, &kept.definition)
+            {
+                new.lowered.clone_from(stored);
+            }
             let verdict: Verdict = parse(&kept.verdict).map_err(unreadable)?;
             let decided = render(&fresh.decide(&event, &facts))?;
             if decided != kept.verdict {

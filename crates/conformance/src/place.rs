@@ -14,6 +14,7 @@ use jackline_definition::FILE_NAME;
 use jackline_engine::Timestamp;
 use tempfile::TempDir;
 
+use crate::driver::WorkspaceFiles;
 use crate::scenario::{AGE_MS, PERSON, Scenario};
 
 /// The `jackline` binary, and what starts it.
@@ -63,10 +64,12 @@ impl Place {
     }
 
     /// Puts into the workspace what a scenario that starts now finds there.
-    pub(crate) fn furnish(&self, scenario: &Scenario, now: Timestamp) -> Result<(), String> {
+    pub(crate) fn furnish(&mut self, scenario: &Scenario, now: Timestamp) -> Result<(), String> {
         let before = Timestamp::from_ms(now.as_ms() - AGE_MS);
         self.write(FILE_NAME, &scenario.definition, before)?;
-        scenario.files.iter().try_for_each(|(path, text)| self.write(path, text, before))?;
+        for (path, text) in &scenario.files {
+            self.write(path, text, before)?;
+        }
         scenario.links.iter().try_for_each(|(path, target)| self.link(path, target))
     }
 
@@ -76,8 +79,12 @@ impl Place {
 
     /// The absolute path of the workspace, as the product finds it.
     pub(crate) fn workspace_text(&self) -> String {
-        let workspace = self.workspace();
-        workspace.canonicalize().unwrap_or(workspace).display().to_string()
+        WorkspaceFiles::workspace(self)
+    }
+
+    /// The person approves the agent of a session, by the command for it.
+    pub(crate) fn approve_agent(&self, session: &str) -> Result<(), String> {
+        self.run(&["identity", "approve", session, "--by", "person", "--why", "it is known"])
     }
 
     /// Where the binary keeps its state.
@@ -102,35 +109,6 @@ impl Place {
             .env("JACKLINE_HOME", self.home())
             .env("HOME", PERSON);
         command
-    }
-
-    /// Writes a file with the time the scenario gives it.
-    pub(crate) fn write(&self, path: &str, text: &str, modified: Timestamp) -> Result<(), String> {
-        let full = self.workspace().join(path);
-        let ms = u64::try_from(modified.as_ms()).unwrap_or(0);
-        let write = || {
-            if let Some(parent) = full.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            let mut file = fs::File::create(&full)?;
-            file.write_all(text.as_bytes())?;
-            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
-        };
-        write().map_err(|error: std::io::Error| format!("can't write `{path}`: {error}"))
-    }
-
-    /// The text of a file, if it is there.
-    pub(crate) fn read(&self, path: &str) -> Result<Option<String>, String> {
-        match fs::read_to_string(self.workspace().join(path)) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(format!("can't read `{path}`: {error}")),
-        }
-    }
-
-    pub(crate) fn remove(&self, path: &str) -> Result<(), String> {
-        fs::remove_file(self.workspace().join(path))
-            .map_err(|error| format!("can't remove `{path}`: {error}"))
     }
 
     /// Makes a symbolic link.
@@ -175,5 +153,39 @@ impl Place {
     pub(crate) fn with_complaints(&self, problem: &str) -> String {
         let said = fs::read_to_string(self.complaints()).unwrap_or_default();
         if said.is_empty() { problem.to_owned() } else { format!("{problem}\nstderr: {said}") }
+    }
+}
+
+impl WorkspaceFiles for Place {
+    fn write(&mut self, path: &str, text: &str, modified: Timestamp) -> Result<(), String> {
+        let full = self.workspace().join(path);
+        let ms = u64::try_from(modified.as_ms()).unwrap_or(0);
+        let write = || {
+            if let Some(parent) = full.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            let mut file = fs::File::create(&full)?;
+            file.write_all(text.as_bytes())?;
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
+        };
+        write().map_err(|error: std::io::Error| format!("can't write `{path}`: {error}"))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<String>, String> {
+        match fs::read_to_string(self.workspace().join(path)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("can't read `{path}`: {error}")),
+        }
+    }
+
+    fn remove(&mut self, path: &str) -> Result<(), String> {
+        fs::remove_file(self.workspace().join(path))
+            .map_err(|error| format!("can't remove `{path}`: {error}"))
+    }
+
+    fn workspace(&self) -> String {
+        let workspace = self.workspace();
+        workspace.canonicalize().unwrap_or(workspace).display().to_string()
     }
 }

@@ -17,12 +17,12 @@ use std::time::Duration;
 use jackline_engine::{Event, EventKind, SessionId, Timestamp, ToolProposed, Verdict};
 use serde_json::Value;
 
-use crate::clock::{Clock, looks_at_time};
-use crate::driver::{Driver, Stage};
-use crate::journals::{Journals, text};
-use crate::place::{Place, Program};
+use crate::clock::looks_at_time;
+use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
+use crate::journals::text;
+use crate::place::Program;
 use crate::scenario::{Act, Scenario};
-use crate::stdio::Process;
+use crate::scene::Scene;
 use crate::telling::{Telling, event, event_at};
 use process::{Heard, Proxy};
 use tell::{Teller, Time, Told};
@@ -97,37 +97,28 @@ impl Driver for ProxyDriver {
     }
 
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        let place = Place::new(&self.program)?;
-        let clock = Clock::starting(&place, scenario)?;
-        place.furnish(scenario, clock.start)?;
+        let scene = Scene::new(&self.program, scenario)?;
         let silent = |line: &String| line.contains(r#""status":"timeout""#);
         let short = scenario
             .steps
             .iter()
             .any(|step| matches!(&step.act, Act::Send { line, .. } if silent(line)));
         Ok(Box::new(ProxyStage {
-            teller: Teller::new(place.workspace_text(), time(scenario)),
-            place,
+            teller: Teller::new(scene.place.workspace_text(), time(scenario)),
+            scene,
             proxies: BTreeMap::new(),
             timeout_s: if short { SILENCE_SHORT_S } else { SILENCE_S },
-            beside: None,
-            clock,
-            journals: Journals::default(),
             numbers: BTreeMap::new(),
         }))
     }
 }
 
 struct ProxyStage {
-    place: Place,
+    scene: Scene,
     teller: Teller,
     /// The proxy of each session that has one.
     proxies: BTreeMap<SessionId, Proxy>,
     timeout_s: u64,
-    /// Where a person and the harness speak, once they do.
-    beside: Option<Process>,
-    clock: Clock,
-    journals: Journals,
     /// What the proxy calls each call.
     numbers: BTreeMap<(SessionId, String), String>,
 }
@@ -137,63 +128,45 @@ impl Stage for ProxyStage {
         let event = event(line)?;
         let told = self.teller.tell(&event)?;
         if told == Told::Beside {
-            let line = self.clock.to_real(line, now)?;
-            let verdict = self.say_beside(&self.numbered(&event, &line)?)?;
-            return self.as_told(&event.session, &self.clock.to_scenario(verdict));
+            let line = self.scene.clock.to_real(line, now)?;
+            let verdict = self.scene.send_beside(&self.numbered(&event, &line)?)?;
+            return self.as_told(&event.session, &self.scene.clock.to_scenario(verdict));
         }
-        if let Some(tick) = self.clock.tick(event.session.as_str(), now) {
-            self.say_beside(&tick)?;
+        if let Some(tick) = self.scene.clock.tick(event.session.as_str(), now) {
+            self.scene.send_beside(&tick)?;
         }
-        let verdict =
-            self.pass(&event, told).map_err(|problem| self.place.with_complaints(&problem))?;
+        let verdict = self
+            .pass(&event, told)
+            .map_err(|problem| self.scene.place.with_complaints(&problem))?;
         let verdict = serde_json::to_value(verdict).map_err(|error| error.to_string())?;
-        self.as_told(&event.session, &self.clock.to_scenario(verdict))
+        self.as_told(&event.session, &self.scene.clock.to_scenario(verdict))
     }
 
-    fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
-        self.place.write(path, text, self.clock.real(now))
+    fn person(&mut self) -> &mut dyn ScenarioPerson {
+        &mut self.scene
     }
 
-    fn read(&self, path: &str) -> Result<Option<String>, String> {
-        self.place.read(path)
+    fn file_time(&self, now: Timestamp) -> Timestamp {
+        self.scene.clock.real(now)
     }
 
-    fn workspace(&self) -> String {
-        self.place.workspace_text()
-    }
-
-    fn remove(&mut self, path: &str) -> Result<(), String> {
-        self.place.remove(path)
+    fn files(&mut self) -> &mut dyn WorkspaceFiles {
+        &mut self.scene.place
     }
 
     fn restart(&mut self) -> Result<(), String> {
         // Killed: a proxy that may say goodbye ends its session.
         self.proxies.clear();
         self.teller.restarted();
-        self.end_beside()
-    }
-
-    fn off(&mut self, why: &str, _: Timestamp) -> Result<(), String> {
-        // Longer than the hour that the session's clock is ahead.
-        self.place.run(&["off", "--for", "6h", "--by", "person", "--why", why])?;
-        self.journals.skip(&self.place)
-    }
-
-    fn on(&mut self) -> Result<(), String> {
-        self.place.run(&["on"])?;
-        self.journals.skip(&self.place)
-    }
-
-    fn approve(&mut self, session: &str) -> Result<(), String> {
-        self.place.run(&["identity", "approve", session, "--by", "person", "--why", "it is known"])
+        self.scene.end_beside()
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), String> {
         for (_, proxy) in std::mem::take(&mut self.proxies) {
-            proxy.leave().map_err(|problem| self.place.with_complaints(&problem))?;
+            proxy.leave().map_err(|problem| self.scene.place.with_complaints(&problem))?;
         }
-        self.end_beside()?;
-        self.place.prove_journals()
+        self.scene.end_beside()?;
+        self.scene.place.prove_journals()
     }
 }
 
@@ -251,7 +224,8 @@ impl ProxyStage {
     fn proxy(&mut self, session: &SessionId) -> Result<&mut Proxy, String> {
         if !self.proxies.contains_key(session) {
             let directory = self.teller.project(session);
-            let proxy = Proxy::start(&self.place, session.as_str(), directory, self.timeout_s)?;
+            let proxy =
+                Proxy::start(&self.scene.place, session.as_str(), directory, self.timeout_s)?;
             self.proxies.insert(session.clone(), proxy);
         }
         self.proxies.get_mut(session).ok_or_else(|| "no proxy runs".to_owned())
@@ -261,10 +235,10 @@ impl ProxyStage {
     /// session begins.
     fn decided(&mut self, event: &Event) -> Result<Verdict, String> {
         for _ in 0..LOOKS_MAX {
-            let recorded = self.journals.recorded(&self.place)?;
+            let recorded = self.scene.journals.recorded(&self.scene.place)?;
             let of_event = |record: &&Value| text(record, "/event/event") == event.kind.name();
             if let Some(record) = recorded.iter().find(of_event) {
-                self.clock.learn(record);
+                self.scene.clock.learn(record);
                 if let EventKind::ToolProposed(ToolProposed { call: Some(call), .. }) = &event.kind
                 {
                     let key = (event.session.clone(), call.as_str().to_owned());
@@ -307,22 +281,6 @@ impl ProxyStage {
         let words = heard::owes(verdict, result);
         self.proxy(&event.session)?.owed.extend(words);
         Ok(())
-    }
-
-    /// Has a person or the harness say a line.
-    fn say_beside(&mut self, line: &str) -> Result<Value, String> {
-        let process = match &mut self.beside {
-            Some(process) => process,
-            none => none.insert(Process::start(&self.place)?),
-        };
-        let verdict = process.send(line).map_err(|problem| self.place.with_complaints(&problem))?;
-        self.journals.skip(&self.place)?;
-        Ok(verdict)
-    }
-
-    fn end_beside(&mut self) -> Result<(), String> {
-        let Some(process) = self.beside.take() else { return Ok(()) };
-        process.end().map_err(|problem| self.place.with_complaints(&problem))
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jackline_engine::Timestamp;
 use serde_json::Value;
 
-use crate::driver::{Driver, Stage};
+use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
 use crate::place::{Place, Program};
 use crate::scenario::{SESSION, START, Scenario};
 
@@ -34,7 +34,7 @@ impl Driver for StdioDriver {
     }
 
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        let place = Place::new(&self.program)?;
+        let mut place = Place::new(&self.program)?;
         place.furnish(scenario, START)?;
         let process = Some(Process::start(&place)?);
         Ok(Box::new(StdioStage { place, process }))
@@ -52,20 +52,12 @@ impl Stage for StdioStage {
         process.send(line).map_err(|problem| self.place.with_complaints(&problem))
     }
 
-    fn write(&mut self, path: &str, text: &str, now: Timestamp) -> Result<(), String> {
-        self.place.write(path, text, now)
+    fn files(&mut self) -> &mut dyn WorkspaceFiles {
+        &mut self.place
     }
 
-    fn read(&self, path: &str) -> Result<Option<String>, String> {
-        self.place.read(path)
-    }
-
-    fn workspace(&self) -> String {
-        self.place.workspace_text()
-    }
-
-    fn remove(&mut self, path: &str) -> Result<(), String> {
-        self.place.remove(path)
+    fn person(&mut self) -> &mut dyn ScenarioPerson {
+        self
     }
 
     fn restart(&mut self) -> Result<(), String> {
@@ -74,6 +66,13 @@ impl Stage for StdioStage {
         Ok(())
     }
 
+    fn finish(mut self: Box<Self>) -> Result<(), String> {
+        self.end()?;
+        self.place.prove_journals()
+    }
+}
+
+impl ScenarioPerson for StdioStage {
     fn off(&mut self, why: &str, _: Timestamp) -> Result<(), String> {
         self.place.run(&["off", "--for", "30m", "--by", "person", "--why", why])
     }
@@ -83,12 +82,7 @@ impl Stage for StdioStage {
     }
 
     fn approve(&mut self, session: &str) -> Result<(), String> {
-        self.place.run(&["identity", "approve", session, "--by", "person", "--why", "it is known"])
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<(), String> {
-        self.end()?;
-        self.place.prove_journals()
+        self.place.approve_agent(session)
     }
 }
 

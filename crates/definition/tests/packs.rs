@@ -459,12 +459,15 @@ fn every_definition_in_the_documents_loads() {
 
 #[test]
 fn every_example_loads() {
-    let mut problems = Vec::new();
+    let (mut problems, mut loaded) = (Vec::new(), 0);
     for entry in std::fs::read_dir(Path::new(ROOT).join("examples")).expect("there are examples") {
         let file = entry.expect("an example can be read").path().join("jackline.yaml");
-        let source = std::fs::read(&file).expect("an example has a definition");
+        // The example of embedding is a program; its definition is part of the code.
+        let Ok(source) = std::fs::read(&file) else { continue };
+        loaded += 1;
         let found = load(&source, "example").err();
         problems.extend(found.map(|found| format!("{}\n{found}", file.display())));
     }
+    assert!(loaded >= 5, "{loaded} definitions");
     report(&problems);
 }

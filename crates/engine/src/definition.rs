@@ -12,6 +12,10 @@ use serde_json::Value;
 use crate::json::at;
 use crate::tool::Kind;
 
+mod stored;
+
+pub use stored::{StoredDefinition, StoredDefinitionError};
+
 /// Where tools commonly take a command line.
 const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
 
@@ -134,10 +138,11 @@ impl Default for Definition {
 }
 
 /// Whether verdicts hold or are only written down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// They hold.
+    #[default]
     Enforce,
     /// They are written down, and adapters stay silent.
     Observe,

@@ -79,9 +79,9 @@ pub use path::{PathError, canonical};
 pub use place::Place;
 pub use session::{EventReading, Ground, Record, Session, StateError, Understood};
 pub use state::{
-    BudgetSummary, ContextSummary, Invocations, LastAction, Order, PauseCause, ReportFile,
-    STATE_BYTES_MAX, STATE_FORMAT, SessionPhase, Summary, TurnStatus, TurnSummary, UsageTotals,
-    Waiting,
+    ActionEnd, BudgetSummary, ContextSummary, Invocations, LastAction, Order, PauseCause,
+    ReportFile, STATE_BYTES_MAX, STATE_FORMAT, SessionPhase, Summary, TurnStatus, TurnSummary,
+    UsageTotals, Waiting,
 };
 pub use time::{Timestamp, TimestampError};
 pub use tool::{Kind, PAGE_TURN, path_keys};

@@ -17,8 +17,8 @@ use crate::state::{PolicyState, ReportFile, State};
 use crate::verdict::ViolationType;
 
 impl Record<'_> {
-    /// The definition that is in force from here on, where a person wanted
-    /// another one and got it.
+    /// The definition that is in force from here on, where a person wanted another one and got
+    /// it. It may still have to be loaded.
     pub fn reloads(&self) -> Option<&NewDefinition> {
         match &self.facts.reload {
             Some(ReloadFact::New(new)) if self.wants_reload() => Some(new),
@@ -51,7 +51,8 @@ impl NewDefinition {
     /// The files that are compared from then on, and were not before.
     pub(crate) fn newly_watched(&self, before: &Definition, place: &Place) -> Vec<Tracked> {
         let known = watch_list(place, before);
-        let paths = watch_list(&self.place(place), &self.lowered).into_iter();
+        let Some(lowered) = self.lowered.definition() else { return Vec::new() };
+        let paths = watch_list(&self.place(place), lowered).into_iter();
         let new = paths.filter(|path| !known.contains(path));
         new.map(|path| Tracked { path, look: 0 }).collect()
     }
@@ -61,10 +62,9 @@ impl NewDefinition {
 pub(crate) fn carry_over(
     state: &mut State,
     (from, place): (&Definition, &Place),
-    new: &NewDefinition,
+    (to, new): (&Definition, &NewDefinition),
     facts: &Facts,
 ) {
-    let to = &new.lowered;
     carry_policies(state, from, to);
     carry_proofs(state, from, to);
     verification::carry_over(&mut state.runs, from, to);

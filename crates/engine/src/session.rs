@@ -342,10 +342,13 @@ impl Session {
         lifecycle::end(state, fold);
         state.keep_trail(fold);
         state.note_reports(record);
-        if let Some(new) = record.reloads() {
-            reload::carry_over(state, (definition, &self.place), new, record.facts);
+        if let Some(new) = record.reloads()
+            && let Some(lowered) = new.lowered.definition()
+        {
+            let to = (lowered.as_ref(), new);
+            reload::carry_over(state, (definition, &self.place), to, record.facts);
             self.place = Arc::new(new.place(&self.place));
-            self.definition = Arc::new(new.lowered.clone());
+            self.definition = Arc::clone(lowered);
         }
     }
 

@@ -34,6 +34,38 @@ macro_rules! words {
     )*};
 }
 
+/// Makes an enum with [`words`] or [`open_words`] that also has a word for each dimension of a
+/// limit, between its other words.
+macro_rules! words_with_limits {
+    ($words:ident: $(#[$doc:meta])* $name:ident { $($before:tt)* } { $($after:tt)* }) => {
+        $words! {
+            $(#[$doc])*
+            $name {
+                $($before)*
+                /// The deadline that a session is started with.
+                Deadline = "deadline",
+                /// Steps.
+                Steps = "steps",
+                /// Seconds since the start.
+                WallSeconds = "wall_seconds",
+                /// Cost, in millionths of a dollar.
+                CostUsd = "cost_usd",
+                /// Tokens read.
+                InputTokens = "input_tokens",
+                /// Tokens written.
+                OutputTokens = "output_tokens",
+                /// Tokens read and written.
+                TotalTokens = "total_tokens",
+                /// Iterations of an autonomous run.
+                Iterations = "iterations",
+                /// Calls of one tool.
+                ToolCalls = "tool_calls",
+                $($after)*
+            }
+        }
+    };
+}
+
 /// Makes enums of words that a journal may also contain in a form this version does not know.
 ///
 /// An unknown word is kept as it is in `Other`, so that a record with it stays readable and is
@@ -90,7 +122,7 @@ macro_rules! open_words {
     )*};
 }
 
-pub(crate) use {open_words, words};
+pub(crate) use {open_words, words, words_with_limits};
 
 /// Reads a word without copying it first.
 pub(crate) struct WordVisitor<T>(pub(crate) fn(&str) -> T);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jackline_definition::load;
-use jackline_engine::definition::{Checker, Policy, PolicyRule};
+use jackline_engine::definition::{Checker, Policy, PolicyRule, StoredDefinition};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
     Definition, DefinitionFact, Digest, Facts, NewDefinition, Now, PinsFact, PolicyFact, Query,
@@ -42,7 +42,11 @@ impl Play {
 
     fn reload(&mut self, definition: Definition) -> Verdict {
         let checksum = Digest::of(definition.name.as_bytes());
-        let new = NewDefinition { checksum, files: Vec::new(), lowered: definition };
+        let new = NewDefinition {
+            checksum,
+            files: Vec::new(),
+            lowered: StoredDefinition::new(definition.into()),
+        };
         let reload = Some(ReloadFact::New(Box::new(new)));
         self.send_with(json!({"event": "control", "action": "reload"}), reload)
     }
@@ -261,7 +265,7 @@ fn a_record_without_the_definition_that_it_puts_in_force_is_known() {
     };
     assert!(!lacks(&facts, &refused), "what was refused puts nothing in force");
     assert!(lacks(&facts, &Verdict::allow()));
-    let lowered = Definition::default();
+    let lowered = StoredDefinition::new(Arc::default());
     let new = NewDefinition { checksum: Digest::of(b""), files: Vec::new(), lowered };
     facts.reload = Some(ReloadFact::New(Box::new(new)));
     assert!(!lacks(&facts, &Verdict::allow()));

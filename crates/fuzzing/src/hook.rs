@@ -14,8 +14,8 @@ use jackline_clients::surroundings::Surroundings;
 use jackline_definition::load;
 use jackline_engine::json::parse_strict;
 use jackline_engine::{Decision, Definition, EventId, EventKind, SessionId, Verdict};
-use jackline_journal::{Line, MemoryStore, Store as _, parse_record};
-use jackline_runtime::{Definitions, Replay, Runtime};
+use jackline_journal::{Line, MemoryStore, Reading, Store as _, parse_record};
+use jackline_runtime::{Definitions, HostAccess, Replay, Runtime};
 use serde_json::Value;
 
 /// Begins an input that is made of moves, and no payload.
@@ -72,8 +72,8 @@ fn tell(store: &MemoryStore, payload: &[u8]) -> Value {
     let forged = || false;
     let at =
         Surroundings { project: None, directory: directory.clone(), attended, run: None, forged };
-    let definitions = Definitions::made(DEFINITION.clone(), None).unwrap();
-    let runtime = HookRuntime::made(Runtime::new(Box::new(store.clone()), definitions, directory));
+    let definitions = Definitions::made(DEFINITION.clone(), HostAccess::default()).unwrap();
+    let runtime = HookRuntime::made(Runtime::new(store.clone(), definitions, directory));
     let mut before = 0;
     let mut listen = |it: &HookCall| {
         before = it.session.as_ref().map_or(0, |session| last(store, session).0);
@@ -183,7 +183,8 @@ fn last(store: &MemoryStore, session: &SessionId) -> (usize, Option<Vec<u8>>) {
 fn check_replayed(store: &MemoryStore) {
     let mut replay = Replay::default();
     let session = SessionId::parse(moves::SESSION).unwrap();
-    lines(store, &session, &mut |line| replay.line(line).unwrap());
+    let view = store.view_session(&session, Reading::Consistent).unwrap().unwrap();
+    view.for_each(|line| replay.line(&view, line)).unwrap();
     let report = replay.finish();
     assert!(report.events > 0 && report.is_proven(), "{report:?}");
 }

@@ -4,6 +4,9 @@
 //! library code, so that stores of other crates run it too; it names the
 //! clause that is broken instead of panicking.
 
+use std::sync::Arc;
+
+use jackline_engine::definition::StoredDefinition;
 use jackline_engine::{
     Blob, Decision, Definition, Digest, Event, EventId, Facts, Now, SessionId, Timestamp, Verdict,
     wire,
@@ -13,9 +16,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::chain::check_line;
 use crate::error::StoreError;
 use crate::head::Head;
-use crate::record::{Body, Line, Note, Opened, OpenedDefinition, Snapshot, parse_record};
+use crate::record::{
+    Body, Line, Note, Opened, OpenedDefinition, ReloadedDefinition, Snapshot, parse_record,
+};
+use crate::session_entry::SessionFilter;
 use crate::verify::Verifier;
-use crate::{Log, Store};
+use crate::{Log, Reading, Store};
 
 /// Makes an empty store.
 pub type Make<'a> = &'a dyn Fn() -> Box<dyn Store>;
@@ -28,7 +34,7 @@ const CLAUSES: &[Clause] = &[
     ("an append moves the head", an_append_moves_the_head),
     ("records are chained by their hashes", records_are_chained),
     ("several records are appended as one", several_records_are_appended_as_one),
-    ("reading begins at a byte", reading_begins_at_a_byte),
+    ("reading begins at a record", reading_begins_at_a_record),
     ("reading ends where the reader says", reading_ends_early),
     ("the first line stays the first", the_first_line_stays),
     ("two handles see each other's records", two_handles_see_each_other),
@@ -38,7 +44,9 @@ const CLAUSES: &[Clause] = &[
     ("the first event of an id stays", the_first_event_of_an_id_stays),
     ("many ids are all found", many_ids_are_all_found),
     ("the latest state is kept", the_latest_state_is_kept),
-    ("a line is found where it begins", a_line_is_found_where_it_begins),
+    ("a journal is listed and viewed", a_journal_is_listed_and_viewed),
+    ("a definition is kept with its journal", a_definition_is_kept_with_its_journal),
+    ("an append behind another head is refused", an_append_behind_another_head_is_refused),
     ("the latest snapshot is found", the_latest_snapshot_is_found),
     ("a payload is kept once", a_payload_is_kept_once),
 ];
@@ -96,8 +104,14 @@ fn opened(name: &str) -> Result<Body, Broken> {
         session: session(name)?,
         at: Timestamp::from_ms(1),
         place: jackline_engine::Place::default(),
-        definition: OpenedDefinition { checksum: Digest::of(b""), lowered: Definition::default() },
+        definition: definition("a/b"),
     }))
+}
+
+fn definition(name: &str) -> OpenedDefinition {
+    let definition = Definition { name: name.to_owned(), ..Definition::default() };
+    let lowered = StoredDefinition::new(Arc::new(definition));
+    OpenedDefinition { checksum: Digest::of(name.as_bytes()), lowered }
 }
 
 fn event(name: &str, id: Option<&str>) -> Result<Event, Broken> {
@@ -119,18 +133,26 @@ fn body(seq: u64, event: &Event, state: Option<&[u8]>) -> Result<Body, Broken> {
 }
 
 fn snapshot(state: &[u8]) -> Snapshot {
-    Snapshot { state: state.to_vec(), defined_at: state.len() as u64 }
+    let place = jackline_engine::Place::default();
+    let reloaded = Some(ReloadedDefinition { place, definition: definition("c/d") });
+    Snapshot { state: state.to_vec(), reloaded }
 }
 
 /// Appends an opening and `count` events, each with the id `e` and its number,
 /// one at a time; gives the heads.
 fn fill(log: &mut dyn Log, name: &str, count: u64) -> Result<Vec<Head>, Broken> {
-    let mut heads = vec![log.append(&[opened(name)?])?];
+    let mut heads = vec![append(log, &[opened(name)?])?];
     for seq in 1..=count {
         let event = event(name, Some(&format!("e{seq}")))?;
-        heads.push(log.append(&[body(seq, &event, None)?])?);
+        heads.push(append(log, &[body(seq, &event, None)?])?);
     }
     Ok(heads)
+}
+
+/// Appends where the journal ends.
+fn append(log: &mut dyn Log, bodies: &[Body]) -> Result<Head, Broken> {
+    let end = log.head()?;
+    Ok(log.append(end, bodies)?)
 }
 
 fn lines(log: &mut dyn Log, from: u64) -> Result<Vec<Vec<u8>>, Broken> {
@@ -157,7 +179,7 @@ fn an_empty_log_has_nothing(store: &dyn Store) -> Result<(), Broken> {
     same("the head", &log.head()?, &None)?;
     same("what was repaired", &log.take_repaired(), &None)?;
     same("the state", &log.load_state()?, &None)?;
-    same("the first line", &log.line_at(0)?, &None)?;
+    same("the first line", &log.first_record()?, &None)?;
     same("the latest snapshot", &log.latest_snapshot()?, &None)?;
     same("an event", &log.find(&id("e1")?)?, &None)?;
     same("what is read", &lines(log.as_mut(), 0)?, &Vec::new())
@@ -165,14 +187,13 @@ fn an_empty_log_has_nothing(store: &dyn Store) -> Result<(), Broken> {
 
 fn an_append_moves_the_head(store: &dyn Store) -> Result<(), Broken> {
     let mut log = locked(store, "s")?;
-    let first = log.append(&[opened("s")?])?;
+    let first = append(log.as_mut(), &[opened("s")?])?;
     same("the head", &log.head()?, &Some(first))?;
     same("its number", &first.seq, &0)?;
-    let second = log.append(&[body(1, &event("s", None)?, None)?])?;
+    let second = append(log.as_mut(), &[body(1, &event("s", None)?, None)?])?;
     same("the head", &log.head()?, &Some(second))?;
     same("its number", &second.seq, &1)?;
-    let bytes: usize = lines(log.as_mut(), 0)?.iter().map(|line| line.len() + 1).sum();
-    same("its end", &second.bytes, &(bytes as u64))
+    same("the number of lines", &lines(log.as_mut(), 0)?.len(), &2)
 }
 
 fn records_are_chained(store: &dyn Store) -> Result<(), Broken> {
@@ -196,7 +217,8 @@ fn several_records_are_appended_as_one(store: &dyn Store) -> Result<(), Broken> 
     let mut log = locked(store, "s")?;
     let events = [event("s", Some("a"))?, event("s", Some("b"))?];
     let [first, second] = &events;
-    let head = log.append(&[opened("s")?, body(1, first, None)?, body(2, second, None)?])?;
+    let head =
+        append(log.as_mut(), &[opened("s")?, body(1, first, None)?, body(2, second, None)?])?;
     same("the head", &log.head()?, &Some(head))?;
     same("its number", &head.seq, &2)?;
     same("the number of lines", &lines(log.as_mut(), 0)?.len(), &3)?;
@@ -204,13 +226,13 @@ fn several_records_are_appended_as_one(store: &dyn Store) -> Result<(), Broken> 
     same("the event `b`", &number(log.find(&id("b")?)?)?, &Some(2))
 }
 
-fn reading_begins_at_a_byte(store: &dyn Store) -> Result<(), Broken> {
+fn reading_begins_at_a_record(store: &dyn Store) -> Result<(), Broken> {
     let mut log = locked(store, "s")?;
     let heads = fill(log.as_mut(), "s", 4)?;
     let all = lines(log.as_mut(), 0)?;
     for (passed, head) in heads.iter().enumerate() {
         let rest = all.get(passed + 1..).unwrap_or(&[]).to_vec();
-        same("what is read", &lines(log.as_mut(), head.bytes)?, &rest)?;
+        same("what is read", &lines(log.as_mut(), head.seq + 1)?, &rest)?;
     }
     Ok(())
 }
@@ -233,21 +255,86 @@ fn reading_ends_early(store: &dyn Store) -> Result<(), Broken> {
 fn the_first_line_stays(store: &dyn Store) -> Result<(), Broken> {
     let mut log = locked(store, "s")?;
     fill(log.as_mut(), "s", 3)?;
-    same("the first line", &log.line_at(0)?, &lines(log.as_mut(), 0)?.first().cloned())?;
-    same("its number", &number(log.line_at(0)?)?, &Some(0))
+    same("the first line", &log.first_record()?, &lines(log.as_mut(), 0)?.first().cloned())?;
+    same("its number", &number(log.first_record()?)?, &Some(0))
 }
 
-fn a_line_is_found_where_it_begins(store: &dyn Store) -> Result<(), Broken> {
+fn a_journal_is_listed_and_viewed(store: &dyn Store) -> Result<(), Broken> {
+    let everything = SessionFilter::default();
+    same("an empty list", &store.list(&everything)?.len(), &0)?;
+    same("an unknown session", &store.entry(&session("s")?)?.is_some(), &false)?;
     let mut log = locked(store, "s")?;
-    let heads = fill(log.as_mut(), "s", 3)?;
-    for (before, head) in heads.iter().enumerate() {
-        let next = (before + 1 < heads.len()).then_some(before as u64 + 1);
-        same("the line", &number(log.line_at(head.bytes)?)?, &next)?;
-    }
+    log.keep_definition(&definition("a/b").lowered)?;
+    let heads = fill(log.as_mut(), "s", 300)?;
+    let middle = heads.get(150).copied().ok_or_else(|| Broken("no head 150".to_owned()))?;
+    let last = heads.last().copied().ok_or_else(|| Broken("no head".to_owned()))?;
+    log.save_state(&last, b"state")?;
+    let all = lines(log.as_mut(), 0)?;
     log.unlock();
-    // Looking at it needs no lock.
-    let first = heads.first().map_or(0, |head| head.bytes);
-    same("the line", &number(store.open(&session("s")?)?.line_at(first)?)?, &Some(1))
+
+    let names: Vec<String> = store.list(&everything)?.into_iter().map(|it| it.name).collect();
+    same("the list", &names, &vec!["s".to_owned()])?;
+    let entry = store.entry(&session("s")?)?.ok_or_else(|| Broken("no entry".to_owned()))?;
+    same("what it was opened with", &entry.opened()?.session, &session("s")?)?;
+    for reading in [Reading::Consistent, Reading::Glance] {
+        let view = store.view(&entry, reading)?;
+        same("the saved head", &view.saved(), &Some(last))?;
+        same("the saved state", &view.saved_state(), &Some((last, b"state".as_slice())))?;
+        for seq in [0, 1, 150, 300] {
+            same("a record", &number(view.record(seq)?)?, &Some(seq))?;
+        }
+        same("a record behind the end", &view.record(301)?, &None)?;
+        let mut read = Vec::new();
+        view.read_from(middle.seq + 1, |line| {
+            read.push(line.to_vec());
+            Ok::<(), StoreError>(())
+        })?;
+        same("the records from the middle on", &Some(read.as_slice()), &all.get(151..))?;
+        let first = view.record(0)?.ok_or_else(|| Broken("no first record".to_owned()))?;
+        match view.parse(&first)? {
+            Line::Opened(opened) => {
+                let name = opened.definition.lowered.definition().map(|it| it.name.clone());
+                same("the definition", &name, &Some("a/b".to_owned()))?;
+            }
+            Line::Event(_) => return Err(Broken("the first record is an event".to_owned())),
+        }
+    }
+    Ok(())
+}
+
+fn a_definition_is_kept_with_its_journal(store: &dyn Store) -> Result<(), Broken> {
+    let (one, other) = (definition("a/b").lowered, definition("c/d").lowered);
+    let mut log = locked(store, "s")?;
+    match log.definitions().load(&one.digest()) {
+        Err(StoreError::DefinitionMissing { digest }) => {
+            same("the digest in the error", &digest, &one.digest())?;
+        }
+        found => return Err(Broken(format!("a definition that was never kept is {found:?}"))),
+    }
+    log.keep_definition(&one)?;
+    log.keep_definition(&one)?;
+    log.keep_definition(&other)?;
+    fill(log.as_mut(), "s", 1)?;
+    drop(log);
+    let log = store.open(&session("s")?)?;
+    for (definition, name) in [(one, "a/b"), (other, "c/d")] {
+        same("its name", &log.definitions().load(&definition.digest())?.name.as_str(), &name)?;
+    }
+    Ok(())
+}
+
+fn an_append_behind_another_head_is_refused(store: &dyn Store) -> Result<(), Broken> {
+    let mut log = locked(store, "s")?;
+    let heads = fill(log.as_mut(), "s", 2)?;
+    let third = body(3, &event("s", None)?, None)?;
+    for expected in [None, heads.first().copied()] {
+        match log.append(expected, std::slice::from_ref(&third)) {
+            Err(StoreError::Moved) => {}
+            other => return Err(Broken(format!("it is answered {other:?}"))),
+        }
+    }
+    same("the head", &log.head()?, &heads.last().copied())?;
+    same("the number of lines", &lines(log.as_mut(), 0)?.len(), &3)
 }
 
 fn two_handles_see_each_other(store: &dyn Store) -> Result<(), Broken> {
@@ -264,7 +351,7 @@ fn two_handles_see_each_other(store: &dyn Store) -> Result<(), Broken> {
         writer.lock()?;
         let seen = writer.head()?.map(|head| head.seq);
         same("the head the other left", &seen, &Some(seq - 1))?;
-        head = Some(writer.append(&[body(seq, &event("s", Some(&name))?, None)?])?);
+        head = Some(append(writer.as_mut(), &[body(seq, &event("s", Some(&name))?, None)?])?);
         writer.unlock();
         reader.lock()?;
         same("the head", &reader.head()?, &head)?;
@@ -298,9 +385,9 @@ fn sessions_are_separate(store: &dyn Store) -> Result<(), Broken> {
     for (count, name) in (1..).zip(names) {
         let mut log = locked(store, name)?;
         same("the head of a new session", &log.head()?, &None)?;
-        log.append(&[opened("s")?])?;
+        append(log.as_mut(), &[opened("s")?])?;
         for seq in 1..=count {
-            log.append(&[body(seq, &event("s", Some(&format!("e{seq}")))?, None)?])?;
+            append(log.as_mut(), &[body(seq, &event("s", Some(&format!("e{seq}")))?, None)?])?;
         }
         let head = log.head()?.ok_or_else(|| Broken("there is no head".to_owned()))?;
         log.save_state(&head, name.as_bytes())?;
@@ -321,7 +408,7 @@ fn sessions_are_separate(store: &dyn Store) -> Result<(), Broken> {
 fn an_event_is_found_by_its_id(store: &dyn Store) -> Result<(), Broken> {
     let mut log = locked(store, "s")?;
     fill(log.as_mut(), "s", 3)?;
-    log.append(&[body(4, &event("s", None)?, None)?])?;
+    append(log.as_mut(), &[body(4, &event("s", None)?, None)?])?;
     for seq in 1..=3 {
         same("the event", &number(log.find(&id(&format!("e{seq}"))?)?)?, &Some(seq))?;
     }
@@ -334,7 +421,7 @@ fn an_event_is_found_by_its_id(store: &dyn Store) -> Result<(), Broken> {
 fn the_first_event_of_an_id_stays(store: &dyn Store) -> Result<(), Broken> {
     let mut log = locked(store, "s")?;
     fill(log.as_mut(), "s", 2)?;
-    log.append(&[body(3, &event("s", Some("e1"))?, None)?])?;
+    append(log.as_mut(), &[body(3, &event("s", Some("e1"))?, None)?])?;
     same("the event", &number(log.find(&id("e1")?)?)?, &Some(1))
 }
 
@@ -345,7 +432,7 @@ fn many_ids_are_all_found(store: &dyn Store) -> Result<(), Broken> {
     for seq in 1..=MANY {
         bodies.push(body(seq, &event("s", Some(&format!("e{seq}")))?, None)?);
     }
-    log.append(&bodies)?;
+    append(log.as_mut(), &bodies)?;
     for seq in 1..=MANY {
         same("the event", &number(log.find(&id(&format!("e{seq}"))?)?)?, &Some(seq))?;
     }
@@ -375,15 +462,15 @@ fn the_latest_snapshot_is_found(store: &dyn Store) -> Result<(), Broken> {
     // Words in an event are no snapshot.
     let decoy = br#"{"session":"s","event":"stop_proposed","meta":{"a":1,"snapshot":"00"}}"#;
     let decoy = wire::parse_line(decoy, None).map_err(impossible)?;
-    let after = log.append(&[body(3, &decoy, None)?])?;
+    let after = append(log.as_mut(), &[body(3, &decoy, None)?])?;
     same("the latest snapshot", &log.latest_snapshot()?, &None)?;
-    log.append(&[body(4, &event("s", None)?, Some(b"one"))?])?;
-    same("the latest snapshot", &log.latest_snapshot()?, &Some(after.bytes))?;
-    let before = log.append(&[body(5, &decoy, None)?])?;
-    log.append(&[body(6, &event("s", None)?, Some(b"two"))?])?;
-    log.append(&[body(7, &decoy, None)?])?;
-    same("the latest snapshot", &log.latest_snapshot()?, &Some(before.bytes))?;
-    let found = lines(log.as_mut(), before.bytes)?.into_iter().next();
+    append(log.as_mut(), &[body(4, &event("s", None)?, Some(b"one"))?])?;
+    same("the latest snapshot", &log.latest_snapshot()?, &Some(after.seq + 1))?;
+    let before = append(log.as_mut(), &[body(5, &decoy, None)?])?;
+    append(log.as_mut(), &[body(6, &event("s", None)?, Some(b"two"))?])?;
+    append(log.as_mut(), &[body(7, &decoy, None)?])?;
+    same("the latest snapshot", &log.latest_snapshot()?, &Some(before.seq + 1))?;
+    let found = lines(log.as_mut(), before.seq + 1)?.into_iter().next();
     let found = found.ok_or_else(|| Broken("it begins no line".to_owned()))?;
     match parse_record(&found).map_err(StoreError::from)? {
         Line::Event(record) => same("it", &record.snapshot, &Some(snapshot(b"two")))?,

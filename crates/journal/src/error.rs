@@ -1,22 +1,39 @@
 //! What can go wrong with a store.
 
 use std::io;
-use std::path::PathBuf;
 
-use jackline_engine::FaultKind;
+use jackline_engine::{Digest, FaultKind};
+
+use crate::files::FileError;
 
 /// Why a store can't do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file system refused.
-    #[error("can't {what} `{}`: {source}", .path.display())]
+    /// The operating system refused.
+    #[error("can't {what}: {source}")]
     Io {
-        /// What was tried.
+        /// What was tried, such as "open the journal". It names no path: a store need not be on
+        /// this machine, and its errors travel.
         what: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What it said.
+        /// What the operating system answered.
         source: io::Error,
+    },
+    /// The journal does not end where the caller believes.
+    #[error("the journal ends at another record than expected: another process wrote to it")]
+    Moved,
+    /// A record names a definition that the store does not have.
+    #[error("the definition {digest} that this journal names is missing")]
+    DefinitionMissing {
+        /// The sha256 of its stored form.
+        digest: Digest,
+    },
+    /// A definition is there and can't be used.
+    #[error("the definition {digest} that this journal names can't be read: {reason}")]
+    DefinitionUnreadable {
+        /// The sha256 of its stored form.
+        digest: Digest,
+        /// What is wrong with it.
+        reason: String,
     },
     /// Another process has held the session for too long.
     #[error("session is held by another process for more than {seconds} s")]
@@ -48,11 +65,9 @@ pub enum StoreError {
         /// What does not fit.
         reason: String,
     },
-    /// A file means to be an export, and is none.
-    #[error("`{}` can't be read: {reason}", .path.display())]
+    /// A file begins like an export and is not a complete one.
+    #[error("the export can't be read: {reason}")]
     Export {
-        /// The file.
-        path: PathBuf,
         /// What is wrong with it.
         reason: crate::export::ExportError,
     },
@@ -91,7 +106,10 @@ impl StoreError {
             Self::Tampered { .. } => FaultKind::JournalTampered,
             Self::Export { .. } => FaultKind::ExportBroken,
             Self::Newer { .. } => FaultKind::NewerVersion,
-            Self::Record(_) => FaultKind::JournalUnreadable,
+            Self::Record(_)
+            | Self::DefinitionMissing { .. }
+            | Self::DefinitionUnreadable { .. } => FaultKind::JournalUnreadable,
+            Self::Moved => FaultKind::Store,
         }
     }
 
@@ -117,13 +135,25 @@ impl StoreError {
     }
 }
 
-/// Names the operation and the path in an I/O error.
+impl From<FileError> for StoreError {
+    /// Drops the path: whoever knows that the store is on this machine can say where.
+    fn from(FileError { what, source, .. }: FileError) -> Self {
+        let what = match what {
+            "create" => "create a directory of the store",
+            "sync" => "make a directory of the store durable",
+            _ => "write a file of the store",
+        };
+        Self::Io { what, source }
+    }
+}
+
+/// Names the operation in an I/O error.
 pub(crate) trait Context<T> {
-    fn context(self, what: &'static str, path: &std::path::Path) -> Result<T, StoreError>;
+    fn context(self, what: &'static str) -> Result<T, StoreError>;
 }
 
 impl<T> Context<T> for io::Result<T> {
-    fn context(self, what: &'static str, path: &std::path::Path) -> Result<T, StoreError> {
-        self.map_err(|source| StoreError::Io { what, path: path.to_owned(), source })
+    fn context(self, what: &'static str) -> Result<T, StoreError> {
+        self.map_err(|source| StoreError::Io { what, source })
     }
 }

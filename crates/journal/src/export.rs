@@ -1,20 +1,20 @@
 //! A session in one file: what it did in short, and its journal to the letter.
 //!
 //! The lines of the journal stand in it as texts, so that a program which sets the file anew
-//! does not touch the bytes that were hashed. Whoever reads a journal reads an export as well:
-//! [`crate::JournalFile`] and [`crate::read_first`] look at how a file begins.
+//! does not touch the bytes that were hashed. The definitions that records name stand in it, too,
+//! so that it can be replayed anywhere. [`crate::JournalView`] reads an export like a journal.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
-use std::path::Path;
 
-use jackline_engine::{ENGINE_VERSION, SEMANTICS, SessionId, Step};
+use jackline_engine::{Digest, ENGINE_VERSION, SEMANTICS, SessionId, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Context as _, StoreError};
 
 /// The version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What every export says of itself.
 const FORMAT: &str = "jackline-export";
@@ -47,6 +47,10 @@ pub struct Export {
     pub trajectory: Vec<Step>,
     /// The journal, a record a line, without newlines.
     pub journal: Vec<String>,
+    /// The stored forms of the definitions that records name. The name sorts behind `format`, so
+    /// that a tool that sorts keys leaves the mark of an export at its beginning.
+    #[serde(default)]
+    pub stored_definitions: BTreeMap<Digest, String>,
 }
 
 /// What was taken out of a journal when it was written.
@@ -97,6 +101,7 @@ impl Export {
             redacted: Redacted::of(&journal),
             trajectory,
             journal,
+            stored_definitions: BTreeMap::new(),
         }
     }
 
@@ -156,6 +161,7 @@ impl Export {
             ("redacted", json(&self.redacted)),
             ("trajectory", rows(self.trajectory.iter().map(json).collect())),
             ("journal", rows(self.journal.iter().map(json).collect())),
+            ("stored_definitions", json(&self.stored_definitions)),
         ];
         let fields = fields.map(|(name, value)| format!("  \"{name}\": {value}"));
         format!("{{\n{}\n}}\n", fields.join(",\n"))
@@ -182,16 +188,16 @@ impl Redacted {
 }
 
 /// The export that a file holds, if it means to be one.
-pub(crate) fn read(file: &File, path: &Path) -> Result<Option<Export>, StoreError> {
+pub(crate) fn read(file: &File) -> Result<Option<Export>, StoreError> {
     let mut beginning = Vec::new();
     let mut source = file;
-    source.take(LOOK_BYTES as u64).read_to_end(&mut beginning).context("read", path)?;
-    source.seek(SeekFrom::Start(0)).context("read", path)?;
+    source.take(LOOK_BYTES as u64).read_to_end(&mut beginning).context("read the file")?;
+    source.seek(SeekFrom::Start(0)).context("read the file")?;
     if !Export::begins(&beginning) {
         return Ok(None);
     }
-    let read = Export::read(&mut source).context("read", path)?;
-    read.map(Some).map_err(|reason| StoreError::Export { path: path.to_owned(), reason })
+    let read = Export::read(&mut source).context("read the file")?;
+    read.map(Some).map_err(|reason| StoreError::Export { reason })
 }
 
 #[cfg(test)]
@@ -235,7 +241,7 @@ mod tests {
             assert!(matches!(cut, ExportError::Cut(_)), "{end}: {cut}");
         }
         for (from, to) in [
-            ("\"version\": 1", "\"version\": 2"),
+            ("\"version\": 2", "\"version\": 3"),
             ("jackline-export", "somebody-else"),
             ("\"semantics\":", "\"semantik\":"),
             ("\"engine\":", "\"semantics\": 1, \"engine\":"),
@@ -244,7 +250,7 @@ mod tests {
             let other = text.replacen(from, to, 1);
             assert_ne!(other, text);
             let error = Export::parse(other.as_bytes()).unwrap_err();
-            let newer = matches!(error, ExportError::Newer(2));
+            let newer = matches!(error, ExportError::Newer(3));
             assert!(newer || matches!(error, ExportError::Broken(_)), "{to}: {error}");
         }
     }

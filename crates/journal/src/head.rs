@@ -9,6 +9,11 @@ pub struct Head {
     pub seq: u64,
     /// Its hash.
     pub hash: Digest,
-    /// How many bytes the journal has up to and with it.
-    pub bytes: u64,
+}
+
+impl Head {
+    /// The number of the record that follows a head, or of the first one.
+    pub fn next_seq(head: Option<Self>) -> u64 {
+        head.map_or(0, |head| head.seq + 1)
+    }
 }

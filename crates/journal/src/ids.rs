@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 
 use jackline_engine::{Digest128, EventId};
 
-const MAGIC: &[u8; 8] = b"JLIDS\0\x01\0";
+const MAGIC: &[u8; 8] = b"JLIDS\0\x02\0";
 
 /// Magic, boot, covers, length, check.
 const FIELDS_BYTES: usize = 8 + 8 + 8 + 8;
@@ -25,8 +25,9 @@ const ENTRY_BYTES: usize = 16 + 8 + 8;
 /// How many neighbouring places an id may stand in, on each level.
 const PLACES: usize = 16;
 
-/// The places of the first level; each further level has four times as many.
-const FIRST_LEVEL: u64 = 1024;
+/// The places of the first level; each further level has four times as many. Small, because ids
+/// fall anywhere in a level and each touched page is a block on the disk.
+const FIRST_LEVEL: u64 = 64;
 
 /// More levels than any journal can fill.
 const LEVELS_MAX: u32 = 20;

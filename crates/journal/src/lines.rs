@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 
+use crate::chain::claimed_seq;
 use crate::error::StoreError;
 
 /// How much of a journal is read at once, after a first smaller piece.
@@ -17,15 +17,13 @@ pub(crate) enum ScanError {
 }
 
 impl ScanError {
-    pub(crate) fn or_io(self, what: &'static str, path: &Path) -> StoreError {
+    pub(crate) fn or_io(self, what: &'static str) -> StoreError {
         match self {
-            Self::Io(source) => StoreError::Io { what, path: path.to_owned(), source },
+            Self::Io(source) => StoreError::Io { what, source },
             Self::Store(error) => error,
-            Self::Enough => StoreError::Io {
-                what,
-                path: path.to_owned(),
-                source: io::Error::other("reading ended early"),
-            },
+            Self::Enough => {
+                StoreError::Io { what, source: io::Error::other("reading ended early") }
+            }
         }
     }
 }
@@ -104,6 +102,80 @@ pub(crate) fn line_from(
     match read {
         Ok(_) | Err(ScanError::Enough) => Ok(found),
         Err(error) => Err(error),
+    }
+}
+
+/// How much of a journal is searched line by line at the end of [`locate`].
+const SEARCHED_BYTES: u64 = 64 * 1024;
+
+/// Where the record with a number begins, between a byte at which a record begins and the end;
+/// none if there is no such record. Records are in the order of their numbers, so this halves the
+/// range until little is left.
+pub(crate) fn locate(
+    file: &(impl Bytes + ?Sized),
+    seq: u64,
+    (from, end): (u64, u64),
+) -> io::Result<Option<u64>> {
+    let (mut low, mut high) = (from, end);
+    while high - low > SEARCHED_BYTES {
+        let middle = low + (high - low) / 2;
+        let start = line_start(file, middle)?;
+        let number = if start < high { number_at(file, start)? } else { None };
+        match number {
+            Some(number) if number <= seq => low = start,
+            _ => high = middle,
+        }
+    }
+    let mut at = low;
+    let mut found = None;
+    let scanned = for_each_line(file, low, &mut |line| {
+        if at >= end {
+            return Err(ScanError::Enough);
+        }
+        if claimed_seq(line).is_some_and(|number| number >= seq) {
+            found = Some(at).filter(|_| claimed_seq(line) == Some(seq));
+            return Err(ScanError::Enough);
+        }
+        at += line.len() as u64 + 1;
+        Ok(())
+    });
+    match scanned {
+        Err(ScanError::Io(error)) => Err(error),
+        _ => Ok(found),
+    }
+}
+
+/// The number of the record that begins at a byte.
+fn number_at(file: &(impl Bytes + ?Sized), at: u64) -> io::Result<Option<u64>> {
+    let mut beginning = [0; 64];
+    let read = file.read_at(&mut beginning, at)?;
+    Ok(claimed_seq(beginning.get(..read).unwrap_or_default()))
+}
+
+/// The last complete line, without its newline.
+pub(crate) fn last_line(
+    file: &(impl Bytes + ?Sized),
+    end: u64,
+) -> Result<Option<Vec<u8>>, ScanError> {
+    let mut reach = SEARCHED_BYTES;
+    loop {
+        let from = line_start(file, end.saturating_sub(reach)).map_err(ScanError::Io)?;
+        let (mut last, mut at) = (None, from);
+        let scanned = for_each_line(file, from, &mut |line| {
+            at += line.len() as u64 + 1;
+            if at > end {
+                return Err(ScanError::Enough);
+            }
+            last = Some(line.to_vec());
+            Ok(())
+        });
+        match scanned {
+            Ok(_) | Err(ScanError::Enough) if last.is_none() && reach < end => {
+                reach = reach.saturating_mul(8);
+            }
+            Ok(_) | Err(ScanError::Enough) => return Ok(last),
+            Err(error) => return Err(error),
+        }
     }
 }
 

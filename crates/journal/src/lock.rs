@@ -2,7 +2,6 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -12,33 +11,32 @@ use crate::error::{Context as _, StoreError};
 const LOCK_SECONDS: u64 = 10;
 
 /// Locks a file for writing.
-pub fn exclusive(file: &File, path: &Path) -> Result<(), StoreError> {
-    acquire(file, path, File::try_lock, File::lock)
+pub fn exclusive(file: &File) -> Result<(), StoreError> {
+    acquire(file, File::try_lock, File::lock)
 }
 
 /// Locks a file for reading.
-pub fn shared(file: &File, path: &Path) -> Result<(), StoreError> {
-    acquire(file, path, File::try_lock_shared, File::lock_shared)
+pub fn shared(file: &File) -> Result<(), StoreError> {
+    acquire(file, File::try_lock_shared, File::lock_shared)
 }
 
 fn acquire(
     file: &File,
-    path: &Path,
     try_lock: fn(&File) -> Result<(), TryLockError>,
     lock: fn(&File) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     match try_lock(file) {
         Ok(()) => Ok(()),
-        Err(TryLockError::Error(error)) => Err(error).context("lock", path),
-        Err(TryLockError::WouldBlock) => wait(file, path, lock),
+        Err(TryLockError::Error(error)) => Err(error).context("lock the session"),
+        Err(TryLockError::WouldBlock) => wait(file, lock),
     }
 }
 
 /// Waits in a thread of its own, so that waiting has an end.
-fn wait(file: &File, path: &Path, lock: fn(&File) -> io::Result<()>) -> Result<(), StoreError> {
+fn wait(file: &File, lock: fn(&File) -> io::Result<()>) -> Result<(), StoreError> {
     let (sender, receiver) = mpsc::sync_channel(0);
     // Locks belong to the open file, which the clone shares.
-    let waiting = file.try_clone().context("lock", path)?;
+    let waiting = file.try_clone().context("lock the session")?;
     std::thread::spawn(move || {
         let locked = lock(&waiting);
         if sender.send(locked).is_err() {
@@ -47,7 +45,7 @@ fn wait(file: &File, path: &Path, lock: fn(&File) -> io::Result<()>) -> Result<(
         }
     });
     match receiver.recv_timeout(Duration::from_secs(LOCK_SECONDS)) {
-        Ok(locked) => locked.context("lock", path),
+        Ok(locked) => locked.context("lock the session"),
         Err(_) => Err(StoreError::Busy { seconds: LOCK_SECONDS }),
     }
 }

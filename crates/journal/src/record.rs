@@ -4,10 +4,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use std::sync::Arc;
+
+use jackline_engine::definition::StoredDefinition;
 use jackline_engine::{
-    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, FaultKind, Place, Record, SEMANTICS,
-    SessionId, Timestamp, Verdict, wire,
+    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, FaultKind, Place, Record,
+    ReloadFact, SEMANTICS, SessionId, Timestamp, Verdict, wire,
 };
+
+use crate::error::StoreError;
 
 /// The version of the journal's lines.
 const VERSION: u32 = 1;
@@ -33,8 +38,7 @@ pub struct RecordError {
     pub reason: String,
 }
 
-/// The first record: what the session was opened with. It makes a journal
-/// complete in itself, so that it can be replayed on any machine.
+/// The first record: what the session was opened with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opened {
@@ -49,13 +53,13 @@ pub struct Opened {
 }
 
 /// The definition a session was opened with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenedDefinition {
     /// The sha256 of its sources.
     pub checksum: Digest,
-    /// What the engine runs on.
-    pub lowered: Definition,
+    /// What the engine runs on. The record names it, and the store keeps it.
+    pub lowered: StoredDefinition,
 }
 
 /// An event and what was decided on it.
@@ -86,9 +90,18 @@ pub struct EventRecord {
 pub struct Snapshot {
     /// All of it.
     pub state: Vec<u8>,
-    /// Where the record begins that holds the definition it belongs to: the
-    /// first one, unless a person has put another definition in force.
-    pub defined_at: u64,
+    /// What the session runs under, where that is not what it was opened with.
+    pub reloaded: Option<ReloadedDefinition>,
+}
+
+/// What a session runs under since a person put another definition in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReloadedDefinition {
+    /// Where the agent works, with the files of that definition.
+    pub place: Place,
+    /// The definition.
+    pub definition: OpenedDefinition,
 }
 
 impl EventRecord {
@@ -167,7 +180,7 @@ struct EventLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    defined_at: Option<u64>,
+    reloaded: Option<&'a ReloadedDefinition>,
 }
 
 impl Body {
@@ -204,7 +217,7 @@ impl Body {
             verdict,
             notes,
             snapshot: snapshot.map(|snapshot| to_hex(&snapshot.state)),
-            defined_at: snapshot.map(|snapshot| snapshot.defined_at).filter(|at| *at > 0),
+            reloaded: snapshot.and_then(|snapshot| snapshot.reloaded.as_ref()),
         };
         Self { json: without_brace(&line), seq, id: event.id.clone() }
     }
@@ -229,6 +242,54 @@ pub enum Line {
     Event(Box<EventRecord>),
 }
 
+impl Line {
+    /// Loads the definitions that the record names, so that it can be folded into a session.
+    pub fn load(
+        &mut self,
+        load: impl FnMut(&Digest) -> Result<Arc<Definition>, StoreError>,
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Opened(opened) => opened.definition.load(load),
+            Self::Event(record) => record.load(load),
+        }
+    }
+}
+
+impl OpenedDefinition {
+    /// Loads the definition where that has not been done.
+    pub fn load(
+        &mut self,
+        load: impl FnMut(&Digest) -> Result<Arc<Definition>, StoreError>,
+    ) -> Result<(), StoreError> {
+        load_stored(&mut self.lowered, load)
+    }
+}
+
+impl EventRecord {
+    /// Loads the definition that the record puts in force, and that of its snapshot.
+    pub fn load(
+        &mut self,
+        mut load: impl FnMut(&Digest) -> Result<Arc<Definition>, StoreError>,
+    ) -> Result<(), StoreError> {
+        if let Some(ReloadFact::New(new)) = &mut self.facts.reload {
+            load_stored(&mut new.lowered, &mut load)?;
+        }
+        let snapshot = self.snapshot.as_mut().and_then(|snapshot| snapshot.reloaded.as_mut());
+        snapshot.map_or(Ok(()), |reloaded| reloaded.definition.load(load))
+    }
+}
+
+fn load_stored(
+    stored: &mut StoredDefinition,
+    mut load: impl FnMut(&Digest) -> Result<Arc<Definition>, StoreError>,
+) -> Result<(), StoreError> {
+    if stored.definition().is_none() {
+        let digest = stored.digest();
+        *stored = StoredDefinition::with_digest(digest, load(&digest)?);
+    }
+    Ok(())
+}
+
 #[derive(Deserialize)]
 struct RawLine<'a> {
     v: u32,
@@ -247,7 +308,7 @@ struct RawLine<'a> {
     #[serde(default)]
     snapshot: Option<String>,
     #[serde(default)]
-    defined_at: u64,
+    reloaded: Option<ReloadedDefinition>,
     #[serde(default)]
     session: Option<SessionId>,
     #[serde(default)]
@@ -289,7 +350,7 @@ pub fn parse_record(line: &[u8]) -> Result<Line, RecordError> {
             let verdict = raw.verdict.ok_or_else(|| missing("verdict"))?;
             let snapshot = raw.snapshot.map(|hex| {
                 let state = from_hex(&hex).ok_or_else(|| fail("a broken snapshot".to_owned()))?;
-                Ok(Snapshot { state, defined_at: raw.defined_at })
+                Ok(Snapshot { state, reloaded: raw.reloaded })
             });
             let record = EventRecord {
                 seq: raw.seq,

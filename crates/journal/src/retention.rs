@@ -1,18 +1,24 @@
 //! Old sessions make room for new ones.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use jackline_engine::Timestamp;
+use jackline_engine::{Digest, SessionId, Timestamp};
+use serde::Deserialize;
 
 use crate::error::StoreError;
-use crate::file::{FileStore, write_private};
-use crate::reader::read_first;
+use crate::file_store::{FileStore, JOURNAL_FILE, definition_in, journal_file};
+use crate::files::write_private;
+use crate::session_entry::SessionEntry;
 
 /// How often a store is tidied at most.
 const PRUNE_EVERY: Duration = Duration::from_hours(1);
+
+/// How long a definition is kept that no session names.
+const UNUSED_DEFINITION_KEPT: Duration = Duration::from_hours(24);
 
 /// What is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +31,8 @@ pub struct Retention {
     pub days: u32,
 }
 
-struct Kept {
+struct KeptSession {
+    id: SessionId,
     directory: PathBuf,
     modified: SystemTime,
     bytes: u64,
@@ -33,12 +40,12 @@ struct Kept {
     workspace: Option<String>,
 }
 
-/// Removes what is too old or too much; gives the directories that were removed.
+/// Removes what is too old or too much; gives the sessions that were removed.
 pub(crate) fn prune(
     store: &FileStore,
     keep: &Retention,
     now: Timestamp,
-) -> Result<Vec<PathBuf>, StoreError> {
+) -> Result<Vec<SessionId>, StoreError> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now.as_ms().unsigned_abs());
     let stamp = store.home().join("pruned");
     if age(&stamp, now).is_some_and(|age| age < PRUNE_EVERY) {
@@ -48,10 +55,11 @@ pub(crate) fn prune(
 
     let mut removed = Vec::new();
     let mut kept = Vec::new();
+    let mut days = BTreeMap::new();
     for directory in store.directories()? {
-        let Some(session) = look(directory) else { continue };
+        let Some(session) = look(directory, &mut days) else { continue };
         if is_older(session.modified, now, session.days) {
-            removed.extend(remove(&session));
+            removed.extend(remove(&session).then(|| session.id.clone()));
         } else if session.workspace.as_deref() == Some(&keep.workspace) {
             kept.push(session);
         }
@@ -65,23 +73,47 @@ pub(crate) fn prune(
             break;
         }
         bytes -= session.bytes;
-        removed.extend(remove(&session));
+        removed.extend(remove(&session).then(|| session.id.clone()));
     }
     prune_blobs(&store.home().join("blobs"), now, keep);
+    prune_definitions(&store.home().join("definitions"), now);
     Ok(removed)
 }
 
-fn look(directory: PathBuf) -> Option<Kept> {
-    let journal = directory.join("journal.jsonl");
-    let modified = journal.metadata().and_then(|metadata| metadata.modified()).ok()?;
+/// Looks at a session. `known` holds how many days definitions keep their sessions.
+fn look(directory: PathBuf, known: &mut BTreeMap<Digest, u32>) -> Option<KeptSession> {
+    let modified = journal_file(&directory).metadata().and_then(|it| it.modified()).ok()?;
     // A journal that can't be read is evidence, and stays.
-    let opened = read_first(&journal).ok()??;
+    let entry = SessionEntry::in_directory(directory.clone())?;
+    let opened = entry.opened().ok()?;
     // Outputs that were too long to be shown lie one deeper, and what files were two.
     let undo = fs::read_dir(directory.join("undo")).into_iter().flatten().flatten();
     let undo: u64 = undo.map(|entry| held(&entry.path())).sum();
     let bytes = held(&directory) + held(&directory.join("spill")) + undo;
-    let days = opened.definition.lowered.journal.retain_days;
-    Some(Kept { directory, modified, bytes, days, workspace: opened.place.workspace })
+    let digest = opened.definition.lowered.digest();
+    let days = match known.get(&digest) {
+        Some(days) => *days,
+        None => {
+            let stored = definition_in(&directory, &digest).ok()??;
+            let days = serde_json::from_slice::<RetainedDays>(&stored).ok()?.journal.retain_days;
+            known.insert(digest, days);
+            days
+        }
+    };
+    let workspace = opened.place.workspace.clone();
+    let id = opened.session.clone();
+    Some(KeptSession { id, directory, modified, bytes, days, workspace })
+}
+
+/// The one number of a definition that matters here.
+#[derive(Deserialize)]
+struct RetainedDays {
+    journal: JournalDays,
+}
+
+#[derive(Deserialize)]
+struct JournalDays {
+    retain_days: u32,
 }
 
 /// How much the files of a directory hold.
@@ -90,15 +122,31 @@ fn held(directory: &Path) -> u64 {
     entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| size(&metadata)).sum()
 }
 
-/// Removes a session that nobody holds or has open.
-fn remove(session: &Kept) -> Option<PathBuf> {
-    let journal = File::open(session.directory.join("journal.jsonl")).ok()?;
-    journal.try_lock().ok()?;
-    if let Ok(state) = File::open(session.directory.join("state")) {
-        state.try_lock().ok()?;
+/// Removes a session that no process holds or has open; says whether it did.
+fn remove(session: &KeptSession) -> bool {
+    let is_free = |name: &str| match File::open(session.directory.join(name)) {
+        Ok(file) => file.try_lock().is_ok().then_some(file),
+        Err(_) => None,
+    };
+    let Some(_journal) = is_free(JOURNAL_FILE) else { return false };
+    let has_state = session.directory.join("state").exists();
+    let state = if has_state { is_free("state") } else { None };
+    (state.is_some() || !has_state) && fs::remove_dir_all(&session.directory).is_ok()
+}
+
+/// Removes definitions that no journal names: every session that names one holds a link to its
+/// file. A new file is left alone, because a session may be about to link it.
+fn prune_definitions(directory: &Path, now: SystemTime) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_definition = path.extension().is_some_and(|extension| extension == "json");
+        let Ok(metadata) = entry.metadata() else { continue };
+        let is_unused = metadata.nlink() == 1
+            && age(&path, now).is_some_and(|age| age >= UNUSED_DEFINITION_KEPT);
+        if is_definition && is_unused {
+            let _ = fs::remove_file(path);
+        }
     }
-    fs::remove_dir_all(&session.directory).ok()?;
-    Some(session.directory.clone())
 }
 
 fn prune_blobs(directory: &Path, now: SystemTime, keep: &Retention) {
@@ -120,9 +168,10 @@ fn prune_blobs(directory: &Path, now: SystemTime, keep: &Retention) {
     }
 }
 
-/// What a file takes on disk; the state has holes.
+/// What a file takes on disk; the state has holes. A definition is linked from several places and
+/// counts in none of them.
 fn size(metadata: &fs::Metadata) -> u64 {
-    metadata.blocks() * 512
+    if metadata.is_file() && metadata.nlink() > 1 { 0 } else { metadata.blocks() * 512 }
 }
 
 fn is_older(modified: SystemTime, now: SystemTime, days: u32) -> bool {

@@ -10,6 +10,15 @@ use jackline_engine::{Digest, STATE_BYTES_MAX};
 use crate::error::StoreError;
 use crate::head::Head;
 
+/// A saved state, and the end of the journal that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SavedState {
+    pub(crate) head: Head,
+    /// How long the journal is up to and with the head.
+    pub(crate) journal_bytes: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
 const MAGIC: &[u8; 8] = b"JLSTATE\0";
 const FORMAT: u32 = 1;
 
@@ -19,7 +28,7 @@ const CHECKSUM_AT: usize = HEADER_BYTES - 32;
 const SLOT_BYTES: u64 = 256 * 1024;
 
 /// Writes the state of `head` into its slot.
-pub(crate) fn write(file: &File, head: &Head, state: &[u8]) -> io::Result<()> {
+pub(crate) fn write(file: &File, head: &Head, journal_bytes: u64, state: &[u8]) -> io::Result<()> {
     if state.len() > STATE_BYTES_MAX {
         return Err(io::Error::other(format!("a state of {} bytes", state.len())));
     }
@@ -28,7 +37,7 @@ pub(crate) fn write(file: &File, head: &Head, state: &[u8]) -> io::Result<()> {
     slot.extend_from_slice(&FORMAT.to_le_bytes());
     slot.extend_from_slice(&u32::try_from(state.len()).unwrap_or(0).to_le_bytes());
     slot.extend_from_slice(&head.seq.to_le_bytes());
-    slot.extend_from_slice(&head.bytes.to_le_bytes());
+    slot.extend_from_slice(&journal_bytes.to_le_bytes());
     slot.extend_from_slice(head.hash.as_bytes());
     let mut hashed = slot.clone();
     hashed.extend_from_slice(state);
@@ -38,16 +47,17 @@ pub(crate) fn write(file: &File, head: &Head, state: &[u8]) -> io::Result<()> {
 }
 
 /// Reads the newer of the whole slots; a damaged slot counts as absent.
-pub(crate) fn read(file: &File) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
+pub(crate) fn read(file: &File) -> Result<Option<SavedState>, StoreError> {
     let mut slots = [Header::read(file, 0), Header::read(file, 1)];
     slots.sort_by_key(|slot| std::cmp::Reverse(slot.as_ref().map(|header| header.head.seq)));
     for header in slots.into_iter().flatten() {
-        if let Some(state) = header.state(file) {
+        if let Some(bytes) = header.state(file) {
             if header.format > FORMAT {
                 let (found, known) = (header.format, FORMAT);
                 return Err(StoreError::Newer { what: "the saved state", found, known });
             }
-            return Ok(Some((header.head, state)));
+            let Header { head, journal_bytes, .. } = header;
+            return Ok(Some(SavedState { head, journal_bytes, bytes }));
         }
     }
     Ok(None)
@@ -67,6 +77,7 @@ struct Header {
     format: u32,
     length: usize,
     head: Head,
+    journal_bytes: u64,
 }
 
 impl Header {
@@ -84,10 +95,11 @@ impl Header {
         let format = u32::from_le_bytes(take(&mut rest)?);
         let length = u32::from_le_bytes(take(&mut rest)?) as usize;
         let seq = u64::from_le_bytes(take(&mut rest)?);
-        let bytes = u64::from_le_bytes(take(&mut rest)?);
+        let journal_bytes = u64::from_le_bytes(take(&mut rest)?);
         let hash = Digest::from_bytes(take(&mut rest)?);
-        let head = Head { seq, hash, bytes };
-        (length <= STATE_BYTES_MAX).then_some(Self { at, fields, checksum, format, length, head })
+        let head = Head { seq, hash };
+        let fits = length <= STATE_BYTES_MAX;
+        fits.then_some(Self { at, fields, checksum, format, length, head, journal_bytes })
     }
 
     /// The state behind the header, if it is whole.
@@ -111,21 +123,25 @@ mod tests {
     use super::*;
 
     fn head(seq: u64) -> Head {
-        Head { seq, hash: Digest::of(&seq.to_le_bytes()), bytes: seq * 100 }
+        Head { seq, hash: Digest::of(&seq.to_le_bytes()) }
+    }
+
+    fn saved(seq: u64, bytes: &[u8]) -> Option<SavedState> {
+        Some(SavedState { head: head(seq), journal_bytes: seq * 100, bytes: bytes.to_vec() })
     }
 
     #[test]
     fn a_damaged_slot_leaves_the_other() {
         let file = tempfile::tempfile().unwrap();
         assert_eq!(read(&file).unwrap(), None);
-        write(&file, &head(1), b"one").unwrap();
-        write(&file, &head(2), b"two").unwrap();
-        assert_eq!(read(&file).unwrap(), Some((head(2), b"two".to_vec())));
+        write(&file, &head(1), 100, b"one").unwrap();
+        write(&file, &head(2), 200, b"two").unwrap();
+        assert_eq!(read(&file).unwrap(), saved(2, b"two"));
         for at in 0..(HEADER_BYTES as u64 + 3) {
             let mut byte = [0];
             file.read_exact_at(&mut byte, at).unwrap();
             file.write_all_at(&[byte[0] ^ 4], at).unwrap();
-            assert_eq!(read(&file).unwrap(), Some((head(1), b"one".to_vec())), "byte {at}");
+            assert_eq!(read(&file).unwrap(), saved(1, b"one"), "byte {at}");
             file.write_all_at(&byte, at).unwrap();
         }
     }
@@ -133,7 +149,7 @@ mod tests {
     #[test]
     fn a_slot_of_a_newer_format_is_refused_by_name() {
         let file = tempfile::tempfile().unwrap();
-        write(&file, &head(2), b"two").unwrap();
+        write(&file, &head(2), 200, b"two").unwrap();
         let mut slot = vec![0; HEADER_BYTES + 3];
         file.read_exact_at(&mut slot, 0).unwrap();
         slot[8] = 9;

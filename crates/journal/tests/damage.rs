@@ -11,9 +11,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use jackline_engine::{Definition, Digest, EventId, Facts, Now, SessionId, Timestamp, wire};
+use jackline_engine::definition::StoredDefinition;
+use jackline_engine::{Digest, EventId, Facts, Now, SessionId, Timestamp, wire};
 use jackline_journal::{
-    Body, Finding, FindingKind, Head, JournalFile, Line, Log, Opened, OpenedDefinition, Report,
+    Body, Finding, FindingKind, Head, JournalView, Line, Log, Opened, OpenedDefinition, Report,
     Store as _, StoreError, Verifier, parse_record,
 };
 use jackline_journal::{FileStore, check_line};
@@ -60,9 +61,9 @@ impl Journal {
         let session = SessionId::parse("s").unwrap();
         let mut log = store.open(&session).unwrap();
         log.lock().unwrap();
-        let mut heads = vec![log.append(&[opening(&session)]).unwrap()];
+        let mut heads = vec![log.append(None, &[opening(&session)]).unwrap()];
         for seq in 1..RECORDS {
-            heads.push(log.append(&[record(seq)]).unwrap());
+            heads.push(log.append(heads.last().copied(), &[record(seq)]).unwrap());
         }
         if let Some(saved) = saved {
             let head = heads.iter().find(|head| head.seq == saved).unwrap();
@@ -84,13 +85,13 @@ impl Journal {
 
     /// Where a record begins.
     fn start(&self, record: u64) -> usize {
-        let before = usize::try_from(record).unwrap().checked_sub(1);
-        before.map_or(0, |before| usize::try_from(self.heads[before].bytes).unwrap())
+        let lines = self.bytes.split_inclusive(|byte| *byte == b'\n');
+        lines.take(usize::try_from(record).unwrap()).map(<[u8]>::len).sum()
     }
 
     /// The record that a byte is in.
     fn record_at(&self, byte: usize) -> u64 {
-        self.heads.iter().find(|head| (byte as u64) < head.bytes).unwrap().seq
+        self.bytes[..byte].iter().filter(|byte| **byte == b'\n').count() as u64
     }
 
     fn write(&self, bytes: &[u8]) {
@@ -99,7 +100,7 @@ impl Journal {
 
     /// What `jackline verify` would find.
     fn verify(&self) -> Report {
-        let journal = JournalFile::open(&self.path()).unwrap();
+        let journal = JournalView::open(&self.path()).unwrap();
         let mut verifier = Verifier::new(journal.saved());
         let torn = journal
             .for_each(|line| {
@@ -137,7 +138,10 @@ fn opening(session: &SessionId) -> Body {
         session: session.clone(),
         at: Timestamp::from_ms(1),
         place: jackline_engine::Place::default(),
-        definition: OpenedDefinition { checksum: Digest::of(b""), lowered: Definition::default() },
+        definition: OpenedDefinition {
+            checksum: Digest::of(b""),
+            lowered: StoredDefinition::new(std::sync::Arc::default()),
+        },
     })
 }
 

@@ -1,6 +1,6 @@
 //! Why a registry does not do what it is asked.
 
-use jackline_journal::StoreError;
+use jackline_journal::{FileError, StoreError};
 
 use crate::tool::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, SOURCE_BYTES_MAX, TOOLS_MAX};
 
@@ -45,7 +45,10 @@ pub enum RegistryError {
         /// How long was waited.
         seconds: u64,
     },
-    /// The state home can't be read or written.
+    /// A file of the state home can't be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The registry can't be locked.
     #[error(transparent)]
     Store(StoreError),
 }

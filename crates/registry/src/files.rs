@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jackline_journal::{
-    StoreError, create_directory, lock_exclusive as hold, lock_shared as share, write_private,
+    FileError, create_directory, lock_exclusive as hold, lock_shared as share, write_private,
 };
 
 use crate::change::{Becomes, Line};
@@ -119,7 +119,7 @@ pub(crate) fn lock_exclusive(directory: &Path) -> Result<File, RegistryError> {
     let path = directory.join("lock");
     let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = opened.map_err(|error| io_error("open", &path, error))?;
-    hold(&file, &path)?;
+    hold(&file)?;
     Ok(file)
 }
 
@@ -130,12 +130,12 @@ pub(crate) fn lock_shared(directory: &Path) -> Result<Option<File>, RegistryErro
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         file => {
             let file = file.map_err(|error| io_error("open", &path, error))?;
-            share(&file, &path)?;
+            share(&file)?;
             Ok(Some(file))
         }
     }
 }
 
-pub(crate) fn io_error(what: &'static str, path: &Path, source: io::Error) -> StoreError {
-    StoreError::Io { what, path: path.to_owned(), source }
+pub(crate) fn io_error(what: &'static str, path: &Path, source: io::Error) -> FileError {
+    FileError { what, path: path.to_owned(), source }
 }

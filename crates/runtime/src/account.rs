@@ -1,19 +1,18 @@
 //! What a journal adds up to, worked out from its records alone: for exports, for
 //! attestations, and for whoever checks one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jackline_engine::{
-    Completion, Digest, EventKind, Session, SessionStarted, Step, Timestamp, Trajectory,
-    UsageReported, Verdict,
+    Completion, Digest, EventKind, ReloadFact, Session, SessionStarted, Step, Timestamp,
+    Trajectory, UsageReported, Verdict,
 };
 use jackline_journal::{
-    EventRecord, Export, JournalFile, Line, Opened, Report, StoreError, Verifier, parse_record,
+    EventRecord, Export, JournalView, Line, Opened, Reading, Report, SessionEntry, Store,
+    StoreError, Verifier,
 };
 use serde::{Deserialize, Serialize};
-
-use crate::sessions::Found;
 
 /// What a journal adds up to.
 pub struct Account {
@@ -90,7 +89,7 @@ struct Sum {
 impl Account {
     /// Adds up a journal that is whole. A record that was being written when its machine
     /// stopped was never answered, and does not count.
-    pub fn of(journal: &JournalFile) -> Result<Self, AccountError> {
+    pub fn of(journal: &JournalView) -> Result<Self, AccountError> {
         let mut chain = Verifier::new(journal.saved());
         let mut bytes = Digest::hasher();
         let mut sum: Option<Sum> = None;
@@ -100,8 +99,8 @@ impl Account {
             }
             bytes.update(line);
             bytes.update(b"\n");
-            match (parse_record(line).map_err(StoreError::from)?, &mut sum) {
-                (Line::Opened(opened), None) => sum = Some(Sum::new(*opened)),
+            match (journal.parse(line)?, &mut sum) {
+                (Line::Opened(opened), None) => sum = Some(Sum::new(*opened)?),
                 (Line::Event(record), Some(sum)) => sum.add(&record),
                 _ => {}
             }
@@ -134,9 +133,11 @@ impl Account {
 }
 
 impl Sum {
-    fn new(opened: Opened) -> Self {
-        let definition = Arc::new(opened.definition.lowered.clone());
-        Self {
+    fn new(opened: Opened) -> Result<Self, StoreError> {
+        let digest = opened.definition.lowered.digest();
+        let definition = opened.definition.lowered.definition().cloned();
+        let definition = definition.ok_or(StoreError::DefinitionMissing { digest })?;
+        Ok(Self {
             session: Session::new(definition, Arc::new(opened.place.clone())),
             trajectory: Trajectory::default(),
             model: None,
@@ -146,7 +147,7 @@ impl Sum {
             ended: opened.at,
             engine: (String::new(), 0),
             opened,
-        }
+        })
     }
 
     fn add(&mut self, record: &EventRecord) {
@@ -193,24 +194,37 @@ impl Verdicts {
 }
 
 /// A session in one file, and how many steps it took.
-pub fn export(found: &Found) -> Result<(Export, u64), AccountError> {
-    let journal = JournalFile::open(&found.journal)?;
+pub fn export(store: &dyn Store, entry: &SessionEntry) -> Result<(Export, u64), AccountError> {
+    let journal = store.view(entry, Reading::Consistent)?;
     let account = Account::of(&journal)?;
-    let mut lines = Vec::new();
+    let (mut lines, mut digests) = (Vec::new(), BTreeSet::new());
     journal.for_each(|line| {
         lines.push(String::from_utf8_lossy(line).into_owned());
+        match journal.parse(line)? {
+            Line::Opened(opened) => drop(digests.insert(opened.definition.lowered.digest())),
+            Line::Event(record) => {
+                if let Some(ReloadFact::New(new)) = &record.facts.reload {
+                    digests.insert(new.lowered.digest());
+                }
+            }
+        }
         Ok::<(), StoreError>(())
     })?;
     let steps = account.session.summary().steps;
     let mut export = Export::new(account.opened.session, account.trajectory, lines);
     export.model_version = account.model;
     export.prompt_hash = account.prompt_hash;
+    for digest in digests {
+        let stored = journal.stored_form(&digest)?;
+        let stored = stored.ok_or(StoreError::DefinitionMissing { digest })?;
+        export.stored_definitions.insert(digest, String::from_utf8_lossy(&stored).into_owned());
+    }
     Ok((export, steps))
 }
 
 /// What an export says beside its journal and the journal does not: none where all of it
 /// fits, or where the journal is no export.
-pub fn misfits(journal: &JournalFile) -> Result<Vec<(u64, String)>, AccountError> {
+pub fn misfits(journal: &JournalView) -> Result<Vec<(u64, String)>, AccountError> {
     let Some(export) = journal.export() else { return Ok(Vec::new()) };
     let account = Account::of(journal)?;
     let mut misfits = Vec::new();

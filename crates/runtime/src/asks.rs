@@ -8,11 +8,10 @@
 use std::path::PathBuf;
 
 use jackline_engine::{Digest, SessionId, SessionPhase, Summary, Waiting};
-use jackline_journal::{FileStore, StoreError};
+use jackline_journal::{SessionFilter, Store, StoreError};
 
 use crate::clock;
 use crate::inspect::inspect;
-use crate::sessions::Sessions;
 
 /// How codes begin.
 const PREFIX: &str = "jl-";
@@ -108,11 +107,11 @@ pub fn still_asks(summary: &Summary) -> bool {
 }
 
 /// What waits for a person in the sessions of a store.
-pub fn pending(store: &FileStore) -> Result<Asking, StoreError> {
+pub fn pending(store: &dyn Store) -> Result<Asking, StoreError> {
     let since = clock::now().wall.as_ms().saturating_sub(RECENT_MS);
     let since = jackline_engine::Timestamp::from_ms(since);
     let mut asking = Asking::default();
-    for found in Sessions::new(store.clone()).since(since)? {
+    for found in store.list(&SessionFilter { since: Some(since) })? {
         let looked = inspect(store, &found)
             .and_then(|session| found.opened().map(|opened| (opened, session.summary())));
         let (opened, summary) = match looked {
@@ -140,7 +139,7 @@ pub fn pending(store: &FileStore) -> Result<Asking, StoreError> {
 }
 
 /// The question that a person means by a code.
-pub fn find_ask(store: &FileStore, text: &str) -> Result<Asked, AskError> {
+pub fn find_ask(store: &dyn Store, text: &str) -> Result<Asked, AskError> {
     let code = parse_ask_code(text).ok_or_else(|| AskError::NoCode(shown(text)))?;
     let is_it = |asked: &Asked| {
         let seqs = asked.waiting.earlier.iter().chain([&asked.waiting.seq]);

@@ -1,29 +1,41 @@
-//! Which definition a session runs under, and where its journal holds it.
+//! Which definition a session runs under.
 
 use std::sync::Arc;
 
 use jackline_engine::{Definition, Digest, Place, Record, STATE_FORMAT, Session, StateError};
-use jackline_journal::{Line, Opened, StoreError, parse_record};
+use jackline_journal::{Opened, OpenedDefinition, ReloadedDefinition, StoreError};
 
 /// The definition in force, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Defined {
-    /// Its checksum.
+    /// The checksum of its sources.
     pub(crate) checksum: Digest,
-    /// Where the record begins that holds it: the first one, or that of the
-    /// latest reload.
-    pub(crate) at: u64,
+    /// The digest of its stored form.
+    pub(crate) stored: Digest,
+    /// Whether a person has put it in force since the session was opened.
+    pub(crate) is_reloaded: bool,
 }
 
 impl Defined {
     /// What a session is opened with.
-    pub(crate) fn opened(checksum: Digest) -> Self {
-        Self { checksum, at: 0 }
+    pub(crate) fn opened(definition: &OpenedDefinition) -> Self {
+        let (checksum, stored) = (definition.checksum, definition.lowered.digest());
+        Self { checksum, stored, is_reloaded: false }
     }
 
-    /// The one in force once a record is folded that begins at a byte.
-    pub(crate) fn after(self, record: &Record<'_>, at: u64) -> Self {
-        record.reloads().map_or(self, |new| Self { checksum: new.checksum, at })
+    /// What a session runs under since a reload.
+    pub(crate) fn reloaded(definition: &OpenedDefinition) -> Self {
+        Self { is_reloaded: true, ..Self::opened(definition) }
+    }
+
+    /// The one in force once a record is folded.
+    pub(crate) fn after(self, record: &Record<'_>) -> Self {
+        let reloads = record.reloads().map(|new| Self {
+            checksum: new.checksum,
+            stored: new.lowered.digest(),
+            is_reloaded: true,
+        });
+        reloads.unwrap_or(self)
     }
 }
 
@@ -35,32 +47,24 @@ pub(crate) struct Under {
 }
 
 impl Under {
-    /// What it was opened with.
-    pub(crate) fn opened(opened: &Opened) -> Self {
-        Self {
-            definition: Arc::new(opened.definition.lowered.clone()),
-            place: Arc::new(opened.place.clone()),
-            defined: Defined::opened(opened.definition.checksum),
-        }
+    /// What it was opened with; `load` loads the definition.
+    pub(crate) fn opened(
+        opened: &Opened,
+        load: impl FnOnce(&Digest) -> Result<Arc<Definition>, StoreError>,
+    ) -> Result<Self, StoreError> {
+        let defined = Defined::opened(&opened.definition);
+        let place = Arc::new(opened.place.clone());
+        Ok(Self { definition: load(&defined.stored)?, place, defined })
     }
 
-    /// What the record says that begins at a byte; none where it says nothing
-    /// of the kind. `line` reads it.
-    pub(crate) fn defined_at(
-        at: u64,
-        opened: &Opened,
-        line: impl FnOnce(u64) -> Result<Option<Vec<u8>>, StoreError>,
-    ) -> Result<Option<Self>, StoreError> {
-        if at == 0 {
-            return Ok(Some(Self::opened(opened)));
-        }
-        let Some(line) = line(at)? else { return Ok(None) };
-        let Ok(Line::Event(record)) = parse_record(&line) else { return Ok(None) };
-        Ok(record.as_record().reloads().map(|new| Self {
-            definition: Arc::new(new.lowered.clone()),
-            place: Arc::new(new.place(&opened.place)),
-            defined: Defined { checksum: new.checksum, at },
-        }))
+    /// What it runs under since a reload.
+    pub(crate) fn reloaded(
+        reloaded: &ReloadedDefinition,
+        load: impl FnOnce(&Digest) -> Result<Arc<Definition>, StoreError>,
+    ) -> Result<Self, StoreError> {
+        let defined = Defined::reloaded(&reloaded.definition);
+        let place = Arc::new(reloaded.place.clone());
+        Ok(Self { definition: load(&defined.stored)?, place, defined })
     }
 
     /// A session in which nothing has happened.
@@ -86,9 +90,7 @@ impl Under {
     }
 
     fn is_of(&self, session: &Session) -> bool {
-        match session.reloaded() {
-            Some(checksum) => self.defined.at > 0 && self.defined.checksum == checksum,
-            None => self.defined.at == 0,
-        }
+        let reloaded = self.defined.is_reloaded.then_some(self.defined.checksum);
+        session.reloaded() == reloaded
     }
 }

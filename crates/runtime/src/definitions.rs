@@ -5,7 +5,7 @@
 //! person's, the repository's. Where they no longer load, the last one that
 //! did stays in force.
 
-mod kept;
+mod compiled;
 mod reload;
 mod survey;
 
@@ -15,19 +15,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackline_definition::{
-    Combined, Diagnostic, Diagnostics, FILE_NAME, Layer, Layered, Loaded, combine, encode,
-    load_with,
+    Combined, Diagnostic, Diagnostics, FILE_NAME, Layer, Layered, Loaded, combine, load_with,
 };
-use jackline_engine::definition::{Policy, PolicyRule};
+use jackline_engine::definition::{Policy, PolicyRule, StoredDefinition};
 use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest, PinsFact};
-use jackline_journal::FileStore;
+use jackline_journal::{Log, StoreError};
 
 use crate::clock;
-use crate::home::{LayerFiles, client_settings};
+use crate::home::LayerFiles;
+use crate::host::HostAccess;
 use crate::off::Switch;
 use crate::pins::Pins;
 use crate::trust::Trust;
-use kept::{Kept, LastGood};
+use compiled::{CompiledDefinitions, LastGood};
 pub(crate) use reload::Reloaded;
 use survey::{Extended, Found, Reading, Survey, real};
 
@@ -93,6 +93,8 @@ impl DefinitionError {
 pub struct Resolved {
     /// What the engine runs on.
     pub definition: Arc<Definition>,
+    /// The digest of its stored form, by which journals name it.
+    pub stored: Digest,
     /// The sha256 of what it was made of.
     pub checksum: Digest,
     /// Its files without symbolic links, the repository's first; none if it
@@ -128,11 +130,10 @@ impl Effective {
 /// Finds and keeps definitions.
 pub struct Definitions {
     source: Source,
-    layers: LayerFiles,
+    host: HostAccess,
     trust: Option<Trust>,
     pins: Option<Pins>,
-    state_home: Option<PathBuf>,
-    kept: RefCell<Kept>,
+    compiled: RefCell<CompiledDefinitions>,
     /// What became of files that were looked at after a session was opened.
     looked: RefCell<BTreeMap<Digest, Looked>>,
 }
@@ -162,40 +163,37 @@ struct Parsed {
 }
 
 impl Definitions {
-    /// Definitions from `flag`, or else from the workspace, below the layers of
-    /// this machine; compiled ones are kept in the state home of `store`.
-    pub fn new(flag: Option<PathBuf>, store: Option<&FileStore>) -> Self {
-        let source = flag.map_or(Source::Workspace, Source::File);
-        Self::of(source, LayerFiles::of_machine(), store)
+    /// Definitions from `flag`, or else from the workspace, below the layers of the host; compiled
+    /// ones are kept in its state home.
+    pub fn new(flag: Option<PathBuf>, host: HostAccess) -> Self {
+        Self::of(flag.map_or(Source::Workspace, Source::File), host)
     }
 
     /// One definition that was made in Rust, for every session.
-    pub fn made(
-        definition: Definition,
-        store: Option<&FileStore>,
-    ) -> Result<Self, DefinitionError> {
+    pub fn made(definition: Definition, host: HostAccess) -> Result<Self, DefinitionError> {
         let is_custom = |policy: &&Policy| matches!(policy.rule, PolicyRule::Custom { .. });
         if definition.policies.iter().filter(is_custom).count() > CUSTOM_POLICIES_MAX {
             return Err(DefinitionError::TooManyPolicies);
         }
-        let checksum = Digest::of(&encode(&definition, &Digest::ZERO));
         let definition = Arc::new(definition);
-        let known = Arc::clone(&definition);
-        let made = Resolved { definition, checksum, files: Vec::new(), broken: None };
-        let definitions = Self::of(Source::Made(made), LayerFiles::default(), store);
-        definitions.kept.borrow_mut().know(checksum, known);
+        let stored = StoredDefinition::new(Arc::clone(&definition));
+        // A program is its own source.
+        let (checksum, digest) = (stored.digest(), stored.digest());
+        let files = Vec::new();
+        let made = Resolved { definition, stored: digest, checksum, files, broken: None };
+        let definitions = Self::of(Source::Made(made), host.with_layers(LayerFiles::default()));
+        definitions.compiled.borrow_mut().know(checksum, &stored);
         Ok(definitions)
     }
 
-    fn of(source: Source, layers: LayerFiles, store: Option<&FileStore>) -> Self {
+    fn of(source: Source, host: HostAccess) -> Self {
         Self {
             source,
-            layers,
-            trust: store.map(Trust::of),
-            pins: store.map(Pins::of),
-            state_home: store.map(|store| store.home().to_owned()),
-            kept: RefCell::new(Kept::new(store)),
+            trust: host.state.clone().map(Trust::of),
+            pins: host.state.clone().map(Pins::of),
+            compiled: RefCell::new(CompiledDefinitions::new(host.state.clone())),
             looked: RefCell::default(),
+            host,
         }
     }
 
@@ -204,42 +202,31 @@ impl Definitions {
         self.pins.as_ref().map_or_else(PinsFact::default, |pins| pins.fact(definition, workflow))
     }
 
-    /// Takes other layers than those of this machine.
-    #[must_use]
-    pub fn with_layers(mut self, layers: LayerFiles) -> Self {
-        self.layers = layers;
-        self
-    }
-
     /// Remembers nothing beyond the process, for those who only look.
     #[must_use]
     pub fn only_looking(self) -> Self {
-        self.kept.borrow_mut().only_look();
+        self.compiled.borrow_mut().only_look();
         self
     }
 
-    /// What is the guard's own outside the state home: the places of `off`, the
-    /// program, and the settings by which a client starts it everywhere.
-    pub(crate) fn own_places(&self) -> Vec<PathBuf> {
-        let mut places: Vec<PathBuf> = self.switch().elsewhere().map(Path::to_owned).collect();
-        places.extend(std::env::current_exe());
-        places.extend(client_settings());
-        places
+    /// The machine that they are for.
+    pub(crate) fn host(&self) -> &HostAccess {
+        &self.host
     }
 
     /// What switches the guard off for these.
     pub(crate) fn switch(&self) -> Switch {
-        Switch::of(self.state_home.as_deref())
+        self.host.switch.clone()
     }
 
     /// Where the guard keeps its state, as it was given.
     pub(crate) fn given_home(&self) -> Option<&Path> {
-        self.state_home.as_deref()
+        self.host.state.as_ref()?.directory()
     }
 
     /// Where the guard keeps its state.
     pub(crate) fn state_home(&self) -> Option<PathBuf> {
-        self.state_home.as_deref().map(real)
+        self.given_home().map(real)
     }
 
     /// The definition for a new session in a directory. Where the files don't
@@ -257,7 +244,7 @@ impl Definitions {
         let place = self.place(&found, directory);
         match self.load(&found, &place) {
             Ok((survey, definition, checksum)) => {
-                Ok(Resolved { definition, checksum, files: survey.files(), broken: None })
+                Resolved::new(definition, checksum, survey.files(), None)
             }
             Err(error) => self.last_good(&found, &place, error),
         }
@@ -311,7 +298,7 @@ impl Definitions {
         let is_first = |file: &Option<PathBuf>| file.as_deref().is_some_and(|f| real(f) == first);
         let repository = match &self.source {
             Source::File(file) => Some(file.clone()),
-            _ if is_first(&self.layers.user) || is_first(&self.layers.managed) => {
+            _ if is_first(&self.host.layers.user) || is_first(&self.host.layers.managed) => {
                 directory.and_then(find_file)
             }
             _ => Some(first.to_owned()),
@@ -331,7 +318,7 @@ impl Definitions {
     fn checksum_now(&self, found: &Found, pinned: Digest) -> Result<Digest, String> {
         let survey = self.survey(found).map_err(|error| error.brief())?;
         if let Some(now) = survey.checksum(self.trusted(&survey))
-            && (now == pinned || self.kept.borrow().has(&now))
+            && (now == pinned || self.compiled.borrow().has_sources(&now))
         {
             return Ok(now);
         }
@@ -358,10 +345,10 @@ impl Definitions {
         &self,
         found: &Found,
         place: &Digest,
-    ) -> Result<(Survey, Arc<Definition>, Digest), DefinitionError> {
+    ) -> Result<(Survey, StoredDefinition, Digest), DefinitionError> {
         let survey = self.survey(found)?;
         let known = survey.checksum(self.trusted(&survey)).and_then(|checksum| {
-            let definition = self.kept.borrow_mut().definition(&checksum)?;
+            let definition = self.compiled.borrow_mut().of_sources(&checksum)?;
             Some((definition, checksum))
         });
         let (survey, definition, checksum) = match known {
@@ -375,7 +362,7 @@ impl Definitions {
             trusted: survey.repository().filter(|_| granted).and_then(survey::Source::checksum),
             files: survey.files(),
         };
-        self.kept.borrow().keep_last_good(place, &good);
+        self.compiled.borrow().keep_last_good(place, &good);
         Ok((survey, definition, checksum))
     }
 
@@ -388,23 +375,24 @@ impl Definitions {
         error: DefinitionError,
     ) -> Result<Resolved, DefinitionError> {
         let Some(good) = self.usable(place) else { return Err(error) };
-        let Some(definition) = self.kept.borrow_mut().definition(&good.checksum) else {
+        let Some(definition) = self.compiled.borrow_mut().of_sources(&good.checksum) else {
             return Err(error);
         };
         let mut files = found.all();
         files.extend(good.files.into_iter().filter(|file| !found.all().contains(file)));
         let broken = Some(error.brief());
-        Ok(Resolved { definition, checksum: good.checksum, files, broken })
+        Resolved::new(definition, good.checksum, files, broken)
     }
 
     /// The last good definition, unless it rests on trust that was taken back.
     fn usable(&self, place: &Digest) -> Option<LastGood> {
-        let good = self.kept.borrow().last_good(place)?;
+        let good = self.compiled.borrow().last_good(place)?;
         let holds = |checksum: Digest| {
             let file = good.files.first();
             self.trust.as_ref().zip(file).is_some_and(|(trust, file)| trust.holds(file, &checksum))
         };
-        let usable = good.trusted.is_none_or(holds) && self.kept.borrow().has(&good.checksum);
+        let is_known = self.compiled.borrow().has_sources(&good.checksum);
+        let usable = good.trusted.is_none_or(holds) && is_known;
         usable.then_some(good)
     }
 
@@ -412,7 +400,7 @@ impl Definitions {
         &self,
         survey: Survey,
         reading: &mut Reading,
-    ) -> Result<(Survey, Arc<Definition>, Digest), DefinitionError> {
+    ) -> Result<(Survey, StoredDefinition, Digest), DefinitionError> {
         let Parsed { survey, layers, .. } = self.parse(survey, reading)?;
         let trusted = self.trusted(&survey);
         let combined = combine(layers, trusted);
@@ -421,7 +409,7 @@ impl Definitions {
         }
         // What was parsed says what it extends, so there is a checksum.
         let checksum = survey.checksum(trusted).unwrap_or(Digest::ZERO);
-        let definition = self.kept.borrow_mut().keep(checksum, combined.definition);
+        let definition = self.compiled.borrow_mut().keep(checksum, combined.definition);
         Ok((survey, definition, checksum))
     }
 
@@ -433,7 +421,7 @@ impl Definitions {
             let extended: Extended =
                 loaded.extended.into_iter().map(|(path, bytes)| (real(&path), bytes)).collect();
             let paths = extended.iter().map(|(path, _)| path.clone()).collect();
-            self.kept.borrow_mut().keep_extended(source.key, paths);
+            self.compiled.borrow_mut().keep_extended(source.key, paths);
             source.extended = Some(extended);
             warnings.extend(loaded.warnings);
             layers.push(Layered {
@@ -447,11 +435,15 @@ impl Definitions {
     }
 
     fn found(&self, repository: Option<PathBuf>) -> Found {
-        Found::new(self.layers.managed.as_deref(), self.layers.user.as_deref(), repository)
+        Found::new(
+            self.host.layers.managed.as_deref(),
+            self.host.layers.user.as_deref(),
+            repository,
+        )
     }
 
     fn survey(&self, found: &Found) -> Result<Survey, DefinitionError> {
-        found.survey(|key| self.kept.borrow().extended(key))
+        found.survey(|key| self.compiled.borrow().extended(key))
     }
 
     /// Whether the repository's file may loosen things and run commands.
@@ -481,18 +473,34 @@ impl Definitions {
         Digest::of(&bytes)
     }
 
-    /// The definition that a session runs under; its journal, which has
-    /// `recorded` it, is read only where the compiled one is gone.
-    pub(crate) fn pinned<E>(
+    /// The definition that a session runs under. What the store keeps with the journal is read
+    /// only where the compiled form is gone.
+    pub(crate) fn pinned(
         &self,
-        checksum: &Digest,
-        recorded: impl FnOnce() -> Result<Option<Definition>, E>,
-    ) -> Result<Option<Arc<Definition>>, E> {
-        let known = self.kept.borrow_mut().definition(checksum);
-        match known {
-            Some(definition) => Ok(Some(definition)),
-            None => Ok(recorded()?.map(|found| self.kept.borrow_mut().keep(*checksum, found))),
+        digest: &Digest,
+        log: &dyn Log,
+    ) -> Result<Arc<Definition>, StoreError> {
+        if let Some(known) = self.compiled.borrow_mut().definition(digest) {
+            return Ok(known);
         }
+        let definition = log.definitions().load(digest)?;
+        let stored = StoredDefinition::with_digest(*digest, Arc::clone(&definition));
+        self.compiled.borrow_mut().keep_compiled(&stored);
+        Ok(definition)
+    }
+}
+
+impl Resolved {
+    fn new(
+        stored: StoredDefinition,
+        checksum: Digest,
+        files: Vec<PathBuf>,
+        broken: Option<String>,
+    ) -> Result<Self, DefinitionError> {
+        let digest = stored.digest();
+        // What was compiled or decoded is loaded.
+        let definition = stored.definition().cloned().ok_or(DefinitionError::Made)?;
+        Ok(Self { definition, stored: digest, checksum, files, broken })
     }
 }
 

@@ -15,18 +15,16 @@ use jackline_engine::{
     Kind, PinsFact, Place, Record, Session, SessionId, Status, ToolFinished, ToolName,
     ToolProposed, Understanding, Verdict, Violation, ViolationType, elide, observe,
 };
-use jackline_journal::{FileStore, MemoryStore};
+use jackline_journal::{MemoryStore, SessionEntry, Store};
 use serde_json::{Map, Value};
 
 use crate::clock;
 use crate::definitions::{Definitions, Resolved};
 use crate::door::panic_text;
 use crate::facts::{FactSource as _, FactSources, Scene, gather};
-use crate::home::home;
 use crate::inspect::inspect;
 use crate::redact::redact;
 use crate::runtime::Fault;
-use crate::sessions::Found;
 
 /// The tool that command lines are taken to be for, unless a definition
 /// declares another.
@@ -93,6 +91,8 @@ pub struct Explainer {
     session: Session,
     definitions: Definitions,
     checksum: Digest,
+    /// The digest of the definition that the session was opened with.
+    stored: Digest,
     broken: Option<String>,
 }
 
@@ -102,31 +102,34 @@ impl Explainer {
         let definitions = definitions.only_looking();
         let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
         let Some(workspace) = real.to_str() else { return Err(Fault::Workspace(real)) };
-        let Resolved { definition, checksum, files, broken } = definitions.resolve(&real)?;
+        let Resolved { definition, stored, checksum, files, broken } =
+            definitions.resolve(&real)?;
         let shown = |path: PathBuf| path.display().to_string();
+        let host = definitions.host();
         let place = Place {
             workspace: Some(workspace.to_owned()),
-            home: home().map(shown),
+            home: host.home.clone().map(shown),
             state_home: definitions.state_home().map(shown),
-            own: definitions.own_places().into_iter().map(shown).collect(),
+            own: host.own_files.iter().cloned().map(shown).collect(),
             definition: files.into_iter().map(shown).collect(),
         };
         let session = Session::new(definition, Arc::new(place));
         let id = SessionId::parse("explain").map_err(|error| Fault::Panic(error.to_string()))?;
-        Ok(Self { id, session, definitions, checksum, broken })
+        Ok(Self { id, session, definitions, checksum, stored, broken })
     }
 
     /// Explains what a session would be told as it stands.
     pub fn of_session(
         definitions: Definitions,
-        store: &FileStore,
-        found: &Found,
+        store: &dyn Store,
+        entry: &SessionEntry,
     ) -> Result<Self, Fault> {
-        let opened = found.opened()?;
-        let session = inspect(store, found)?;
+        let opened = entry.opened()?;
+        let session = inspect(store, entry)?;
         Ok(Self {
             id: opened.session.clone(),
             checksum: session.reloaded().unwrap_or(opened.definition.checksum),
+            stored: opened.definition.lowered.digest(),
             session,
             definitions: definitions.only_looking(),
             broken: None,
@@ -248,6 +251,7 @@ impl Explainer {
             definition: self.definition(),
             definition_files: &self.place().definition,
             definition_checksum: self.checksum,
+            definition_digest: self.stored,
             // What protected files hold is kept for as long as this takes.
             store: &MemoryStore::default(),
             // Without one, nothing can be started.

@@ -95,6 +95,8 @@ pub struct Scene<'a> {
     pub(crate) definition: &'a Definition,
     pub(crate) definition_files: &'a [String],
     pub(crate) definition_checksum: Digest,
+    /// The digest of its stored form.
+    pub(crate) definition_digest: Digest,
     /// Keeps the contents of protected files.
     pub(crate) store: &'a dyn Store,
     /// The directory of the session, where it has one.
@@ -120,6 +122,6 @@ impl Scene<'_> {
     /// The reports of this workspace.
     pub(crate) fn reports(&self) -> Reports<'_> {
         let Self { workspace, session, .. } = *self;
-        Reports { home: self.definitions.given_home(), workspace, session }
+        Reports { home: self.definitions.given_home(), store: self.store, workspace, session }
     }
 }

@@ -40,11 +40,12 @@ const NOTICES_MAX: usize = 16;
 /// ```
 /// use jackline_engine::{Arguments, Definition, SessionId, SessionStarted, Status};
 /// use jackline_journal::MemoryStore;
-/// use jackline_runtime::{CallResult, CallRuling, Definitions, Gate, ProposedCall, Runtime};
+/// use jackline_runtime::{
+///     CallResult, CallRuling, Definitions, Gate, HostAccess, ProposedCall, Runtime,
+/// };
 ///
-/// let definitions = Definitions::made(Definition::default(), None)?;
-/// let store = Box::new(MemoryStore::default());
-/// let runtime = Runtime::new(store, definitions, std::env::temp_dir());
+/// let definitions = Definitions::made(Definition::default(), HostAccess::default())?;
+/// let runtime = Runtime::new(MemoryStore::default(), definitions, std::env::temp_dir());
 /// let mut gate = Gate::new(runtime, SessionId::parse("example")?);
 /// gate.start(SessionStarted::default(), None);
 ///

@@ -14,6 +14,7 @@ mod child;
 mod clock;
 mod defined;
 mod definitions;
+mod document_lines;
 mod door;
 mod edits;
 mod explain;
@@ -22,8 +23,8 @@ mod facts;
 mod gate;
 mod git;
 mod home;
+mod host;
 mod inspect;
-mod kept_lines;
 mod live;
 mod markers;
 mod neighbours;
@@ -40,6 +41,7 @@ mod sessions;
 pub mod spill;
 mod spool;
 mod stamp;
+mod state_home;
 mod trust;
 mod verification;
 
@@ -72,8 +74,8 @@ pub use home::{
     HomeError, LayerFiles, directory_variable, find_program, home, named_variable, parent_session,
     person, search_path, set_variable, state_home,
 };
-pub use inspect::{glance, inspect};
-pub use live::Saved;
+pub use host::HostAccess;
+pub use inspect::{inspect, session_of};
 pub use notify::{Notice, deliver};
 pub use off::{OFF_MS, OFF_MS_MAX, Off, OffError, Switch, off_now, switch_off, switch_on};
 pub use pins::{Pin, Pins};
@@ -82,7 +84,8 @@ pub use regular::read_regular;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use reports::SAFETY_LOG;
 pub use runtime::{Bounds, Fault, Request, Runtime, Standing};
-pub use sessions::{Found, SelectError, Sessions, arranged};
+pub use sessions::{SelectError, Sessions, arranged};
 pub use spool::keep_fault;
+pub use state_home::{Document, DocumentChange, FileStateHome, MemoryStateHome, StateHome};
 pub use trust::{Grant, Trust};
 pub use verification::{end_checks, is_checking, supervise};

@@ -3,8 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use jackline_engine::{Digest, Place, Session, SessionId};
-use jackline_journal::{Head, Line, Log, Opened, StoreError, parse_record};
+use jackline_engine::definition::StoredDefinition;
+use jackline_engine::{Definition, Digest, Place, Session, SessionId};
+use jackline_journal::{
+    Head, JournalView, Line, Log, Opened, OpenedDefinition, ReloadedDefinition, Snapshot,
+    StoreError, parse_record,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::defined::{Defined, Under};
@@ -12,41 +16,47 @@ use crate::definitions::Definitions;
 
 /// What a saved state holds besides the engine's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
+pub(crate) struct SavedSession {
     /// The session it belongs to.
-    pub session: SessionId,
+    session: SessionId,
     /// The checksum of the definition in force.
-    pub definition: Digest,
+    checksum: Digest,
+    /// The digest of its stored form.
+    definition: Digest,
+    /// Whether a person has put it in force since the session was opened.
+    is_reloaded: bool,
     /// Where the agent works.
-    pub place: Place,
+    place: Place,
     /// The engine's state.
-    pub state: Vec<u8>,
-    /// Where the record begins that holds the definition.
-    pub defined_at: u64,
+    state: Vec<u8>,
 }
 
-impl Saved {
-    /// The definition in force, by name.
-    fn defined(&self) -> Defined {
-        Defined { checksum: self.definition, at: self.defined_at }
+impl SavedSession {
+    /// Reads what a state file holds; nothing where another version wrote it.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
     }
 
-    /// What the session runs under, unless the journal does not say so.
-    fn under(
+    /// The definition in force, by name.
+    fn defined(&self) -> Defined {
+        let Self { checksum, definition, is_reloaded, .. } = self;
+        Defined { checksum: *checksum, stored: *definition, is_reloaded: *is_reloaded }
+    }
+
+    /// The session as it was saved, unless that can't be restored here.
+    pub(crate) fn restore(
         &self,
-        log: &mut dyn Log,
-        definitions: &Definitions,
-    ) -> Result<Option<Under>, StoreError> {
-        let recorded = || {
-            let opened = read_opened(log)?;
-            let under = Under::defined_at(self.defined_at, &opened, |at| log.line_at(at))?;
-            let under = under.filter(|under| under.defined == self.defined());
-            Ok::<_, StoreError>(under.map(|under| Arc::unwrap_or_clone(under.definition)))
-        };
-        let definition = definitions.pinned(&self.definition, recorded)?;
-        let place = Arc::new(self.place.clone());
-        let defined = self.defined();
-        Ok(definition.map(|definition| Under { definition, place, defined }))
+        load: impl FnOnce(&Digest) -> Result<Arc<Definition>, StoreError>,
+    ) -> Result<Option<(Session, Defined)>, StoreError> {
+        let (definition, place) = (load(&self.definition)?, Arc::new(self.place.clone()));
+        let under = Under { definition, place, defined: self.defined() };
+        Ok(under.restore(&self.state)?.map(|session| (session, under.defined)))
+    }
+
+    /// The session of a journal that was saved beside it; nothing where that can't be read here.
+    pub(crate) fn of_view(view: &JournalView) -> Option<(Head, Self)> {
+        let (head, bytes) = view.saved_state()?;
+        Some((head, Self::parse(bytes)?))
     }
 }
 
@@ -73,30 +83,19 @@ impl Live {
         definitions: &Definitions,
     ) -> Result<Option<Self>, StoreError> {
         if let Some((head, bytes)) = log.load_state()?
-            && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
+            && let Some(saved) = SavedSession::parse(&bytes)
         {
             is_of(&saved.session, id)?;
-            if let Some(under) = saved.under(log.as_mut(), definitions)?
-                && let Some(session) = under.restore(&saved.state)?
-            {
-                let (head, defined) = (Some(head), under.defined);
-                return Ok(Some(Self {
-                    log,
-                    id: id.clone(),
-                    session,
-                    head,
-                    defined,
-                    opening: None,
-                    unsaved: false,
-                }));
+            let load = |digest: &Digest| definitions.pinned(digest, log.as_ref());
+            if let Some((session, defined)) = saved.restore(load)? {
+                let (id, head) = (id.clone(), Some(head));
+                let (opening, unsaved) = (None, false);
+                return Ok(Some(Self { log, id, session, head, defined, opening, unsaved }));
             }
         }
-        if log.line_at(0)?.is_none() {
-            return Ok(None);
-        }
-        let opened = read_opened(log.as_mut())?;
+        let Some(opened) = read_opened(log.as_mut())? else { return Ok(None) };
         is_of(&opened.session, id)?;
-        let under = Under::opened(&opened);
+        let under = Under::opened(&opened, |digest| definitions.pinned(digest, log.as_ref()))?;
         let (session, defined) = (under.begin(), under.defined);
         let (head, opening, unsaved) = (None, None, false);
         let mut live = Self { log, id: id.clone(), session, head, defined, opening, unsaved };
@@ -122,58 +121,68 @@ impl Live {
             return Ok(());
         }
         if head.is_some() {
-            // Somebody else wrote the first record meanwhile.
+            // Another process wrote the first record meanwhile.
             self.opening = None;
         }
-        let mut from = self.head.map_or(0, |head| head.bytes);
         if self.head.is_none() {
-            from = self.rebuild()?;
-        } else if let Some((saved_head, bytes)) = self.log.load_state()?
-            && self.head.is_some_and(|head| head.seq < saved_head.seq)
-            && let Ok(saved) = postcard::from_bytes::<Saved>(&bytes)
-            && saved.defined() == self.defined
-            && let Some(session) = self.under().restore(&saved.state)?
-        {
-            self.session = session;
-            from = saved_head.bytes;
+            self.rebuild()?;
+        } else {
+            let saved = self.log.load_state()?;
+            if let Some((saved_head, bytes)) = saved
+                && self.head.is_some_and(|head| head.seq < saved_head.seq)
+                && let Some(saved) = SavedSession::parse(&bytes)
+                && saved.defined() == self.defined
+                && let Some(session) = self.under().restore(&saved.state)?
+            {
+                self.session = session;
+            }
+            self.fold(self.session.seq() + 1)?;
         }
-        self.fold(from)?;
         self.head = head;
         Ok(())
     }
 
-    /// Starts over from the latest snapshot in the journal, or from its
-    /// beginning; gives the byte from which on records are to be folded.
-    fn rebuild(&mut self) -> Result<u64, StoreError> {
-        let opened = read_opened(self.log.as_mut())?;
-        let under = Under::opened(&opened);
+    /// Starts over from the latest snapshot in the journal, or from its beginning.
+    fn rebuild(&mut self) -> Result<(), StoreError> {
+        let definitions = self.log.definitions();
+        let opened = read_opened(self.log.as_mut())?.ok_or_else(no_opening)?;
+        let under = Under::opened(&opened, |digest| definitions.load(digest))?;
         (self.session, self.defined) = (under.begin(), under.defined);
-        let Some(from) = self.log.latest_snapshot()? else { return Ok(0) };
-        let Some(line) = self.log.line_at(from)? else { return Ok(0) };
-        if let Line::Event(record) = parse_record(&line)?
-            && let Some(snapshot) = record.snapshot
-            && let Some(under) =
-                Under::defined_at(snapshot.defined_at, &opened, |at| self.log.line_at(at))?
-            && let Some(session) = under.restore(&snapshot.state)?
-        {
-            (self.session, self.defined) = (session, under.defined);
-            return Ok(from);
+        if let Some(seq) = self.log.latest_snapshot()? {
+            let mut restored = None;
+            self.log.read(seq, &mut |line| {
+                if restored.is_none()
+                    && let Line::Event(record) = parse_record(line)?
+                    && let Some(snapshot) = record.snapshot
+                {
+                    let under = match &snapshot.reloaded {
+                        Some(reloaded) => Under::reloaded(reloaded, |it| definitions.load(it))?,
+                        None => Under::opened(&opened, |digest| definitions.load(digest))?,
+                    };
+                    let session = under.restore(&snapshot.state)?;
+                    restored = session.map(|session| (session, under.defined));
+                }
+                Ok(())
+            })?;
+            if let Some((session, defined)) = restored {
+                (self.session, self.defined) = (session, defined);
+            }
         }
-        Ok(0)
+        self.fold(self.session.seq() + 1)
     }
 
-    /// Applies every record from byte `from` on that the session has not seen.
+    /// Applies every record from a number on that the session has not seen.
     fn fold(&mut self, from: u64) -> Result<(), StoreError> {
+        let definitions = self.log.definitions();
         let Self { log, session, defined, .. } = self;
-        let mut at = from;
         log.read(from, &mut |line| {
-            if let Line::Event(record) = parse_record(line)?
+            if let Line::Event(mut record) = parse_record(line)?
                 && record.seq > session.seq()
             {
-                *defined = defined.after(&record.as_record(), at);
+                record.load(|digest| definitions.load(digest))?;
+                *defined = defined.after(&record.as_record());
                 session.apply(&record.as_record());
             }
-            at += line.len() as u64 + 1;
             Ok(())
         })
     }
@@ -185,12 +194,23 @@ impl Live {
         Under { definition, place, defined: self.defined }
     }
 
+    /// A snapshot of a session, for a record of its journal.
+    pub(crate) fn snapshot(session: &Session, defined: &Defined) -> Snapshot {
+        let reloaded = defined.is_reloaded.then(|| {
+            let definition = Arc::clone(session.definition());
+            let lowered = StoredDefinition::with_digest(defined.stored, definition);
+            let definition = OpenedDefinition { checksum: defined.checksum, lowered };
+            ReloadedDefinition { place: (**session.place()).clone(), definition }
+        });
+        Snapshot { state: session.snapshot(), reloaded }
+    }
+
     /// The directory the agent works in.
     pub(crate) fn workspace(&self) -> Option<&Path> {
         self.session.place().workspace.as_deref().map(Path::new)
     }
 
-    /// Saves the state, so that nobody has to read the journal for it. Needs the lock.
+    /// Saves the state, so that no process has to read the journal for it. Needs the lock.
     pub(crate) fn save(&mut self) -> Result<(), StoreError> {
         self.unsaved = false;
         let Some(head) = self.head else { return Ok(()) };
@@ -210,12 +230,13 @@ impl Live {
 
     /// What is saved beside the journal.
     fn saved(&self) -> Vec<u8> {
-        let saved = Saved {
+        let saved = SavedSession {
             session: self.id.clone(),
-            definition: self.defined.checksum,
+            checksum: self.defined.checksum,
+            definition: self.defined.stored,
+            is_reloaded: self.defined.is_reloaded,
             place: (**self.session.place()).clone(),
             state: self.session.snapshot(),
-            defined_at: self.defined.at,
         };
         postcard::to_allocvec(&saved).unwrap_or_default()
     }
@@ -230,12 +251,15 @@ fn is_of(found: &SessionId, id: &SessionId) -> Result<(), StoreError> {
     Err(StoreError::Tampered { record: "0".to_owned(), reason })
 }
 
-pub(crate) fn read_opened(log: &mut dyn Log) -> Result<Opened, StoreError> {
-    let missing =
-        || StoreError::Tampered { record: "0".to_owned(), reason: "it is missing".to_owned() };
-    let line = log.line_at(0)?.ok_or_else(missing)?;
+fn no_opening() -> StoreError {
+    StoreError::Tampered { record: "0".to_owned(), reason: "it is missing".to_owned() }
+}
+
+/// What a session was opened with; none where it has no journal.
+fn read_opened(log: &mut dyn Log) -> Result<Option<Opened>, StoreError> {
+    let Some(line) = log.first_record()? else { return Ok(None) };
     match parse_record(&line)? {
-        Line::Opened(opened) => Ok(*opened),
-        Line::Event(_) => Err(missing()),
+        Line::Opened(opened) => Ok(Some(*opened)),
+        Line::Event(_) => Err(no_opening()),
     }
 }

@@ -99,13 +99,14 @@ pub enum OffError {
     Workspace(PathBuf),
 }
 
-/// The places in which the guard of one state home is switched off.
-#[derive(Debug, Clone)]
+/// The places in which the guard of one state home is switched off. By default there are none, and
+/// the guard is always on.
+#[derive(Debug, Clone, Default)]
 pub struct Switch {
     /// How the names of its markers begin.
     prefix: String,
     home: Option<PathBuf>,
-    elsewhere: [PathBuf; 3],
+    elsewhere: Vec<PathBuf>,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -128,7 +129,7 @@ impl Switch {
         // Another state home is another guard.
         let name = home.map(|home| home.display().to_string()).unwrap_or_default();
         let prefix = format!("off-{}-", short(&name));
-        let elsewhere = runtime_directories();
+        let elsewhere = runtime_directories().to_vec();
         Self { prefix, home: home.map(Path::to_owned), elsewhere, seen: Arc::default() }
     }
 
@@ -331,7 +332,7 @@ mod tests {
         Switch {
             prefix: "off-x-".to_owned(),
             home: Some(root.join("home")),
-            elsewhere: [root.join("one"), root.join("two"), root.join("three")],
+            elsewhere: ["one", "two", "three"].map(|name| root.join(name)).to_vec(),
             seen: Arc::default(),
         }
     }

@@ -4,11 +4,14 @@
 //! for all workflows or for one. A line that nobody can read may have been an approval, so then
 //! nobody can tell, and the gate is shut.
 
+use std::sync::Arc;
+
 use jackline_engine::{Digest, PinsFact, SessionId, Timestamp};
-use jackline_journal::{FileStore, StoreError};
+use jackline_journal::StoreError;
 use serde::{Deserialize, Serialize};
 
-use crate::kept_lines::KeptLines;
+use crate::document_lines::DocumentLines;
+use crate::state_home::{Document, StateHome};
 
 /// One approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,13 +35,13 @@ pub struct Pin {
 /// The approvals of a state home.
 #[derive(Debug, Clone)]
 pub struct Pins {
-    lines: KeptLines,
+    lines: DocumentLines,
 }
 
 impl Pins {
-    /// The approvals in the state home of a store.
-    pub fn of(store: &FileStore) -> Self {
-        Self { lines: KeptLines { file: store.home().join("approvals") } }
+    /// The approvals in a state home.
+    pub fn of(home: Arc<dyn StateHome>) -> Self {
+        Self { lines: DocumentLines::new(home, Document::Approvals) }
     }
 
     /// Every approval that can be read, in the order in which they were given.
@@ -64,14 +67,14 @@ impl Pins {
     }
 
     /// Approves an agent.
-    pub fn approve(&self, pin: Pin) -> Result<(), StoreError> {
+    pub fn approve(&self, pin: &Pin) -> Result<(), StoreError> {
         self.lines.change(|pins: &mut Vec<Pin>| {
             let is_it = |known: &Pin| {
                 (&known.checksum, &known.definition, &known.workflow)
                     == (&pin.checksum, &pin.definition, &pin.workflow)
             };
             pins.retain(|known| !is_it(known));
-            pins.push(pin);
+            pins.push(pin.clone());
         })
     }
 
@@ -95,6 +98,7 @@ fn broken(error: &dyn std::fmt::Display) -> PinsFact {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state_home::FileStateHome;
 
     fn pin(name: &str, workflow: Option<&str>, text: &str) -> Pin {
         Pin {
@@ -111,11 +115,11 @@ mod tests {
     #[test]
     fn an_approval_is_for_one_definition_and_one_workflow_or_all() {
         let home = tempfile::tempdir().unwrap();
-        let pins = Pins::of(&FileStore::new(home.path(), 0));
+        let pins = Pins::of(Arc::new(FileStateHome::new(home.path())));
         assert_eq!(pins.fact("a/b", None), PinsFact::default());
-        pins.approve(pin("a/b", None, "x")).unwrap();
-        pins.approve(pin("a/b", Some("w"), "y")).unwrap();
-        pins.approve(pin("c/d", Some("w"), "z")).unwrap();
+        pins.approve(&pin("a/b", None, "x")).unwrap();
+        pins.approve(&pin("a/b", Some("w"), "y")).unwrap();
+        pins.approve(&pin("c/d", Some("w"), "z")).unwrap();
         let seen = |name: &str, workflow: Option<&str>| {
             let fact = pins.fact(name, workflow);
             (fact.demanded, fact.checksums)
@@ -134,8 +138,8 @@ mod tests {
     #[test]
     fn what_can_t_be_read_shuts_the_gate() {
         let home = tempfile::tempdir().unwrap();
-        let pins = Pins::of(&FileStore::new(home.path(), 0));
-        pins.approve(pin("a/b", None, "x")).unwrap();
+        let pins = Pins::of(Arc::new(FileStateHome::new(home.path())));
+        pins.approve(&pin("a/b", None, "x")).unwrap();
         let text = std::fs::read_to_string(home.path().join("approvals")).unwrap();
         std::fs::write(home.path().join("approvals"), format!("{text}{{\n")).unwrap();
         assert!(pins.fact("a/b", None).broken.unwrap().contains("can't be read"));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jackline_engine::{SEMANTICS, Session};
-use jackline_journal::{Line, RecordError, parse_record};
+use jackline_journal::{DefinitionSource, Line, RecordError, StoreError, parse_record};
 use serde::Serialize;
 
 /// How many differences are listed.
@@ -67,19 +67,25 @@ impl Replay {
         Self { semantics, ..Self::default() }
     }
 
-    /// Decides one line again, given without its newline.
-    pub fn line(&mut self, line: &[u8]) -> Result<(), RecordError> {
-        let record = match parse_record(line)? {
+    /// Decides one line of a journal again, given without its newline.
+    pub fn line(
+        &mut self,
+        definitions: &dyn DefinitionSource,
+        line: &[u8],
+    ) -> Result<(), StoreError> {
+        let mut line = parse_record(line)?;
+        line.load(|digest| definitions.load(digest))?;
+        let record = match line {
             Line::Opened(opened) => {
-                self.session =
-                    Some(Session::new(Arc::new(opened.definition.lowered), Arc::new(opened.place)));
+                let definition = definitions.load(&opened.definition.lowered.digest())?;
+                self.session = Some(Session::new(definition, Arc::new(opened.place)));
                 return Ok(());
             }
             Line::Event(record) => record,
         };
         let Some(session) = &mut self.session else {
             let reason = "it comes before the record that opens the session".to_owned();
-            return Err(RecordError { seq: record.seq.to_string(), reason });
+            return Err(RecordError { seq: record.seq.to_string(), reason }.into());
         };
         // The recorded verdict is what happened, so it is what is folded in.
         let decided = session.ground().understand(&record.event, |understood| {

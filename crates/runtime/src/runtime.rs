@@ -17,6 +17,7 @@ mod settings;
 mod views;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jackline_engine::{Event, FaultKind, OutputFact, SessionId, Verdict, wire, wire::WireError};
 use jackline_journal::{Note, Store, StoreError};
@@ -98,12 +99,12 @@ pub struct Runtime {
 
 impl Runtime {
     /// A runtime on a store. `directory` is the workspace of sessions that name none.
-    pub fn new(store: Box<dyn Store>, definitions: Definitions, directory: PathBuf) -> Self {
+    pub fn new(store: impl Store + 'static, definitions: Definitions, directory: PathBuf) -> Self {
         Self {
             settings: Settings::of(directory),
             switch: definitions.switch(),
             definitions,
-            sessions: SessionCache::on(store),
+            sessions: SessionCache::on(Arc::new(store)),
             intake: Intake::default(),
             sources: FactSources::default(),
             outbox: Outbox::default(),

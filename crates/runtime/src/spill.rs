@@ -136,7 +136,9 @@ impl Spill {
             match fs::hard_link(written, &path) {
                 Ok(()) => return Ok((number, path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(StoreError::Io { what: "name", path, source }),
+                Err(source) => {
+                    return Err(StoreError::Io { what: "name a stored output", source });
+                }
             }
         }
     }

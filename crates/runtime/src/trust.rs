@@ -5,12 +5,14 @@
 //! file needs a new one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use jackline_engine::{Digest, Timestamp};
-use jackline_journal::{FileStore, StoreError};
+use jackline_journal::StoreError;
 use serde::{Deserialize, Serialize};
 
-use crate::kept_lines::KeptLines;
+use crate::document_lines::DocumentLines;
+use crate::state_home::{Document, StateHome};
 
 /// One file that a person trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,13 +30,13 @@ pub struct Grant {
 /// The grants of a state home.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    lines: KeptLines,
+    lines: DocumentLines,
 }
 
 impl Trust {
-    /// The grants in the state home of a store.
-    pub fn of(store: &FileStore) -> Self {
-        Self { lines: KeptLines { file: store.home().join("trust") } }
+    /// The grants in a state home.
+    pub fn of(home: Arc<dyn StateHome>) -> Self {
+        Self { lines: DocumentLines::new(home, Document::Trust) }
     }
 
     /// Every grant, in the order in which they were given. A line that can't
@@ -50,10 +52,10 @@ impl Trust {
     }
 
     /// Trusts a file, instead of what it was before.
-    pub fn grant(&self, grant: Grant) -> Result<(), StoreError> {
+    pub fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
         self.lines.change(|grants: &mut Vec<Grant>| {
             grants.retain(|known| known.file != grant.file);
-            grants.push(grant);
+            grants.push(grant.clone());
         })
     }
 

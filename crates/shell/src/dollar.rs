@@ -21,9 +21,21 @@ impl Parser<'_> {
         traits: &mut u8,
         expansions: &mut Chain,
     ) -> Result<(), Halt> {
+        self.expansions_until(0, traits, expansions)
+    }
+
+    /// Reads text in which only expansions and backslashes mean something, up to a byte. A zero
+    /// byte is the end of the text.
+    pub(crate) fn expansions_until(
+        &mut self,
+        end: u8,
+        traits: &mut u8,
+        expansions: &mut Chain,
+    ) -> Result<(), Halt> {
         loop {
             match self.byte() {
-                0 => return Ok(()),
+                byte if byte == end => return Ok(()),
+                0 => return Err(self.syntax()),
                 b'\\' => self.at = (self.at + 2).min(self.bytes.len()),
                 b'$' => self.dollar(Quotes::Double, traits, expansions)?,
                 b'`' => self.backtick(traits, expansions)?,

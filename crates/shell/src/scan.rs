@@ -278,16 +278,7 @@ impl Parser<'_> {
         traits: &mut u8,
         expansions: &mut Chain,
     ) -> Result<(), Halt> {
-        loop {
-            match self.byte() {
-                b'"' => break,
-                0 => return Err(self.syntax()),
-                b'\\' => self.at = (self.at + 2).min(self.bytes.len()),
-                b'$' => self.dollar(Quotes::Double, traits, expansions)?,
-                b'`' => self.backtick(traits, expansions)?,
-                _ => self.at += 1,
-            }
-        }
+        self.expansions_until(b'"', traits, expansions)?;
         self.at += 1;
         Ok(())
     }

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use jackline_engine::{Summary, TestsPassing};
-use jackline_journal::{
-    FindingKind, JournalFile, Line, StoreError, Verifier, parse_record, write_private,
-};
+use jackline_journal::{FindingKind, Line, StoreError, Verifier, parse_record, write_private};
 use serde::{Deserialize, Serialize};
+
+use crate::run_journal::RunJournal;
 
 /// Directories that nobody wants to hear of.
 const SKIPPED: [&str; 6] = [".git", ".jackline", "target", "node_modules", ".venv", "__pycache__"];
@@ -141,7 +141,7 @@ pub(crate) struct Unrecorded {
 impl Evidence {
     /// What the journal and the workspace say, and whoever drove the run.
     pub(crate) fn gather(
-        journal: &Path,
+        journal: &RunJournal,
         summary: Option<&Summary>,
         before: Option<&Looks>,
         workspace: &Path,
@@ -174,8 +174,8 @@ impl Evidence {
     }
 
     /// Counts the verdicts of a journal; says what does not fit in it.
-    fn count_all(&mut self, journal: &Path) -> Result<Option<String>, StoreError> {
-        let journal = JournalFile::open(journal)?;
+    fn count_all(&mut self, journal: &RunJournal) -> Result<Option<String>, StoreError> {
+        let journal = journal.view()?;
         // Gates look at its end alone, so that its length does not matter; here all of it is
         // read anyway.
         let mut verifier = Verifier::new(journal.saved());
@@ -207,7 +207,7 @@ mod tests {
 
     use jackline_engine::{SessionEnded, SessionId};
     use jackline_journal::FileStore;
-    use jackline_runtime::{Definitions, Gate, Runtime};
+    use jackline_runtime::{Definitions, Gate, HostAccess, Runtime};
 
     use super::*;
 
@@ -218,16 +218,18 @@ mod tests {
         std::fs::write(&file, "version: 1\n").unwrap();
         let store = FileStore::new(place.path().join("home"), 0);
         let session = SessionId::parse("s").unwrap();
-        let journal = store.directory(&session).join("journal.jsonl");
-        let definitions = Definitions::new(Some(file), Some(&store));
-        let runtime = Runtime::new(Box::new(store), definitions, place.path().to_owned());
+        let journal = RunJournal::new(store.clone(), session.clone());
+        let host = HostAccess::of_machine(Some(store.home()));
+        let definitions = Definitions::new(Some(file), host);
+        let file = store.journal_file(&session);
+        let runtime = Runtime::new(store, definitions, place.path().to_owned());
         let mut gate = Gate::new(runtime, session);
         assert!(gate.report(SessionEnded::default()).is_decision());
         drop(gate);
         let found =
             || Evidence::gather(&journal, None, None, place.path(), Unrecorded::default()).tampered;
         assert_eq!(found(), None);
-        let mut log = std::fs::OpenOptions::new().append(true).open(&journal).unwrap();
+        let mut log = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
         log.write_all(b"{\"v\":1,").unwrap();
         assert_eq!(found(), None, "half a record");
         log.write_all(b"}\n").unwrap();

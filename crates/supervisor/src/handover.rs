@@ -26,7 +26,7 @@ pub(crate) fn text(prompt: &str, summary: &Summary, briefing: Option<&str>) -> S
     }
     let skipped = summary.last_actions.len().saturating_sub(ACTIONS_MAX);
     for action in summary.last_actions.iter().skip(skipped) {
-        let _ = writeln!(text, "- {} `{}`: {}", action.tool, action.does, action.ended);
+        let _ = writeln!(text, "- {} `{}`: {}", action.tool, action.does, action.ended.word());
     }
     text
 }

@@ -5,16 +5,16 @@
 //! ended was asked all the same, so it counts: what a budget has paid for does not come back.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use jackline_engine::{
     Action, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, Control, Decision,
     EventKind, GuardName, ModelChanged, PromptSource, PromptSubmitted, ReportedStage,
     SessionStarted, Stage, UsageReported, Verdict, ViolationSubtype,
 };
-use jackline_journal::{JournalFile, Line, StoreError, parse_record};
+use jackline_journal::{Line, StoreError, parse_record};
 
 use crate::engines::{Chain, Reason};
+use crate::run_journal::RunJournal;
 
 /// What happened before, told record by record.
 #[derive(Debug, Default)]
@@ -58,9 +58,9 @@ enum Held {
 impl History {
     /// Reads the journal of a session; `chain` has not moved yet. Of one that can't be read
     /// to its end nobody knows what is used up.
-    pub(crate) fn read(journal: &Path, chain: &Chain) -> Result<Self, StoreError> {
+    pub(crate) fn read(journal: &RunJournal, chain: &Chain) -> Result<Self, StoreError> {
         let mut history = Self { current: chain.label(), ..Self::default() };
-        JournalFile::open(journal)?.for_each(|line| {
+        journal.view()?.for_each(|line| {
             if let Line::Event(record) = parse_record(line)? {
                 let record = record.as_record();
                 let is_usage = matches!(record.event.kind, EventKind::UsageReported(_));
@@ -209,8 +209,8 @@ pub(crate) struct Begun {
 
 impl Begun {
     /// Reads the beginning of a session; none where it has no journal yet.
-    pub(crate) fn read(journal: &Path) -> Option<Self> {
-        let journal = JournalFile::open(journal).ok()?;
+    pub(crate) fn read(journal: &RunJournal) -> Option<Self> {
+        let journal = journal.view().ok()?;
         let mut begun = None;
         let _ = journal.for_each(|line| {
             if begun.is_none()

@@ -11,9 +11,10 @@ use jackline_engine::ClientId;
 use jackline_model::scripted::Script;
 use jackline_model::{LocalSpec, Provider};
 use jackline_runtime::read_regular;
+use jackline_task::{LoadError, TaskFile};
 
 use crate::engines::{EngineKind, EngineSpec, Reach};
-use crate::spec::{Acts, RunTask, TASK_FILE};
+use crate::spec::{Acts, RunTask};
 
 /// How long a model may take, unless told.
 pub(crate) const TIMEOUT_SECONDS: u64 = 600;
@@ -34,30 +35,11 @@ const LOCAL: &str = "local";
 pub(crate) const NOT_BY_WORKERS: &str =
     "has a model write programs, and a `worker` is an agent that acts in its own way";
 
-/// Why there is no task.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// A file can't be read.
-    #[error("can't read `{}`: {source}", path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Files are wrong.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Wrong(Vec<Diagnostics>),
-}
-
 /// Reads a task: a file, or a directory with a `task.yaml`.
 pub fn load(path: &Path) -> Result<RunTask, LoadError> {
-    let file = if path.is_dir() { path.join(TASK_FILE) } else { path.to_owned() };
-    let source = read(&file)?;
-    let directory = file.parent().unwrap_or(Path::new(".")).to_owned();
-    let mut reader = Reader { form: Form::of(&file), directory, elsewhere: Vec::new() };
-    let node = reader.form.parse(&source);
-    let task = node.map(|node| reader.task(&node, path, &file));
+    let TaskFile { path: file, directory, name, form, node } = TaskFile::open(path)?;
+    let mut reader = Reader { form, directory, elsewhere: Vec::new() };
+    let task = node.map(|node| reader.task(&node, name, &file));
     let mut wrong = Vec::new();
     if !reader.form.is_right() {
         wrong.push(reader.form.wrong());
@@ -69,11 +51,6 @@ pub fn load(path: &Path) -> Result<RunTask, LoadError> {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let bytes = read_regular(path, FILE_BYTES_MAX);
-    bytes.map_err(|source| LoadError::Read { path: path.to_owned(), source })
-}
-
 struct Reader {
     form: Form,
     directory: PathBuf,
@@ -82,12 +59,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn task(&mut self, node: &Node, path: &Path, file: &Path) -> RunTask {
-        let named = if path.is_dir() { path } else { file };
-        let named = named.canonicalize().unwrap_or_else(|_| named.to_owned());
-        let name = named.file_stem().map(|name| name.to_string_lossy().into_owned());
+    fn task(&mut self, node: &Node, name: String, file: &Path) -> RunTask {
         let mut task = RunTask {
-            name: name.unwrap_or_else(|| "task".to_owned()),
+            name,
             file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
             prompt: String::new(),
             definition: None,

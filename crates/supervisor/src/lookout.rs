@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jackline_engine::{Markers, SessionPhase};
-use jackline_journal::JournalFile;
-use jackline_runtime::{Found, end_checks, glance, is_checking, off_now};
+use jackline_runtime::{end_checks, is_checking, off_now};
+
+use crate::run_journal::RunJournal;
 
 /// What is looked at: a person's file, the journal, a signal, and whether the workspace is
 /// still there.
@@ -19,7 +20,7 @@ pub(crate) struct Lookout {
     directory: Option<(u64, u64)>,
     stop_file: PathBuf,
     pause_file: PathBuf,
-    journal: PathBuf,
+    journal: RunJournal,
     cancelled: Arc<AtomicBool>,
     /// How long the journal was when it was last read.
     bytes: AtomicU64,
@@ -29,7 +30,7 @@ pub(crate) struct Lookout {
 }
 
 impl Lookout {
-    pub(crate) fn new(workspace: &Path, journal: PathBuf, cancelled: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(workspace: &Path, journal: RunJournal, cancelled: Arc<AtomicBool>) -> Self {
         let file = |name: &str| workspace.join(name);
         Self {
             workspace: workspace.to_owned(),
@@ -78,27 +79,22 @@ impl Lookout {
 
     /// Whether a check of the session is at work.
     pub(crate) fn is_checking(&self) -> bool {
-        self.journal.parent().is_some_and(is_checking)
+        is_checking(self.journal.directory())
     }
 
     /// Ends the checks of the session that are at work.
     pub(crate) fn end_checks(&self) {
-        self.journal.parent().into_iter().for_each(end_checks);
+        end_checks(self.journal.directory());
     }
 
     /// Whether the session was ended by somebody else. What they wrote is read only where
     /// the journal has grown.
     fn is_stopped(&self) -> bool {
-        let bytes = self.journal.metadata().map_or(0, |metadata| metadata.len());
+        let bytes = self.journal.length();
         if bytes == 0 || self.bytes.swap(bytes, Ordering::SeqCst) == bytes {
             return self.stopped.load(Ordering::SeqCst);
         }
-        let found = Found::at(&self.journal);
-        let session = found.and_then(|found| {
-            let journal = JournalFile::open(&found.journal).ok()?;
-            glance(&found, &journal).ok()
-        });
-        let phase = session.map(|session| session.summary().phase);
+        let phase = self.journal.session().ok().map(|session| session.summary().phase);
         let stopped = phase == Some(SessionPhase::Stopped);
         self.stopped.store(stopped, Ordering::SeqCst);
         self.paused.store(phase == Some(SessionPhase::Paused), Ordering::SeqCst);

@@ -6,9 +6,9 @@ mod reach;
 mod startable;
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::{
@@ -18,10 +18,10 @@ use jackline_engine::{
 use jackline_journal::FileStore;
 use jackline_model::{Tool, WorkerProgram};
 use jackline_program::{Ending, Sandbox, Workers};
-use jackline_runtime::{Definitions, Gate, GateAnswer, Runtime, now};
-use jackline_task::Ground;
+use jackline_runtime::{Definitions, Gate, GateAnswer, HostAccess, Runtime, now};
+use jackline_task::{Ground, new_session_name};
 use jackline_workspace::shell::Cancel;
-use jackline_workspace::{Limits, Workspace};
+use jackline_workspace::{Limits, Workspace, WorkspaceError};
 use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
@@ -34,6 +34,7 @@ use crate::lookout::Lookout;
 use crate::own::Own;
 use crate::programs::Programs;
 use crate::run_front::RunFront;
+use crate::run_journal::RunJournal;
 use crate::spec::{Acts, RunTask};
 use crate::told::Told;
 use crate::undoing::Undoing;
@@ -120,19 +121,20 @@ pub fn run(
     hear: &mut dyn FnMut(&Told),
 ) -> Result<Report, RunError> {
     let Some(shown) = opening.workspace.to_str() else {
-        return Err(RunError::NotUtf8(opening.workspace));
+        return Err(WorkspaceError::NotUtf8(opening.workspace).into());
     };
     let root = opening.workspace.clone();
     let definition = opening.definition.clone().or_else(|| task.definition.clone());
     let defined_by = definition.clone();
-    let definitions = Definitions::new(definition, Some(&opening.store));
+    let definitions =
+        Definitions::new(definition, HostAccess::of_machine(Some(opening.store.home())));
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
     let defined = &resolved.definition;
-    let id = opening.resumed.as_ref().map_or_else(new_id, ToString::to_string);
+    let id = opening.resumed.as_ref().map_or_else(|| new_session_name(PREFIX), ToString::to_string);
     let session = SessionId::parse(id.clone()).map_err(|e| RunError::Session(e.to_string()))?;
     let directory = opening.store.directory(&session);
-    let journal = directory.join("journal.jsonl");
+    let journal = RunJournal::new(opening.store.clone(), session.clone());
     let begun = opening.resumed.as_ref().and_then(|_| Begun::read(&journal)).unwrap_or_default();
     let engines = reach::engines(task, &opening, defined, begun.model.as_deref())?;
     let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
@@ -156,10 +158,10 @@ pub fn run(
     limits.shell.hidden = reach::key_names(task, &opening, defined);
     limits.shell.cancel = Cancel::when(is_over.clone());
     let workspace = Workspace::open(&root, limits)
-        .map_err(|source| RunError::Workspace { path: root.clone(), source })?;
+        .map_err(|source| WorkspaceError::Open { path: root.clone(), source })?;
 
     let tools = tools(task);
-    let mut runtime = Runtime::new(Box::new(opening.store.clone()), definitions, root.clone())
+    let mut runtime = Runtime::new(opening.store.clone(), definitions, root.clone())
         .knowing(tools.iter().map(|tool| tool.name.clone()).collect())
         .with_deadline(opening.deadline);
     if let Some(program) = &opening.program {
@@ -228,7 +230,7 @@ fn go_on(
     chain: &mut Chain,
     worker: &worker::Told,
     session: &SessionId,
-    journal: &Path,
+    journal: &RunJournal,
 ) -> Result<History, RunError> {
     let session = session.to_string();
     let history = History::read(journal, chain).map_err(|error| RunError::Tampered {
@@ -340,13 +342,4 @@ fn public(
     let outcome =
         if is_done { answer.unwrap_or_else(nothing) } else { failed.unwrap_or_else(not_completed) };
     egress(&outcome).0
-}
-
-/// A name that no other session has.
-fn new_id() -> String {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let (ms, process) = (now().wall.as_ms(), std::process::id());
-    let more = if count == 0 { String::new() } else { format!("-{count}") };
-    format!("{PREFIX}{ms}-{process}{more}")
 }

@@ -7,9 +7,6 @@ use jackline_model::scripted::Script;
 
 use crate::engines::EngineSpec;
 
-/// The name of a task file in its directory.
-pub const TASK_FILE: &str = "task.yaml";
-
 /// How a model acts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Acts {

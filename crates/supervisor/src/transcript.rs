@@ -4,11 +4,12 @@
 //! said at its end.
 
 use std::collections::VecDeque;
-use std::path::Path;
 
 use jackline_engine::{Arguments, EventKind, Payload, Status, ToolFinished, ToolProposed, Verdict};
-use jackline_journal::{JournalFile, Line, StoreError, parse_record};
+use jackline_journal::{Line, StoreError, parse_record};
 use jackline_runtime::reason_of;
+
+use crate::run_journal::RunJournal;
 
 /// How many lines of one result are told.
 const RESULT_LINES_MAX: usize = 40;
@@ -20,12 +21,12 @@ struct Lines {
 }
 
 /// The last lines of what was done and said, at most so many.
-pub(crate) fn transcript(journal: &Path, said: &str, lines_max: usize) -> String {
+pub(crate) fn transcript(journal: &RunJournal, said: &str, lines_max: usize) -> String {
     let said: Vec<&str> = said.lines().collect();
     // A program that talks a lot must not drive out what it did.
     let said = said.get(said.len().saturating_sub(lines_max / 2)..).unwrap_or_default();
     let mut lines = Lines { lines: VecDeque::new(), most: lines_max - said.len() };
-    if let Ok(journal) = JournalFile::open(journal) {
+    if let Ok(journal) = journal.view() {
         // What can't be read shuts the gate, which says so.
         let _ = journal.for_each(|line| {
             if let Line::Event(record) = parse_record(line)? {

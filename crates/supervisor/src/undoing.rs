@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use jackline_workspace::undo::{UndoError, calls};
+use jackline_workspace::{EDIT_FILE, WRITE_FILE};
 use serde_json::Value;
 
 /// Where what files were is kept.
@@ -45,7 +46,7 @@ impl Undoing {
     /// The file that a call writes, where the tool could write it: nothing is kept of what
     /// lies elsewhere.
     fn written(&self, tool: &str, args: &Value) -> Option<PathBuf> {
-        if !matches!(tool, "write_file" | "edit_file") {
+        if !matches!(tool, WRITE_FILE | EDIT_FILE) {
             return None;
         }
         let path = calls::plain(&self.root.join(args.get("path")?.as_str()?))?;
@@ -58,7 +59,7 @@ impl Undoing {
 /// What a call makes of a file that holds this now.
 fn becomes(tool: &str, args: &Value, now: Option<&[u8]>) -> Option<Vec<u8>> {
     let text = |key: &str| args.get(key).and_then(Value::as_str);
-    if tool == "write_file" {
+    if tool == WRITE_FILE {
         return text("content").map(|content| content.as_bytes().to_vec());
     }
     let (old, new) = (text("old")?, text("new")?);

@@ -8,13 +8,14 @@
 mod failing;
 mod told;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jackline_engine::{Action, ContextLevel, Control, Digest};
 use jackline_model::{
     ErrorKind, ModelError, WorkerConversation, WorkerProgram, WorkerReport, WorkerStart,
 };
-use jackline_runtime::{Grant, Pin, Pins, Trust, now};
+use jackline_runtime::{FileStateHome, Grant, Pin, Pins, StateHome, Trust, now};
 use jackline_workspace::shell::{
     COMMAND_BYTES_MAX, Cancel, Confine, ShellError, ShellLimits, ShellOutput, run,
 };
@@ -207,7 +208,8 @@ impl Answer {
 
 /// What people have approved and trusted, which is not the agent's to say.
 fn words_of_people(opening: &Opening) -> (Vec<Pin>, Vec<Grant>) {
-    (Pins::of(&opening.store).list(), Trust::of(&opening.store).list())
+    let home: Arc<dyn StateHome> = Arc::new(FileStateHome::new(opening.store.home()));
+    (Pins::of(Arc::clone(&home)).list(), Trust::of(home).list())
 }
 
 /// Holds a session whose worker, or somebody meanwhile, has changed what people have said.

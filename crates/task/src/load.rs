@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jackline_definition::Diagnostics;
-use jackline_definition::form::{FILE_BYTES_MAX, Form};
+use jackline_definition::form::Form;
 use jackline_definition::yaml::{Node, NodeValue};
 use jackline_model::{LocalSpec, check_url};
-use jackline_runtime::read_regular;
 use serde_json::{Map, Value};
 
 use crate::model::{Answer, Chat, ModelSpec, Script};
-use crate::spec::{ArtifactKind, Delegate, TASK_FILE, Task};
+use crate::spec::{ArtifactKind, Delegate, Task};
+use crate::task_file::{LoadError, TaskFile, read_file};
 
 /// How long a model may take, unless told.
 const TIMEOUT_SECONDS: u64 = 120;
@@ -25,46 +24,18 @@ const MODEL: [&str; 5] = ["script", "url", "name", "key_env", "timeout_seconds"]
 const SCRIPT: [&str; 2] = ["answers", "repeat"];
 const ANSWER: [&str; 4] = ["text", "file", "timeout", "status"];
 
-/// Why there is no task.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// A file can't be read.
-    #[error("can't read `{}`: {source}", path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file is wrong.
-    #[error(transparent)]
-    Wrong(#[from] Diagnostics),
-}
-
 /// Reads a task: a file, or a directory with a `task.yaml`.
 pub fn load(path: &Path) -> Result<Task, LoadError> {
-    let file = if path.is_dir() { path.join(TASK_FILE) } else { path.to_owned() };
-    let source = read(&file)?;
-    let directory = file.parent().unwrap_or(Path::new(".")).to_owned();
-    let mut reader = Reader { form: Form::of(&file), directory, later: None };
-    let task = reader.form.parse(&source).map(|node| {
-        let named = if path.is_dir() { path } else { &file };
-        let name = named.canonicalize().ok();
-        let name = name.as_deref().and_then(Path::file_stem).map(|it| it.to_string_lossy());
-        reader.task(&node, &name.unwrap_or_else(|| "task".into()), &TASK)
-    });
+    let TaskFile { directory, name, form, node, .. } = TaskFile::open(path)?;
+    let mut reader = Reader { form, directory, later: None };
+    let task = node.map(|node| reader.task(&node, &name, &TASK));
     if let Some(later) = reader.later {
         return Err(later);
     }
     match task {
         Some((task, _)) if reader.form.is_right() => Ok(task),
-        _ => Err(reader.form.wrong().into()),
+        _ => Err(LoadError::Wrong(vec![reader.form.wrong()])),
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let bytes = read_regular(path, FILE_BYTES_MAX);
-    bytes.map_err(|source| LoadError::Read { path: path.to_owned(), source })
 }
 
 struct Reader {
@@ -231,7 +202,7 @@ impl Reader {
     /// Reads a script beside the task.
     fn script(&mut self, file: &str) -> ModelSpec {
         let path = self.directory.join(file);
-        let read = read(&path).and_then(|source| {
+        let read = read_file(&path).and_then(|source| {
             let directory = path.parent().unwrap_or(Path::new(".")).to_owned();
             let mut reader = Self { form: Form::of(&path), directory, later: None };
             let parsed = reader.form.parse(&source);
@@ -241,7 +212,7 @@ impl Reader {
             }
             match script {
                 Some(script) if reader.form.is_right() => Ok(script),
-                _ => Err(reader.form.wrong().into()),
+                _ => Err(LoadError::Wrong(vec![reader.form.wrong()])),
             }
         });
         match read {
@@ -284,7 +255,7 @@ impl Reader {
             ("status", NodeValue::Integer(status @ 100..=599)) => {
                 u16::try_from(*status).ok().map(Answer::Status)
             }
-            ("file", NodeValue::Text(file)) => match read(&self.directory.join(file)) {
+            ("file", NodeValue::Text(file)) => match read_file(&self.directory.join(file)) {
                 Ok(bytes) => Some(Answer::Text(String::from_utf8_lossy(&bytes).into_owned())),
                 Err(error) => {
                     self.later.get_or_insert(error);

@@ -9,8 +9,8 @@ use jackline_attempt::{InternalOutcome, PublicOutcome, Trace, egress};
 use jackline_engine::{IdError, SessionId};
 use jackline_journal::FileStore;
 use jackline_program::{Ending, Sandbox, WorkerError, Workers};
-use jackline_runtime::{Definitions, Fault, Gate, Runtime, named_variable, now};
-use jackline_workspace::{OpenError, Workspace};
+use jackline_runtime::{Definitions, Fault, Gate, HostAccess, Runtime, named_variable, now};
+use jackline_workspace::{Workspace, WorkspaceError};
 
 use crate::calls::{Called, Calls, Ground, Over};
 use crate::held::hold;
@@ -40,17 +40,9 @@ pub struct Opening {
 /// Why a task was not begun.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// The workspace can't be opened.
-    #[error("can't work in `{}`: {source}", path.display())]
-    Workspace {
-        /// Which directory.
-        path: PathBuf,
-        /// Why.
-        source: OpenError,
-    },
-    /// The workspace has a name that no record can hold.
-    #[error("can't work in `{}`: its path is not UTF-8", .0.display())]
-    NotUtf8(PathBuf),
+    /// The workspace can't be used.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
     /// There is no worker.
     #[error(transparent)]
     Worker(#[from] WorkerError),
@@ -112,19 +104,20 @@ pub fn run(
     }
     check_keys(task)?;
     let definition = definition.or_else(|| task.definition.clone());
-    let definitions = Definitions::new(definition.clone(), Some(&store));
+    let definitions =
+        Definitions::new(definition.clone(), HostAccess::of_machine(Some(store.home())));
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| TaskError::Definition(error.to_string()))?;
     let mut limits = jackline_workspace::Limits::of(resolved.definition.io);
     limits.shell.supervisor.clone_from(&program);
     let opened = Workspace::open(&root, limits);
-    let workspace = opened.map_err(|source| TaskError::Workspace { path: root.clone(), source })?;
-    let Some(shown) = root.to_str() else { return Err(TaskError::NotUtf8(root)) };
+    let workspace = opened.map_err(|source| WorkspaceError::Open { path: root.clone(), source })?;
+    let Some(shown) = root.to_str() else { return Err(WorkspaceError::NotUtf8(root).into()) };
 
-    let id = new_id();
+    let id = new_session_name(PREFIX);
     let session = SessionId::parse(&id)?;
     let directory = store.directory(&session);
-    let mut runtime = Runtime::new(Box::new(store.clone()), definitions, root.clone());
+    let mut runtime = Runtime::new(store.clone(), definitions, root.clone());
     if let Some(program) = program {
         runtime = runtime.with_verifier(program.clone()).with_notifier(program);
     }
@@ -161,13 +154,13 @@ pub fn run(
     Ok(Report { session: id, public, internal, trace, trace_file, recovery, stuck })
 }
 
-/// A name that no other session has.
-fn new_id() -> String {
+/// A name that no other session has, behind a prefix that says what began it.
+pub fn new_session_name(prefix: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let (ms, process) = (now().wall.as_ms(), std::process::id());
     let more = if count == 0 { String::new() } else { format!("-{count}") };
-    format!("{PREFIX}{ms}-{process}{more}")
+    format!("{prefix}{ms}-{process}{more}")
 }
 
 /// Whether there is a program to run, here or by a delegate.

@@ -14,7 +14,7 @@ use crate::write::{changed, replace, same, small_enough};
 
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
-        name: "edit_file",
+        name: crate::tools::EDIT_FILE,
         description: "Replaces a text in a file by another. `old` must be in the file exactly \
                       once, with all its spaces and line ends.",
         input_schema: schema(

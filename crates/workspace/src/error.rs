@@ -1,5 +1,7 @@
 //! Why a tool did not do what it was asked for, in a form that leads on.
 
+use std::path::PathBuf;
+
 use rustix::io::Errno;
 use serde::Serialize;
 use thiserror::Error;
@@ -180,6 +182,22 @@ impl ToolError {
 fn said(errno: Errno) -> String {
     let text = std::io::Error::from(errno).to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
+/// Why work in a directory was not begun.
+#[derive(Debug, Error)]
+pub enum WorkspaceError {
+    /// It can't be opened.
+    #[error("can't work in `{}`: {source}", path.display())]
+    Open {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: OpenError,
+    },
+    /// Its path is not text, and records are.
+    #[error("can't work in `{}`: its path is not UTF-8", .0.display())]
+    NotUtf8(PathBuf),
 }
 
 /// A directory that can't be a workspace.

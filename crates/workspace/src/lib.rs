@@ -25,8 +25,8 @@ pub mod undo;
 mod walk;
 mod write;
 
-pub use error::{Code, OpenError, ToolError};
+pub use error::{Code, OpenError, ToolError, WorkspaceError};
 pub use guidance::{Guidance, Next};
 pub use limits::Limits;
 pub use seen::Shows;
-pub use tools::{ToolOutput, ToolSpec, Workspace, tools};
+pub use tools::{EDIT_FILE, SHELL, ToolOutput, ToolSpec, WRITE_FILE, Workspace, tools};

@@ -128,7 +128,13 @@ impl Workspace {
 }
 
 /// The tool that runs commands.
-const SHELL: &str = "shell";
+pub const SHELL: &str = "shell";
+
+/// The tool that writes a whole file.
+pub const WRITE_FILE: &str = "write_file";
+
+/// The tool that changes a part of a file.
+pub const EDIT_FILE: &str = "edit_file";
 
 fn unknown(name: &str) -> ToolError {
     let names = || tools().iter().map(|spec| spec.name);

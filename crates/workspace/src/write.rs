@@ -20,7 +20,7 @@ use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
 
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
-        name: "write_file",
+        name: crate::tools::WRITE_FILE,
         description: "Writes a file, and makes the directories it is in. What was there is \
                       replaced completely; `edit_file` changes a part.",
         input_schema: schema(

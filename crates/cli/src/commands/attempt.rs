@@ -7,26 +7,19 @@ use std::sync::atomic::AtomicBool;
 
 use jackline_attempt::PublicStatus;
 use jackline_program::Sandbox;
-use jackline_task::{LoadError, Opening, Report, TaskError, load};
+use jackline_task::{Opening, Report, TaskError, load};
 use serde_json::json;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
+use super::task_file::load_error;
 use crate::args::AttemptArgs;
 use crate::exit::Exit;
 use crate::terminal::{fail, here, plain, say_json, store, warn};
 
-/// How much of what is wrong with a task is shown.
-const WRONG_CHARS_MAX: usize = 20_000;
-
 pub(crate) fn run(args: &AttemptArgs) -> Exit {
     let task = match load(&args.task) {
         Ok(task) => task,
-        Err(error @ LoadError::Read { .. }) => return fail(Exit::Usage, error),
-        Err(LoadError::Wrong(wrong)) => {
-            let lines: Vec<String> =
-                wrong.to_string().lines().map(|line| plain(line, WRONG_CHARS_MAX)).collect();
-            return fail(Exit::Usage, format!("the task is wrong\n{}", lines.join("\n")));
-        }
+        Err(error) => return fail(Exit::Usage, load_error(&error)),
     };
     let opening = match opening(args) {
         Ok(opening) => opening,
@@ -37,10 +30,9 @@ pub(crate) fn run(args: &AttemptArgs) -> Exit {
         Ok(report) => end(args, &report),
         Err(error) => {
             let exit = match error {
-                TaskError::Workspace { .. }
-                | TaskError::NotUtf8(_)
-                | TaskError::NoKey(_)
-                | TaskError::Definition(_) => Exit::Usage,
+                TaskError::Workspace(_) | TaskError::NoKey(_) | TaskError::Definition(_) => {
+                    Exit::Usage
+                }
                 TaskError::Worker(_) | TaskError::Session(_) | TaskError::Unfinished(_) => {
                     Exit::Broken
                 }

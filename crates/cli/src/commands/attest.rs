@@ -6,13 +6,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jackline_evidence::{Commit, Envelope, KeyError, SigningKey, Statement};
-use jackline_journal::{FileStore, JournalFile, create_directory, write_private};
+use jackline_journal::{FileStore, create_directory, write_private};
 use jackline_runtime::{Account, commit_of};
 
 use super::{hand_out, select};
 use crate::args::AttestArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here, note, say, sessions, warn};
+use crate::terminal::{fail, here, note, open_journal, say, sessions, warn};
 
 /// The file of the private key, in `keys` of the state home.
 const PRIVATE: &str = "attest.ed25519";
@@ -84,7 +84,7 @@ fn attest(args: &AttestArgs) -> Result<(), Exit> {
     let found = select(&sessions, args.session.as_deref())?;
     let file = args.key.clone().unwrap_or_else(|| key_file(&store, PRIVATE));
     let key = read_key(&file, "--key", SigningKey::parse)?;
-    let account = JournalFile::open(&found.journal)
+    let account = open_journal(&found)
         .map_err(Into::into)
         .and_then(|journal| Account::of(&journal))
         .map_err(|error| fail(Exit::No, format!("{}: {error}; {}", found.name, error.remedy())))?;

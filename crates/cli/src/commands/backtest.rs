@@ -16,9 +16,8 @@ use std::sync::atomic::AtomicU64;
 use jackline_clients::find_client;
 use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
-use jackline_journal::FileStore;
 use jackline_runtime::{
-    Backtest, DefinitionError, Definitions, Memo, boot_number, home, now, state_home,
+    Backtest, DefinitionError, Definitions, HostAccess, Memo, home, now, state_home,
 };
 
 use crate::args::BacktestArgs;
@@ -204,8 +203,8 @@ fn definition(args: &BacktestArgs) -> Result<(Definition, String), Exit> {
         return Err(fail(Exit::Usage, text));
     }
     // Before anything is installed there need not be a state home.
-    let store = state_home().ok().map(|home| FileStore::new(home, boot_number()));
-    let definitions = Definitions::new(args.definition.clone(), store.as_ref()).only_looking();
+    let host = HostAccess::of_machine(state_home().ok().as_deref());
+    let definitions = Definitions::new(args.definition.clone(), host).only_looking();
     match definitions.resolve(&here()) {
         Ok(resolved) => {
             if let Some(reason) = &resolved.broken {

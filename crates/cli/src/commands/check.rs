@@ -7,12 +7,14 @@ use anstyle::AnsiColor;
 use jackline_definition::{Diagnostic, Diagnostics, EffectiveLine, Layer, Loaded, Standing, words};
 use jackline_engine::definition::Tool;
 use jackline_engine::{Definition, Digest, Mode};
-use jackline_runtime::{DefinitionError, Definitions, Effective, find_file, load_file};
+use jackline_runtime::{DefinitionError, Effective, find_file, load_file};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, here, plain, say, say_json, store, styled, table};
+use crate::terminal::{
+    bold, definitions, dim, fail, here, plain, say, say_json, store, styled, table,
+};
 
 /// How much of a line from a file is shown.
 const LINE_MAX: usize = 400;
@@ -65,7 +67,7 @@ fn complain_of(error: &DefinitionError, file: Option<&Path>, as_json: bool) -> E
 /// The last good definition of sessions here, or where the file lies.
 fn in_force_instead(file: &Path) -> Option<Digest> {
     let store = store().ok()?;
-    let definitions = Definitions::new(None, Some(&store));
+    let definitions = definitions(None, &store);
     let beside = file.parent().map_or_else(here, |parent| here().join(parent));
     [here(), beside].iter().find_map(|at| definitions.in_force_instead(Some(file), at))
 }
@@ -118,7 +120,7 @@ fn effective(file: Option<&Path>, as_json: bool) -> Exit {
         Ok(store) => store,
         Err(exit) => return exit,
     };
-    let definitions = Definitions::new(None, Some(&store));
+    let definitions = definitions(None, &store);
     let effective = match definitions.effective(file, &here()) {
         Ok(effective) => effective,
         Err(error) => return complain_of(&error, file, as_json),

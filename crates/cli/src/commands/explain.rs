@@ -12,15 +12,14 @@ use jackline_engine::{
     ViolationType,
 };
 use jackline_runtime::{
-    DefinitionError, Definitions, Explained, Explainer, Fault, Proposed, Reason, Supposed,
-    find_file,
+    DefinitionError, Explained, Explainer, Fault, Proposed, Reason, Supposed, find_file,
 };
 use serde_json::{Value, json};
 
 use super::select;
 use crate::args::ExplainArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here, plain, say_json, sessions, store, warn};
+use crate::terminal::{definitions, fail, here, plain, say_json, sessions, store, warn};
 
 /// The longest command line that is read from standard input.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
@@ -98,7 +97,7 @@ fn from_input() -> Result<String, Exit> {
 fn of_session(name: &str) -> Result<Explainer, Exit> {
     let (store, all) = sessions()?;
     let found = select(&all, Some(name))?;
-    let definitions = Definitions::new(None, Some(&store));
+    let definitions = definitions(None, &store);
     Explainer::of_session(definitions, &store, &found).map_err(|fault| broken(&fault))
 }
 
@@ -114,7 +113,7 @@ fn of_workspace(args: &ExplainArgs) -> Result<Explainer, Exit> {
     }
     let file = find_file(&here());
     let workspace = file.as_deref().and_then(Path::parent).map_or_else(here, ToOwned::to_owned);
-    let definitions = Definitions::new(args.definition.clone(), Some(&store));
+    let definitions = definitions(args.definition.clone(), &store);
     Explainer::of_workspace(definitions, &workspace).map_err(|fault| broken(&fault))
 }
 

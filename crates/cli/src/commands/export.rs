@@ -8,11 +8,13 @@ use crate::exit::Exit;
 use crate::terminal::{fail, note, sessions};
 
 pub(crate) fn run(args: &ExportArgs) -> Exit {
-    let found = match sessions().and_then(|(_, all)| select(&all, args.session.as_deref())) {
-        Ok(found) => found,
+    let selected =
+        sessions().and_then(|(store, all)| Ok((store, select(&all, args.session.as_deref())?)));
+    let (store, found) = match selected {
+        Ok(selected) => selected,
         Err(exit) => return exit,
     };
-    let (export, steps) = match jackline_runtime::export(&found) {
+    let (export, steps) = match jackline_runtime::export(&store, &found) {
         Ok(exported) => exported,
         Err(error) => {
             return fail(Exit::No, format!("{}: {error}; {}", found.name, error.remedy()));

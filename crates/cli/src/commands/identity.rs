@@ -3,15 +3,17 @@
 
 use jackline_engine::Session;
 use jackline_engine::definition::without_identity;
-use jackline_journal::FileStore;
-use jackline_runtime::{Found, Pin, Pins, inspect, now, person};
+use jackline_journal::{FileStore, SessionEntry};
+use jackline_runtime::{Pin, Pins, inspect, now, person};
 use serde_json::json;
 
 use super::person::{may_open, may_say};
 use super::select;
 use crate::args::{IdentityApproveArgs, IdentityCommand, IdentityRevokeArgs, IdentityShowArgs};
 use crate::exit::Exit;
-use crate::terminal::{ago, bold, dim, fail, plain, say, say_json, sessions, table};
+use crate::terminal::{
+    ago, bold, dim, fail, plain, say, say_json, sessions, state_documents, table,
+};
 
 /// How much of a checksum has to be said to mean one.
 const BEGINNING_MIN: usize = 8;
@@ -27,7 +29,7 @@ pub(crate) fn run(command: &IdentityCommand) -> Exit {
 }
 
 /// The session that is meant, as it stands.
-fn looked(name: Option<&str>) -> Result<(FileStore, Found, Session), Exit> {
+fn looked(name: Option<&str>) -> Result<(FileStore, SessionEntry, Session), Exit> {
     let (store, sessions) = sessions()?;
     let found = select(&sessions, name)?;
     match inspect(&store, &found) {
@@ -45,7 +47,7 @@ fn show(args: &IdentityShowArgs) -> Result<(), Exit> {
     let (store, found, session) = looked(args.session.as_deref())?;
     let (agent, definition) = (session.agent(), session.definition());
     let checksum = session.agent_checksum();
-    let pins = Pins::of(&store).fact(&definition.name, workflow(&session));
+    let pins = Pins::of(state_documents(&store)).fact(&definition.name, workflow(&session));
     let standing = match (&pins.broken, pins.demanded, pins.checksums.contains(&checksum)) {
         (Some(reason), ..) => reason.clone(),
         (None, false, _) => "none is demanded: no agent is approved for it yet".to_owned(),
@@ -97,8 +99,8 @@ fn approve(args: &IdentityApproveArgs) -> Result<(), Exit> {
         by: args.word.by.clone().unwrap_or_else(person),
         why: args.word.why.clone(),
     };
-    Pins::of(&store)
-        .approve(pin)
+    Pins::of(state_documents(&store))
+        .approve(&pin)
         .map_err(|error| fail(Exit::Broken, format!("{error}; {}", error.remedy())))?;
     say(format!(
         "{checksum} may work under `{}`; no other agent may that is not approved",
@@ -109,7 +111,7 @@ fn approve(args: &IdentityApproveArgs) -> Result<(), Exit> {
 
 fn list(as_json: bool) -> Result<(), Exit> {
     let (store, _) = sessions()?;
-    let pins = Pins::of(&store).list();
+    let pins = Pins::of(state_documents(&store)).list();
     if as_json {
         pins.iter().for_each(|pin| say_json(json!(pin)));
         return Ok(());
@@ -147,7 +149,7 @@ fn revoke(args: &IdentityRevokeArgs) -> Result<(), Exit> {
         return Err(fail(Exit::Usage, text));
     }
     let (store, _) = sessions()?;
-    let gone = Pins::of(&store)
+    let gone = Pins::of(state_documents(&store))
         .revoke(&beginning)
         .map_err(|error| fail(Exit::Broken, format!("{error}; {}", error.remedy())))?;
     if gone.is_empty() {

@@ -7,14 +7,14 @@ use jackline_engine::{
     DefinitionFact, EventKind, FaultKind, ModelChanged, Payload, PromptSubmitted, SessionStarted,
     Status, StopProposed, ToolFinished, ToolProposed, UsageReported, Verdict,
 };
-use jackline_journal::{EventRecord, JournalFile, Line, Note, StoreError, parse_record};
+use jackline_journal::{EventRecord, JournalView, Line, Note, StoreError, parse_record};
 
 use super::select;
 use super::status::effect;
 use crate::args::LogArgs;
 use crate::exit::Exit;
 use crate::terminal::{
-    ago, bold, dim, fail, plain, say, say_json, sessions, style_of, styled, table,
+    ago, bold, dim, fail, open_journal, plain, say, say_json, sessions, style_of, styled, table,
 };
 
 /// How many records are listed unless told otherwise.
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &LogArgs) -> Exit {
         Ok(found) => found,
         Err(exit) => return exit,
     };
-    let read = JournalFile::open(&found.journal)
+    let read = open_journal(&found)
         .and_then(|journal| if args.json { raw(&journal, args) } else { rows(&journal, args) });
     match read {
         Ok(()) => Exit::Fine,
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &LogArgs) -> Exit {
     }
 }
 
-fn raw(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
+fn raw(journal: &JournalView, args: &LogArgs) -> Result<(), StoreError> {
     let keep = args.last.unwrap_or(usize::MAX);
     let mut lines = VecDeque::new();
     journal.for_each(|line| {
@@ -57,7 +57,7 @@ fn raw(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
+fn rows(journal: &JournalView, args: &LogArgs) -> Result<(), StoreError> {
     let keep = args.last.unwrap_or(LAST);
     let mut records: VecDeque<Box<EventRecord>> = VecDeque::new();
     let mut passed = 0;
@@ -110,7 +110,9 @@ fn rows(journal: &JournalFile, args: &LogArgs) -> Result<(), StoreError> {
             format!("the guard was off, by {}: {}", plain(who, 40), plain(&off.why, 90))
         });
         let about_reload = record.as_record().reloads().map(|new| {
-            format!("from here on under {} {}", plain(&new.lowered.name, 60), new.checksum)
+            let named = journal.definition(&new.lowered.digest());
+            let name = named.map_or_else(|_| "a definition".to_owned(), |it| plain(&it.name, 60));
+            format!("from here on under {name} {}", new.checksum)
         });
         let notes = record.notes.iter().map(describe);
         for note in notes.chain(about_definition).chain(about_reload).chain(about_off) {

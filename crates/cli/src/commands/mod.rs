@@ -27,6 +27,7 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stdio;
+mod task_file;
 pub(crate) mod tools;
 pub(crate) mod trial;
 pub(crate) mod trust;
@@ -38,8 +39,8 @@ pub(crate) mod watch;
 use std::io::Write as _;
 use std::path::Path;
 
-use jackline_journal::{FileStore, StoreError, write_private};
-use jackline_runtime::{Found, SelectError, Sessions};
+use jackline_journal::{FileStore, SessionEntry, StoreError, write_private};
+use jackline_runtime::{SelectError, Sessions};
 
 use crate::args::SessionsArgs;
 use crate::exit::Exit;
@@ -60,7 +61,7 @@ fn hand_out(text: &str, out: Option<&Path>) -> Result<bool, Exit> {
 }
 
 /// The session a person means.
-fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {
+fn select(sessions: &Sessions<FileStore>, name: Option<&str>) -> Result<SessionEntry, Exit> {
     sessions.select(name, &here()).map_err(|error| match error {
         SelectError::Store(StoreError::Export { .. }) => {
             fail(Exit::Usage, format!("{error}; have it made again with `jackline export`"))
@@ -71,7 +72,7 @@ fn select(sessions: &Sessions, name: Option<&str>) -> Result<Found, Exit> {
 }
 
 /// Does something with every session a person means; the worst outcome counts.
-fn each_session(args: &SessionsArgs, one: impl Fn(&FileStore, &Found) -> Exit) -> Exit {
+fn each_session(args: &SessionsArgs, one: impl Fn(&FileStore, &SessionEntry) -> Exit) -> Exit {
     let selected =
         sessions().and_then(|(store, all)| select_many(&all, args).map(|found| (store, found)));
     match selected {
@@ -83,7 +84,10 @@ fn each_session(args: &SessionsArgs, one: impl Fn(&FileStore, &Found) -> Exit) -
 }
 
 /// The sessions a person means.
-fn select_many(sessions: &Sessions, args: &SessionsArgs) -> Result<Vec<Found>, Exit> {
+fn select_many(
+    sessions: &Sessions<FileStore>,
+    args: &SessionsArgs,
+) -> Result<Vec<SessionEntry>, Exit> {
     if args.all {
         return sessions.list().map_err(|error| fail(Exit::Broken, error));
     }

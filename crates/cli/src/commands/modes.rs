@@ -3,6 +3,7 @@
 //! The definition is a person's file. One word of it is changed, or a line
 //! added, and only where the result loads and means what was asked for.
 
+use jackline_journal::SessionEntry;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -12,8 +13,7 @@ use jackline_definition::{EditError, Loaded, Standing, set_mode, words};
 use jackline_engine::definition::Rule;
 use jackline_engine::{Definition, Mode, nearest};
 use jackline_runtime::{
-    DefinitionError, Definitions, Effective, Found, find_file, inspect, load_source, state_home,
-    vouch_for,
+    DefinitionError, Effective, find_file, inspect, load_source, state_home, vouch_for,
 };
 
 use super::check::refuse;
@@ -21,7 +21,8 @@ use super::person::may_open;
 use crate::args::ModesArgs;
 use crate::exit::Exit;
 use crate::terminal::{
-    ago, bold, dim, fail, here, paint_added, paint_removed, plain, say, sessions, store, warn,
+    ago, bold, definitions, dim, fail, here, paint_added, paint_removed, plain, say, sessions,
+    store, warn,
 };
 
 /// How much of a line from a file is shown.
@@ -230,7 +231,7 @@ fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
 /// What is in force with a file, beside what other layers say.
 fn effective(file: &Path) -> Option<Effective> {
     let store = store().ok()?;
-    let definitions = Definitions::new(None, Some(&store)).only_looking();
+    let definitions = definitions(None, &store).only_looking();
     definitions.effective(Some(file), &here()).ok()
 }
 
@@ -262,7 +263,7 @@ struct Open {
 /// Sessions that have the file and are not over.
 fn open_sessions(file: &Path) -> Vec<Open> {
     let Ok((store, sessions)) = sessions() else { return Vec::new() };
-    let open = |found: Found| {
+    let open = |found: SessionEntry| {
         let session = inspect(&store, &found).ok()?;
         let has_it = session.place().definition.iter().any(|at| Path::new(at) == file);
         let is_open = has_it && session.summary().is_open();

@@ -8,11 +8,11 @@ use jackline_engine::{
     wire::TEXT_BYTES_MAX,
 };
 use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, Off, Outcome, Runtime, agent_above, person};
+use jackline_runtime::{Off, Outcome, Runtime, agent_above, person};
 
 use crate::args::Word;
 use crate::exit::Exit;
-use crate::terminal::{ago, dim, fail, here, plain};
+use crate::terminal::{ago, definitions, dim, fail, here, plain};
 
 /// Refuses what opens the guard to whom an agent started.
 pub(super) fn may_open(command: &str) -> Result<(), Exit> {
@@ -97,8 +97,8 @@ impl<'a> Said<'a> {
                 ..Control::default()
             }),
         };
-        let definitions = Definitions::new(self.definition, Some(&store));
-        let answer = Runtime::new(Box::new(store), definitions, here()).answer(event);
+        let definitions = definitions(self.definition, &store);
+        let answer = Runtime::new(store, definitions, here()).answer(event);
         let verdict: Verdict =
             serde_json::from_str(&answer.json).map_err(|error| error.to_string())?;
         match (answer.outcome, marker(action)) {

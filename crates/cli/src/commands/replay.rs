@@ -1,8 +1,8 @@
 //! `jackline replay`: decides every event again and compares the bytes.
 
 use anstyle::AnsiColor;
-use jackline_journal::{JournalFile, StoreError, Verifier};
-use jackline_runtime::{Found, Replay, ReplayReport};
+use jackline_journal::{FileStore, Reading, SessionEntry, Store as _, StoreError, Verifier};
+use jackline_runtime::{Replay, ReplayReport};
 use serde_json::json;
 
 use super::each_session;
@@ -11,12 +11,12 @@ use crate::exit::Exit;
 use crate::terminal::{bold, dim, fail, plain, say, say_json, styled};
 
 pub(crate) fn run(args: &SessionsArgs) -> Exit {
-    each_session(args, |_, found| one(found, args.json))
+    each_session(args, |store, found| one(store, found, args.json))
 }
 
-fn one(found: &Found, as_json: bool) -> Exit {
+fn one(store: &FileStore, found: &SessionEntry, as_json: bool) -> Exit {
     let name = &found.name;
-    let (report, chain) = match replay(found) {
+    let (report, chain) = match replay(store, found) {
         Ok(result) => result,
         Err(error) => return fail(Exit::Broken, format!("{name}: {error}; {}", error.remedy())),
     };
@@ -30,18 +30,21 @@ fn one(found: &Found, as_json: bool) -> Exit {
     if proven { Exit::Fine } else { Exit::No }
 }
 
-fn replay(found: &Found) -> Result<(ReplayReport, jackline_journal::Report), StoreError> {
-    let journal = JournalFile::open(&found.journal)?;
+fn replay(
+    store: &FileStore,
+    found: &SessionEntry,
+) -> Result<(ReplayReport, jackline_journal::Report), StoreError> {
+    let journal = store.view(found, Reading::Consistent)?;
     let mut chain = Verifier::new(journal.saved());
     let mut replay = Replay::default();
     let torn = journal.for_each(|line| {
         // What was tampered with proves nothing and is only reported; and where
         // the beginning is missing, nothing can be decided again.
         if chain.line(line)
-            && let Err(error) = replay.line(line)
+            && let Err(error) = replay.line(&journal, line)
             && chain.is_clean()
         {
-            return Err(StoreError::from(error));
+            return Err(error);
         }
         Ok::<(), StoreError>(())
     })?;

@@ -13,20 +13,16 @@ use std::sync::atomic::AtomicBool;
 
 use jackline_clients::CLIENTS;
 use jackline_engine::{SessionId, StopCode, Timestamp};
-use jackline_journal::FileStore;
+use jackline_journal::{FileStore, SessionEntry};
 use jackline_program::Sandbox;
-use jackline_runtime::{Found, Sessions, boot_number, state_home};
-use jackline_supervisor::{
-    EngineKind, Kept, LoadError, Opening, PREFIX, RunError, RunTask, Told, load,
-};
+use jackline_runtime::{Sessions, boot_number, state_home};
+use jackline_supervisor::{EngineKind, Kept, Opening, PREFIX, RunError, RunTask, Told, load};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
+use super::task_file::{WRONG_CHARS_MAX, load_error};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::terminal::{fail, here, note, plain};
-
-/// How much of what is wrong with a task is shown.
-const WRONG_CHARS_MAX: usize = 20_000;
 
 pub(crate) fn run(args: &RunArgs) -> Exit {
     let refused = match begin(args) {
@@ -77,8 +73,7 @@ fn drive(args: &RunArgs, task: &RunTask, opening: Opening) -> Result<Exit, Refus
         }
         Err(error) => {
             let exit = match error {
-                RunError::Workspace { .. }
-                | RunError::NotUtf8(_)
+                RunError::Workspace(_)
                 | RunError::Definition(_)
                 | RunError::Nobody(_)
                 | RunError::Model { .. }
@@ -175,7 +170,7 @@ fn fresh(args: &RunArgs) -> Result<Kept, Refused> {
 fn find(store: &FileStore, name: &str) -> Result<(SessionId, Kept), Refused> {
     let sessions = Sessions::new(store.clone());
     let (found, kept) = if name.is_empty() {
-        latest(&sessions)?
+        latest(store, &sessions)?
     } else {
         let found = sessions.select(Some(name), &here()).map_err(Refused::usage)?;
         match kept(&found) {
@@ -191,7 +186,10 @@ fn find(store: &FileStore, name: &str) -> Result<(SessionId, Kept), Refused> {
 }
 
 /// The latest run that was started here, or works here, and is not over; else the latest.
-fn latest(sessions: &Sessions) -> Result<(Found, Kept), Refused> {
+fn latest(
+    store: &FileStore,
+    sessions: &Sessions<FileStore>,
+) -> Result<(SessionEntry, Kept), Refused> {
     let list = sessions.list().map_err(|error| {
         let (text, exit) = (error.to_string(), Exit::Broken);
         Refused { exit, kind: "store", text, session: None }
@@ -203,7 +201,7 @@ fn latest(sessions: &Sessions) -> Result<(Found, Kept), Refused> {
     for found in list.into_iter().filter(|found| found.name.starts_with(PREFIX)) {
         match kept(&found) {
             Ok(Some(kept)) if kept.started_in == directory || kept.workspace == directory => {
-                if !left::is_over(&found) {
+                if !left::is_over(store, &found) {
                     return Ok((found, kept));
                 }
                 over = over.or(Some((found, kept)));
@@ -220,12 +218,12 @@ fn latest(sessions: &Sessions) -> Result<(Found, Kept), Refused> {
 }
 
 /// What a session was begun with, where it is a run.
-fn kept(found: &Found) -> std::io::Result<Option<Kept>> {
-    found.journal.parent().map_or(Ok(None), Kept::load)
+fn kept(found: &SessionEntry) -> std::io::Result<Option<Kept>> {
+    found.directory().map_or(Ok(None), Kept::load)
 }
 
-fn unreadable(found: &Found, error: &std::io::Error) -> Refused {
-    let file = found.journal.with_file_name("run.json");
+fn unreadable(found: &SessionEntry, error: &std::io::Error) -> Refused {
+    let file = found.directory().unwrap_or(Path::new("")).join("run.json");
     let (session, shown) = (&found.name, file.display());
     let text = format!(
         "what run `{session}` was begun with can't be read (`{shown}`: {error}): give that file back, or begin a \
@@ -235,12 +233,5 @@ fn unreadable(found: &Found, error: &std::io::Error) -> Refused {
 }
 
 fn read(path: &Path) -> Result<RunTask, Refused> {
-    load(path).map_err(|error| match error {
-        error @ LoadError::Read { .. } => Refused::usage(error),
-        wrong @ LoadError::Wrong(_) => {
-            let lines: Vec<String> =
-                wrong.to_string().lines().map(|line| plain(line, WRONG_CHARS_MAX)).collect();
-            Refused::usage(format!("the task is wrong\n{}", lines.join("\n")))
-        }
-    })
+    load(path).map_err(|error| Refused::usage(load_error(&error)))
 }

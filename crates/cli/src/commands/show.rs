@@ -1,15 +1,12 @@
 //! `jackline show`: one record whole.
 
-use jackline_engine::Facts;
-use jackline_journal::{EventRecord, JournalFile, Line, StoreError, parse_record};
-use jackline_runtime::Found;
-use serde_json::{Value, json};
+use jackline_journal::{EventRecord, Line, SessionEntry, StoreError, parse_record};
 
 use super::select;
 use crate::args::ShowArgs;
 use crate::exit::Exit;
 use crate::terminal::{
-    ago, bold, dim, fail, plain, say, say_json, sessions, style_of, styled, table,
+    ago, bold, dim, fail, open_journal, plain, say, say_json, sessions, style_of, styled, table,
 };
 
 pub(crate) fn run(args: &ShowArgs) -> Exit {
@@ -34,7 +31,7 @@ pub(crate) fn run(args: &ShowArgs) -> Exit {
     if record == Some(0) {
         return opening(&found, args.json);
     }
-    match find(&found.journal, record) {
+    match find(&found, record) {
         Ok(Some((line, _))) if args.json => {
             say_json(line);
             Exit::Fine
@@ -58,13 +55,13 @@ fn number(word: &str) -> Option<u64> {
 }
 
 /// The first record: what the session was opened with.
-fn opening(found: &Found, as_json: bool) -> Exit {
+fn opening(found: &SessionEntry, as_json: bool) -> Exit {
     let opened = match found.opened() {
         Ok(opened) => opened,
         Err(error) => return fail(Exit::Broken, format!("{error}; {}", error.remedy())),
     };
     if as_json {
-        let first = JournalFile::open(&found.journal).and_then(|journal| journal.line_at(0));
+        let first = open_journal(found).and_then(|journal| journal.record(0));
         return match first {
             Ok(line) => {
                 say_json(String::from_utf8_lossy(&line.unwrap_or_default()));
@@ -74,10 +71,12 @@ fn opening(found: &Found, as_json: bool) -> Exit {
         };
     }
     let definition = &opened.definition;
+    let named = open_journal(found).and_then(|it| it.definition(&definition.lowered.digest()));
+    let name = named.map_or_else(|error| error.to_string(), |named| named.name.clone());
     say(format!("{} opened {}", bold("#0"), dim(format!("{} ({})", ago(opened.at), opened.at))));
     let mut rows = vec![
         ("session", opened.session.to_string()),
-        ("definition", definition.lowered.name.clone()),
+        ("definition", name),
         ("checksum", definition.checksum.to_string()),
     ];
     rows.extend(opened.place.definition.first().cloned().map(|file| ("file", file)));
@@ -92,11 +91,11 @@ fn opening(found: &Found, as_json: bool) -> Exit {
 
 /// The record with a number; else the last with an objection; else the last.
 fn find(
-    journal: &std::path::Path,
+    found: &SessionEntry,
     number: Option<u64>,
 ) -> Result<Option<(String, Box<EventRecord>)>, StoreError> {
     let mut last: Option<(String, Box<EventRecord>)> = None;
-    JournalFile::open(journal)?.for_each(|line| {
+    open_journal(found)?.for_each(|line| {
         let Line::Event(record) = parse_record(line)? else { return Ok(()) };
         let better = match (number, &last) {
             (Some(number), _) => record.seq == number,
@@ -111,17 +110,6 @@ fn find(
         Ok::<(), StoreError>(())
     })?;
     Ok(last)
-}
-
-/// The facts, with a new definition by its name: it is long, and better read as
-/// `jackline check` shows it.
-fn in_short(facts: &Facts) -> serde_json::Result<Value> {
-    let mut facts = serde_json::to_value(facts)?;
-    if let Some(lowered) = facts.pointer_mut("/reload/new/lowered") {
-        let name = lowered.get("name").and_then(Value::as_str).unwrap_or_default();
-        *lowered = json!(format!("{name}, whole with --json"));
-    }
-    Ok(facts)
 }
 
 fn show(record: &EventRecord) {
@@ -152,7 +140,7 @@ fn show(record: &EventRecord) {
         ("completion", serde_json::to_value(&verdict.completion)),
         ("stop", serde_json::to_value(&verdict.stop)),
         ("event", serde_json::to_value(&record.event)),
-        ("facts", in_short(&record.facts)),
+        ("facts", serde_json::to_value(&record.facts)),
     ] {
         if let Ok(value) = value
             && !value.is_null()

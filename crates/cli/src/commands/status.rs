@@ -14,10 +14,9 @@ use jackline_engine::{
     DirtySummary, LimitKey, Markers, PauseCause, ProgressSummary, ReportFile, Session,
     SessionPhase, StopCode, Summary, TestsPassing, TurnStatus, TurnSummary,
 };
-use jackline_journal::{FileStore, JournalFile, Line, Note, Opened, StoreError, parse_record};
+use jackline_journal::{FileStore, Line, Note, Opened, SessionEntry, StoreError, parse_record};
 use jackline_runtime::{
-    Found, Off, SAFETY_LOG, Sessions, agent_above, arranged, ask_code, inspect, now, off_now,
-    still_asks,
+    Off, SAFETY_LOG, Sessions, agent_above, arranged, ask_code, inspect, now, off_now, still_asks,
 };
 use jackline_supervisor::PREFIX;
 use serde_json::json;
@@ -33,7 +32,7 @@ use super::trial::Trial;
 use crate::args::StatusArgs;
 use crate::exit::Exit;
 use crate::terminal::{
-    ago, bold, dim, duration, fail, plain, say, say_json, sessions, styled, table,
+    ago, bold, dim, duration, fail, open_journal, plain, say, say_json, sessions, styled, table,
 };
 
 pub(crate) fn run(args: &StatusArgs) -> Exit {
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
         Err(exit) => return exit,
     };
     let looked = inspect(&store, &found).and_then(|session| {
-        let trial = Trial::of(&found.journal, session.definition())?;
+        let trial = Trial::of(&open_journal(&found)?, session.definition())?;
         Ok((found.opened()?, session, trial))
     });
     match looked {
@@ -84,11 +83,15 @@ pub(crate) fn run(args: &StatusArgs) -> Exit {
 }
 
 /// The sessions of servers that the client of a session has, which belong to it.
-fn parts_of(sessions: &Sessions, opened: &Opened, session: &Session) -> Vec<Found> {
+fn parts_of(
+    sessions: &Sessions<FileStore>,
+    opened: &Opened,
+    session: &Session,
+) -> Vec<SessionEntry> {
     sessions.parts_of(&opened.session, session.summary().started).unwrap_or_default()
 }
 
-fn part_in_words(store: &FileStore, part: &Found) -> String {
+fn part_in_words(store: &FileStore, part: &SessionEntry) -> String {
     let name = plain(&part.name, 80);
     match inspect(store, part) {
         Ok(session) => {
@@ -100,12 +103,12 @@ fn part_in_words(store: &FileStore, part: &Found) -> String {
 }
 
 /// That nobody drives a run any more, and how it goes on.
-fn left_in_words(found: &Found) -> String {
+fn left_in_words(found: &SessionEntry) -> String {
     let again = format!("`jackline run --resume {}`", plain(&found.name, 60));
     format!("nobody drives it any more; {again} goes on")
 }
 
-fn as_json(found: &Found, opened: &Opened, session: &Session) -> serde_json::Value {
+fn as_json(found: &SessionEntry, opened: &Opened, session: &Session) -> serde_json::Value {
     let (definition, summary) = (session.definition(), session.summary());
     let mut status = json!({
         "session": opened.session,
@@ -134,7 +137,7 @@ fn off_in(opened: &Opened) -> Option<Off> {
     off_now(opened.place.workspace.as_deref().map(Path::new))
 }
 
-fn list(store: &FileStore, all: &[Found], as_lines: bool) -> Exit {
+fn list(store: &FileStore, all: &[SessionEntry], as_lines: bool) -> Exit {
     let mut rows = vec![["session", "last", "phase", "steps", "workspace"].map(bold).to_vec()];
     for (found, is_part) in arranged(all) {
         let below = if is_part { "  " } else { "" };
@@ -412,14 +415,14 @@ fn has_safety_log(opened: &Opened) -> bool {
 /// How many faults are shown.
 const FAULTS_MAX: usize = 3;
 
-/// How much of a journal, from its end, is looked at for them.
-const FAULT_BYTES: u64 = 1 << 20;
+/// How many of the last records are looked at for them.
+const FAULT_RECORDS: u64 = 1000;
 
 /// What the guard could not do lately, as its journal says.
-fn say_faults(found: &Found) {
+fn say_faults(found: &SessionEntry) {
     let mut lately: Vec<String> = Vec::new();
-    let read = JournalFile::open(&found.journal).and_then(|journal| {
-        journal.for_each_of_last(FAULT_BYTES, |line| {
+    let read = open_journal(found).and_then(|journal| {
+        journal.for_each_of_last(FAULT_RECORDS, |line| {
             if let Line::Event(record) = parse_record(line)? {
                 let when = ago(record.event.at.unwrap_or(record.facts.now.wall));
                 let faults = record.notes.iter().filter(|note| matches!(note, Note::Fault { .. }));

@@ -4,11 +4,11 @@ use std::io::{self, BufRead, BufReader, Write as _};
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Control, Event, EventKind, FaultKind, SessionId, Timestamp};
-use jackline_runtime::{Agent, Answer, Definitions, Outcome, Runtime, agent_above, now};
+use jackline_runtime::{Agent, Answer, Outcome, Runtime, agent_above, now};
 
 use crate::args::StdioArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here, plain, store, warn};
+use crate::terminal::{definitions, fail, here, plain, store, warn};
 
 /// The longest line that is read.
 const LINE_BYTES_MAX: usize = 64 << 20;
@@ -45,8 +45,8 @@ fn start(args: &StdioArgs) -> Result<(Runtime, SessionId), Exit> {
         let text = format!("no definition `{}`; check the path after -d", file.display());
         return Err(fail(Exit::Usage, text));
     }
-    let definitions = Definitions::new(args.definition.clone(), Some(&store));
-    let mut runtime = Runtime::new(Box::new(store), definitions, here()).with_deadline(deadline);
+    let definitions = definitions(args.definition.clone(), &store);
+    let mut runtime = Runtime::new(store, definitions, here()).with_deadline(deadline);
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }

@@ -145,6 +145,7 @@ fn refused(error: &RegistryError) -> Exit {
             fail(Exit::No, format!("{error}; `jackline tools remove {name}` takes it away"))
         }
         RegistryError::Store(store) => fail(Exit::Broken, format!("{error}; {}", store.remedy())),
+        RegistryError::File(_) => fail(Exit::Broken, format!("{error}; look at the state home")),
         _ => fail(Exit::Broken, error),
     }
 }

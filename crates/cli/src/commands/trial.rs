@@ -4,17 +4,16 @@
 //! to know what enforcing would cost, and nobody else should pay for it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use jackline_engine::definition::Effect;
 use jackline_engine::{Decision, Definition, GuardName, Mode};
-use jackline_journal::{JournalFile, Line, StoreError, parse_record};
+use jackline_journal::{JournalView, Line, StoreError, parse_record};
 use serde_json::{Value, json};
 
 use crate::terminal::{dim, plain};
 
-/// How much of a journal is looked at, from its end.
-const BYTES_MAX: u64 = 16 << 20;
+/// How many of the last records are looked at.
+const RECORDS_MAX: u64 = 20_000;
 
 /// How many rules are named.
 const NAMED_MAX: usize = 3;
@@ -41,7 +40,7 @@ enum Source {
 
 impl Trial {
     /// Counts the end of a journal.
-    pub(crate) fn of(journal: &Path, definition: &Definition) -> Result<Self, StoreError> {
+    pub(crate) fn of(journal: &JournalView, definition: &Definition) -> Result<Self, StoreError> {
         // A rule that says `observe` would not hold anybody up either way.
         let watching: Vec<&str> = definition
             .rules
@@ -49,17 +48,15 @@ impl Trial {
             .filter(|rule| rule.effect == Effect::Observe)
             .map(|rule| rule.name.as_str())
             .collect();
-        let journal = JournalFile::open(journal)?;
         let mut trial = Self::default();
-        let mut records = 0;
-        journal.for_each_of_last(BYTES_MAX, |line| {
-            records += 1;
+        journal.for_each_of_last(RECORDS_MAX, |line| {
             if holds(line, br#""enforced":false"#) {
                 trial.add(line, &watching)?;
             }
             Ok::<(), StoreError>(())
         })?;
-        trial.of_last = (journal.bytes() > BYTES_MAX).then_some(records);
+        let records = journal.last_seq()?.map_or(0, |last| last + 1);
+        trial.of_last = (records > RECORDS_MAX).then_some(RECORDS_MAX);
         Ok(trial)
     }
 

@@ -7,7 +7,7 @@ use jackline_definition::{Standing, words};
 use jackline_engine::Digest;
 use jackline_engine::definition::Checker;
 use jackline_runtime::{
-    DefinitionError, Definitions, Effective, Grant, Trust, find_file, load_file, now, person,
+    DefinitionError, Effective, Grant, Trust, find_file, load_file, now, person,
 };
 use serde_json::json;
 
@@ -15,7 +15,10 @@ use super::check::refuse;
 use super::person::may_open;
 use crate::args::TrustArgs;
 use crate::exit::Exit;
-use crate::terminal::{ago, ask, bold, dim, fail, here, plain, say, say_json, store, table};
+use crate::terminal::{
+    ago, ask, bold, definitions, dim, fail, here, plain, say, say_json, state_documents, store,
+    table,
+};
 
 /// How much of a line from a file is shown.
 const LINE_MAX: usize = 400;
@@ -25,7 +28,7 @@ pub(crate) fn run(args: &TrustArgs) -> Exit {
         Ok(store) => store,
         Err(exit) => return exit,
     };
-    let trust = Trust::of(&store);
+    let trust = Trust::of(state_documents(&store));
     if args.list {
         return list(&trust, args.json);
     }
@@ -38,7 +41,7 @@ pub(crate) fn run(args: &TrustArgs) -> Exit {
     if let Err(exit) = may_open("trust") {
         return exit;
     }
-    match Definitions::new(None, Some(&store)).effective(Some(&file), &here()) {
+    match definitions(None, &store).effective(Some(&file), &here()) {
         Ok(effective) => grant(&trust, &effective, &file, args.yes),
         Err(DefinitionError::Invalid(diagnostics)) => refuse(&diagnostics),
         Err(error) => fail(Exit::Usage, error),
@@ -121,7 +124,7 @@ fn give(trust: &Trust, path: &Path, checksum: Digest, name: &str) -> Exit {
         return fail(Exit::Usage, format!("the path `{name}` is not UTF-8"));
     };
     let grant = Grant { checksum, file, at: now().wall, by: person() };
-    match trust.grant(grant) {
+    match trust.grant(&grant) {
         Ok(()) => {
             say(format!("`{name}` is trusted as it is now; that applies to new sessions"));
             Exit::Fine

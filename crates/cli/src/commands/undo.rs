@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jackline_engine::FaultKind;
-use jackline_journal::{JournalFile, Line, Note, StoreError, parse_record};
-use jackline_runtime::Found;
+use jackline_journal::{Line, Note, SessionEntry, StoreError, parse_record};
 use jackline_workspace::undo::{self, Plan, Step, UndoError, Would};
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ use super::person::may_open;
 use super::select;
 use crate::args::UndoArgs;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, plain, say, say_json, sessions, warn};
+use crate::terminal::{bold, dim, fail, open_journal, plain, say, say_json, sessions, warn};
 
 /// Where the calls of a client's own tools are kept, beside the attempts.
 const CALLS: &str = "calls";
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &UndoArgs) -> Exit {
 }
 
 /// The workspace of a session; one that was moved holds none of the paths that are known.
-fn workspace(found: &Found) -> Result<Option<PathBuf>, Exit> {
+fn workspace(found: &SessionEntry) -> Result<Option<PathBuf>, Exit> {
     let opened = found.opened().ok();
     let workspace = opened.and_then(|opened| opened.place.workspace.clone()).map(PathBuf::from);
     match workspace {
@@ -73,8 +72,8 @@ fn workspace(found: &Found) -> Result<Option<PathBuf>, Exit> {
 }
 
 /// The logs that a person means, the last that was written first.
-fn logs(found: &Found, attempt: Option<&str>) -> Result<Vec<PathBuf>, Exit> {
-    let directory = found.journal.parent().unwrap_or(Path::new("/")).join("undo");
+fn logs(found: &SessionEntry, attempt: Option<&str>) -> Result<Vec<PathBuf>, Exit> {
+    let directory = found.directory().unwrap_or(Path::new("/")).join("undo");
     let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter(|entry| entry.path().join("log").is_file())
@@ -97,9 +96,9 @@ fn logs(found: &Found, attempt: Option<&str>) -> Result<Vec<PathBuf>, Exit> {
 }
 
 /// What could not even be noted in a log, as the journal tells.
-fn not_noted(found: &Found) -> Vec<String> {
+fn not_noted(found: &SessionEntry) -> Vec<String> {
     let mut reasons = Vec::new();
-    let told = JournalFile::open(&found.journal).and_then(|journal| {
+    let told = open_journal(found).and_then(|journal| {
         journal.for_each(|line| {
             if let Ok(Line::Event(record)) = parse_record(line) {
                 reasons.extend(record.notes.iter().filter_map(|note| match note {
@@ -164,7 +163,7 @@ impl Report {
         all && self.failed.is_empty() && self.not_kept.is_empty()
     }
 
-    fn show(&self, found: &Found, workspace: Option<&Path>, dry_run: bool) {
+    fn show(&self, found: &SessionEntry, workspace: Option<&Path>, dry_run: bool) {
         let shown = |path: &Path| plain(&inside(path, workspace), PATH_CHARS_MAX);
         if self.steps.is_empty() && self.failed.is_empty() {
             say(format!("nothing is left to undo in session `{}`", plain(&found.name, 40)));
@@ -191,7 +190,7 @@ impl Report {
         }
     }
 
-    fn as_json(&self, found: &Found, workspace: Option<&Path>, dry_run: bool) -> Value {
+    fn as_json(&self, found: &SessionEntry, workspace: Option<&Path>, dry_run: bool) -> Value {
         let of = |would: Would| {
             let these = self.steps.iter().filter(move |(_, step)| step.would == would);
             these.map(|(path, _)| inside(path, workspace)).collect::<Vec<_>>()

@@ -6,9 +6,9 @@ mod attestation;
 use anstyle::AnsiColor;
 use jackline_engine::Digest;
 use jackline_journal::{
-    FileStore, FindingKind, JournalFile, Report, Store as _, StoreError, Verifier, parse_record,
+    FileStore, FindingKind, Reading, Report, SessionEntry, Store as _, StoreError, Verifier,
 };
-use jackline_runtime::{AccountError, Found, misfits};
+use jackline_runtime::{AccountError, misfits};
 use serde_json::json;
 
 use super::each_session;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Exit {
     each_session(&args.sessions, |store, found| one(store, found, args.sessions.json))
 }
 
-fn one(store: &FileStore, found: &Found, as_json: bool) -> Exit {
+fn one(store: &FileStore, found: &SessionEntry, as_json: bool) -> Exit {
     let name = &found.name;
     let report = match verify(store, found) {
         Ok(report) => report,
@@ -44,16 +44,20 @@ fn one(store: &FileStore, found: &Found, as_json: bool) -> Exit {
     if report.is_clean() { Exit::Fine } else { Exit::No }
 }
 
-fn verify(store: &FileStore, found: &Found) -> Result<Report, StoreError> {
-    let journal = JournalFile::open(&found.journal)?;
+fn verify(store: &FileStore, found: &SessionEntry) -> Result<Report, StoreError> {
+    let journal = store.view(found, Reading::Consistent)?;
     let mut verifier = Verifier::new(journal.saved());
     let (mut blobs, mut odd) = (Vec::new(), Vec::new());
     let mut number = 0;
     let torn = journal.for_each(|line| {
         if verifier.line(line)
-            && let Err(error) = parse_record(line)
+            && let Err(error) = journal.parse(line)
         {
-            odd.push((number, error.reason));
+            let reason = match error {
+                StoreError::Record(error) => error.reason,
+                error => error.to_string(),
+            };
+            odd.push((number, reason));
         }
         blobs.extend(blobs_of(line).map(|blob| (number, blob)));
         number += 1;
@@ -73,8 +77,9 @@ fn verify(store: &FileStore, found: &Found) -> Result<Report, StoreError> {
     }
     // In its place in the state home, a journal must be that session's.
     if let Ok(opened) = found.opened()
-        && found.journal.starts_with(store.home())
-        && found.journal.parent() != Some(&store.directory(&opened.session))
+        && let Some(directory) = found.directory()
+        && directory.starts_with(store.home())
+        && directory != store.directory(&opened.session)
     {
         report.add(FindingKind::Tampered, 0, "it is the journal of another session".to_owned());
     }

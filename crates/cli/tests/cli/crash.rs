@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use jackline_journal::{JournalFile, Line, StoreError, Verifier, parse_record};
+use jackline_journal::{JournalView, Line, StoreError, Verifier, parse_record};
 use jackline_runtime::Replay;
 
 use crate::support::{JACKLINE, World, Xorshift};
@@ -79,14 +79,14 @@ fn run_and_kill(world: &World, run: &str, random: &mut Xorshift) -> Vec<String> 
 
 /// Every verdict in the journal, after a check of its chain and a replay.
 fn recorded(world: &World) -> Vec<String> {
-    let journal = JournalFile::open(&world.journal("s")).unwrap();
+    let journal = JournalView::open(&world.journal("s")).unwrap();
     let mut verifier = Verifier::new(journal.saved());
     let mut replay = Replay::default();
     let mut verdicts = Vec::new();
     let torn = journal
         .for_each(|line| {
             verifier.line(line);
-            replay.line(line)?;
+            replay.line(&journal, line)?;
             if let Line::Event(record) = parse_record(line)? {
                 verdicts.push(record.verdict_json);
             }

@@ -146,7 +146,7 @@ fn what_is_no_export_says_so_before_anything_is_done_with_it() {
     for (held, says) in [
         (empty.to_string(), "there is no record in it"),
         (cut.to_owned(), "it is cut off"),
-        (text.replacen(r#""version": 1"#, r#""version": 7"#, 1), "it has version 7"),
+        (text.replacen(r#""version": 2"#, r#""version": 7"#, 1), "it has version 7"),
         (text.replacen(r#""trajectory""#, r#""way""#, 1), "unknown field `way`"),
     ] {
         fs::write(&out, held).unwrap();

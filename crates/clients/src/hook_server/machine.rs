@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, Runtime, boot_number, state_home};
+use jackline_runtime::{Definitions, HostAccess, Runtime, boot_number, state_home};
 
 use crate::surroundings::Surroundings;
 
@@ -37,9 +37,9 @@ impl HookRuntime {
         };
         let home = state_home().map_err(|error| error.to_string())?;
         let store = FileStore::new(home, boot_number());
-        let definitions = Definitions::new(definition, Some(&store));
+        let definitions = Definitions::new(definition, HostAccess::of_machine(Some(store.home())));
         let workspace = at.workspace().clone();
-        let mut runtime = Runtime::new(Box::new(store), definitions, workspace).with_spool();
+        let mut runtime = Runtime::new(store, definitions, workspace).with_spool();
         // Facts that come later than the answer are of no use.
         let limit_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
         runtime = runtime.with_fact_deadline_ms(limit_ms);

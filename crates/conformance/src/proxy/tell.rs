@@ -121,19 +121,8 @@ impl Teller {
                 }
                 Ok(if owned { Told::Leave } else { Told::Beside })
             }
-            EventKind::PromptSubmitted(_)
-            | EventKind::StopProposed(_)
-            | EventKind::CompactionFinished(_)
-            | EventKind::PlanProposed(_)
-            | EventKind::OutputProposed(_)
-            | EventKind::UsageReported(_)
-            | EventKind::IterationEnded(_)
-            | EventKind::AttemptStarted(_)
-            | EventKind::AttemptStage(_)
-            | EventKind::AttemptEnded(_)
-            | EventKind::AdvisorAnswered(_)
-            | EventKind::ModelChanged(_)
-            | EventKind::Control(_) => Ok(Told::Beside),
+            // A server hears of calls only.
+            _ => Ok(Told::Beside),
         }
     }
 

@@ -13,13 +13,13 @@ pub struct OutputFact {
     pub bytes: u64,
     /// How long what can be shown instead is.
     pub shown: u64,
+    /// Why it could not be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     /// Whether it names paths in the workspace that can be told relative to it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub relative: bool,
     /// Where all of it lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Why it could not be kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
 }

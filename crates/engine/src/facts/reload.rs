@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::Definition;
+use crate::definition::StoredDefinition;
 use crate::digest::Digest;
 
 /// What a session would begin with that starts now.
@@ -24,8 +24,7 @@ pub enum ReloadFact {
     },
 }
 
-/// A definition that takes the place of another. The record holds all of it, so
-/// that a journal stays complete in itself.
+/// A definition that takes the place of another. The record names it, and the store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewDefinition {
@@ -34,7 +33,7 @@ pub struct NewDefinition {
     /// Its files, in the order of [`Place::definition`](crate::Place::definition).
     pub files: Vec<DefinitionFile>,
     /// What the engine runs on.
-    pub lowered: Definition,
+    pub lowered: StoredDefinition,
 }
 
 /// A file of a definition, as it was when the definition was made of it.

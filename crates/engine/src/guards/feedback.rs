@@ -153,9 +153,11 @@ impl Guard for FeedbackGuard {
                 queries.ask(Query::File { path: file.path.clone(), wants: Wants::default() });
             }
         }
-        if let Some(ReloadFact::New(new)) = &look.facts.reload {
+        if let Some(ReloadFact::New(new)) = &look.facts.reload
+            && let Some(lowered) = new.lowered.definition()
+        {
             let files =
-                new.lowered.feedback.iter().filter_map(|it| it.trigger.on_file_created.as_ref());
+                lowered.feedback.iter().filter_map(|it| it.trigger.on_file_created.as_ref());
             for file in files.filter(|file| file.since_start) {
                 if !look.facts.files.contains_key(&file.path) {
                     queries.ask(Query::File { path: file.path.clone(), wants: Wants::default() });

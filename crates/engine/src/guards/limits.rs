@@ -25,34 +25,16 @@ use crate::verdict::{
     Bypass, Class, Decision, Feedback, GuardName, Observed, Severity, Stop, StopCode, StopDetail,
     Verdict, ViolationType,
 };
-use crate::words::words;
+use crate::words::{words, words_with_limits};
 
 /// The name under which soft limits speak.
 const PROVIDER: &str = "Budget";
 
-words! {
+words_with_limits! {
+    words:
     /// What a limit is about.
     #[derive(PartialOrd, Ord)]
-    Dimension {
-        /// The deadline that a session is started with.
-        Deadline = "deadline",
-        /// Steps.
-        Steps = "steps",
-        /// Seconds since the start.
-        WallSeconds = "wall_seconds",
-        /// Cost; its numbers are millionths of a dollar.
-        CostUsd = "cost_usd",
-        /// Tokens read.
-        InputTokens = "input_tokens",
-        /// Tokens written.
-        OutputTokens = "output_tokens",
-        /// Tokens read and written.
-        TotalTokens = "total_tokens",
-        /// Iterations of an autonomous run.
-        Iterations = "iterations",
-        /// Calls of one tool.
-        ToolCalls = "tool_calls",
-    }
+    Dimension {} {}
 }
 
 impl Dimension {

@@ -138,6 +138,7 @@ pub(crate) struct Objection {
 }
 
 /// What the guards said about one event.
+#[derive(Default)]
 pub(crate) struct Answers {
     mode: Mode,
     /// Whether a person has switched the guard off: then nothing holds.
@@ -159,23 +160,7 @@ pub(crate) struct Answers {
 
 impl Answers {
     pub(crate) fn new(mode: Mode, facts: &Facts, seq: u64) -> Self {
-        Self {
-            mode,
-            off: facts.is_off(),
-            seq,
-            violations: Vec::new(),
-            feedback: Vec::new(),
-            constraints: Vec::new(),
-            args: None,
-            output: None,
-            page: None,
-            repair: None,
-            invalid_result: Vec::new(),
-            completion: None,
-            context_gate: None,
-            stop: None,
-            safety: Vec::new(),
-        }
+        Self { mode, off: facts.is_off(), seq, ..Self::default() }
     }
 
     /// Whether what a guard says by the definition's mode holds.

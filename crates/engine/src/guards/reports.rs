@@ -432,7 +432,7 @@ mod tests {
         world.propose(20);
         let actions = world.summary().last_actions;
         assert_eq!(actions.len(), 8);
-        let last: Vec<&str> = actions.iter().rev().take(2).map(|it| it.ended).collect();
+        let last: Vec<&str> = actions.iter().rev().take(2).map(|it| it.ended.word()).collect();
         assert_eq!(last, ["pause", "ok"]);
         assert_eq!(actions[0].does, "ls");
     }

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Key, State, short};
 use crate::digest::Digest128;
@@ -40,17 +40,32 @@ struct Entry {
     key: u64,
     tool: String,
     does: String,
-    ended: Ended,
+    ended: ActionEnd,
 }
 
 /// How an action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Ended {
+pub enum ActionEnd {
+    /// It has no result yet.
     Open,
+    /// A decision kept it from running.
     Held(Decision),
+    /// It came back with this status.
     With(Status),
-    /// It came back, and its program said by this code that it failed.
+    /// It came back, and its program failed with this exit code.
     Exit(i64),
+}
+
+impl ActionEnd {
+    /// The word that `--json` and reports show.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Held(decision) => decision.word(),
+            Self::With(status) => status.word(),
+            Self::Exit(_) => "failed",
+        }
+    }
 }
 
 /// Something the agent did, or wanted to do.
@@ -62,9 +77,9 @@ pub struct LastAction {
     pub tool: String,
     /// What it does: the command line, or the file.
     pub does: String,
-    /// How it ended: a status, `failed` by an exit code, a decision that kept it from running,
-    /// or `open`.
-    pub ended: &'static str,
+    /// How it ended.
+    #[serde(serialize_with = "serialize_word")]
+    pub ended: ActionEnd,
     /// The exit code by which its program failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
@@ -77,18 +92,18 @@ impl Trail {
             seq: entry.seq,
             tool: entry.tool.clone(),
             does: entry.does.clone(),
-            ended: match entry.ended {
-                Ended::Open => "open",
-                Ended::Held(decision) => decision.word(),
-                Ended::With(status) => status.word(),
-                Ended::Exit(_) => "failed",
-            },
+            ended: entry.ended,
             exit_code: match entry.ended {
-                Ended::Exit(code) => Some(code),
-                Ended::Open | Ended::Held(_) | Ended::With(_) => None,
+                ActionEnd::Exit(code) => Some(code),
+                ActionEnd::Open | ActionEnd::Held(_) | ActionEnd::With(_) => None,
             },
         })
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn serialize_word<S: Serializer>(end: &ActionEnd, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(end.word())
 }
 
 /// As many characters as a text may be shown with.
@@ -117,8 +132,11 @@ impl State {
                     None => anonymous(proposal.tool.name, args),
                 };
                 let verdict = record.verdict;
-                let ended =
-                    if verdict.lets_run() { Ended::Open } else { Ended::Held(verdict.decision) };
+                let ended = if verdict.lets_run() {
+                    ActionEnd::Open
+                } else {
+                    ActionEnd::Held(verdict.decision)
+                };
                 // The oldest gives way.
                 let passed = (trail.actions.len() + 1).saturating_sub(ACTIONS_MAX);
                 trail.actions.drain(..passed);
@@ -138,12 +156,13 @@ impl State {
                 };
                 // One that was asked about may have run; what was kept from
                 // running is often reported as failed, which is not news.
-                let waits = |ended| matches!(ended, Ended::Open | Ended::Held(Decision::Ask));
+                let waits =
+                    |ended| matches!(ended, ActionEnd::Open | ActionEnd::Held(Decision::Ask));
                 let same = |entry: &&mut Entry| entry.key == key && waits(entry.ended);
                 if let Some(entry) = trail.actions.iter_mut().find(same) {
                     entry.ended = match exit_code.filter(|code| *code != 0) {
-                        Some(code) if *status == Status::Ok => Ended::Exit(code),
-                        _ => Ended::With(*status),
+                        Some(code) if *status == Status::Ok => ActionEnd::Exit(code),
+                        _ => ActionEnd::With(*status),
                     };
                 }
             }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Failure;
 use crate::guards::limits::Dimension;
-use crate::words::{open_words, words};
+use crate::words::{open_words, words, words_with_limits};
 
 words! {
     /// What ran out when a completion check was skipped.
@@ -67,27 +67,10 @@ words! {
     }
 }
 
-open_words! {
+words_with_limits! {
+    open_words:
     /// What exactly ended a session: the dimension of a limit, a gate, or what is broken.
-    StopDetail {
-        /// The deadline is over.
-        Deadline = "deadline",
-        /// The limit on steps.
-        Steps = "steps",
-        /// The limit on time.
-        WallSeconds = "wall_seconds",
-        /// The limit on cost.
-        CostUsd = "cost_usd",
-        /// The limit on tokens read.
-        InputTokens = "input_tokens",
-        /// The limit on tokens written.
-        OutputTokens = "output_tokens",
-        /// The limit on all tokens.
-        TotalTokens = "total_tokens",
-        /// The limit on iterations.
-        Iterations = "iterations",
-        /// The limit on the calls of a tool.
-        ToolCalls = "tool_calls",
+    StopDetail {} {
         /// A limit was reached when the completion check was skipped.
         Budget = "budget",
         /// The context was full when the completion check was skipped.

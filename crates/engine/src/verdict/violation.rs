@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Decision;
 use crate::guards::limits::Dimension;
-use crate::words::open_words;
+use crate::words::{open_words, words_with_limits};
 
 /// One guard's objection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,7 +154,10 @@ open_words! {
         /// Undoing an attempt failed.
         SystemError = "system_error",
     }
+}
 
+words_with_limits! {
+    open_words:
     /// The exact objection. That of a rule has the name of the rule, and that of a fault the
     /// kind of the fault; both are read as [`Other`](Self::Other) unless they happen to be one of
     /// these words.
@@ -175,24 +178,7 @@ open_words! {
         ResultWithoutCall = "result_without_call",
         /// The session is over.
         SessionOver = "session_over",
-        /// The deadline is over.
-        Deadline = "deadline",
-        /// The limit on steps is reached.
-        Steps = "steps",
-        /// The limit on time is reached.
-        WallSeconds = "wall_seconds",
-        /// The limit on cost is reached.
-        CostUsd = "cost_usd",
-        /// The limit on tokens read is reached.
-        InputTokens = "input_tokens",
-        /// The limit on tokens written is reached.
-        OutputTokens = "output_tokens",
-        /// The limit on all tokens is reached.
-        TotalTokens = "total_tokens",
-        /// The limit on iterations is reached.
-        Iterations = "iterations",
-        /// The limit on calls of a tool is reached.
-        ToolCalls = "tool_calls",
+    } {
         /// What was written ends in the middle.
         CutOff = "cut_off",
         /// The arguments do not fit their schema.

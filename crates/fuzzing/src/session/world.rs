@@ -1,7 +1,9 @@
 //! The world a session works in: its clocks, and the answers to any question.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use jackline_engine::definition::StoredDefinition;
 use jackline_engine::{
     CheckFact, DefinitionFact, DefinitionFile, Digest, Digest128, Event, Fact, Facts, FeedbackFact,
     FileFact, FileKind, GitFact, NewDefinition, Now, PinsFact, PolicyFact, Query, ReloadFact,
@@ -207,7 +209,7 @@ impl World {
                     sha256: checksum,
                     by_person: self.mood.is_multiple_of(2),
                 }];
-                let lowered = (**definition).clone();
+                let lowered = StoredDefinition::new(Arc::clone(definition));
                 ReloadFact::New(Box::new(NewDefinition { checksum, files, lowered }))
             }
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::json::digest;
 use jackline_engine::{Digest, Digest128};
-use jackline_journal::{StoreError, write_private};
+use jackline_journal::{FileError, write_private};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ impl Pins {
     }
 
     /// Keeps what is new for the next run.
-    pub(super) fn save(&mut self) -> Result<(), StoreError> {
+    pub(super) fn save(&mut self) -> Result<(), FileError> {
         if !std::mem::take(&mut self.changed) {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use jackline_engine::{
     Definition, Event, EventKind, Facts, Observation, Payload, Record, Session, ToolFinished,
     observe,
 };
-use jackline_journal::{EventRecord, Line, RecordError, Verifier, parse_record};
+use jackline_journal::{EventRecord, JournalView, Line, RecordError, Verifier, parse_record};
 
 use super::judge::judge;
 use super::went::went_as;
@@ -21,6 +21,8 @@ use crate::runtime::Fault;
 /// A journal at work: give it its lines in their order.
 pub struct BacktestJournal {
     backtest: Backtest,
+    /// Where the definitions are that the journal names; lines may come from elsewhere.
+    definitions: Option<JournalView>,
     chain: Verifier,
     /// None before the line that opens the session.
     open: Option<Open>,
@@ -29,14 +31,16 @@ pub struct BacktestJournal {
 struct Open {
     run: BacktestRun,
     name: String,
-    /// What it ran under at that time.
-    recorded: Definition,
+    /// What it ran under at that time, where that can be read.
+    recorded: Option<Arc<Definition>>,
 }
 
 impl BacktestJournal {
-    /// Begins with a journal.
-    pub fn new(backtest: &Backtest) -> Self {
-        Self { backtest: backtest.clone(), chain: Verifier::new(None), open: None }
+    /// Begins with a journal. Where the definitions that it names can't be read, answers that
+    /// rest on them count as unknown.
+    pub fn new(backtest: &Backtest, definitions: Option<JournalView>) -> Self {
+        let (backtest, chain) = (backtest.clone(), Verifier::new(None));
+        Self { backtest, definitions, chain, open: None }
     }
 
     /// The session, once its first line is read.
@@ -50,17 +54,24 @@ impl BacktestJournal {
         if !self.chain.line(line) {
             return Err("it is not what was written; see `jackline verify`".to_owned());
         }
+        let definitions = self.definitions.as_ref();
+        let load = |digest: &_| definitions.and_then(|view| view.definition(digest).ok());
         match parse_record(line).map_err(|RecordError { reason, .. }| reason)? {
             Line::Opened(opened) => {
                 let mut run = self.backtest.start();
                 let definition = Arc::clone(&run.definition);
                 run.session = Some(Session::new(definition, Arc::new(opened.place)));
-                let recorded = opened.definition.lowered;
+                let recorded = load(&opened.definition.lowered.digest());
                 self.open = Some(Open { run, name: opened.session.to_string(), recorded });
                 Ok(None)
             }
             Line::Event(record) => match &mut self.open {
-                Some(open) => Ok(open.event(*record)),
+                Some(open) => {
+                    if let Some(new) = record.as_record().reloads() {
+                        open.recorded = load(&new.lowered.digest());
+                    }
+                    Ok(open.event(*record))
+                }
                 None => Err("it comes before the record that opens the session".to_owned()),
             },
         }
@@ -75,14 +86,11 @@ impl BacktestJournal {
 impl Open {
     fn event(&mut self, mut record: EventRecord) -> Option<Result<BacktestStep, Fault>> {
         // What people put in force then is not what is asked about now.
-        if let Some(new) = record.as_record().reloads() {
-            self.recorded = new.lowered.clone();
-        }
         record.facts.reload = None;
         let run = &mut self.run;
         let definition = &run.definition;
         let session = run.session.as_mut()?;
-        let facts = facts(&record, &self.recorded, definition);
+        let facts = facts(&record, self.recorded.as_deref(), definition);
         let judged = catch_unwind(AssertUnwindSafe(|| {
             session.ground().understand(&record.event, |understood| {
                 let judged = judge(session, &record.event, understood, &facts);
@@ -99,19 +107,19 @@ impl Open {
 }
 
 /// What was known then, as the other definition may use it.
-fn facts(record: &EventRecord, recorded: &Definition, definition: &Definition) -> Facts {
+fn facts(record: &EventRecord, recorded: Option<&Definition>, definition: &Definition) -> Facts {
     let mut facts = record.facts.clone();
     // The question is what the definition says, not whether somebody listens.
     facts.off = None;
     facts.observed = seen(&record.event, &record.facts.observed);
     // Answers by number are answers to another question where the list is another.
-    if recorded.policies != definition.policies {
+    if recorded.is_none_or(|recorded| recorded.policies != definition.policies) {
         facts.policies.clear();
     }
-    if recorded.feedback != definition.feedback {
+    if recorded.is_none_or(|recorded| recorded.feedback != definition.feedback) {
         facts.feedback.clear();
     }
-    if recorded.completion != definition.completion {
+    if recorded.is_none_or(|recorded| recorded.completion != definition.completion) {
         facts.verifications.clear();
     }
     facts

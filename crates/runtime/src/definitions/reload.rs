@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackline_definition::FILE_NAME;
-use jackline_engine::{Definition, Digest};
+use jackline_engine::Digest;
+use jackline_engine::definition::StoredDefinition;
 
 use super::survey::real;
 use super::{DefinitionError, Definitions, Resolved, Source, find_file};
@@ -12,7 +13,7 @@ use super::{DefinitionError, Definitions, Resolved, Source, find_file};
 /// A definition as its files are now.
 #[derive(Debug, Clone)]
 pub(crate) struct Reloaded {
-    pub(crate) definition: Arc<Definition>,
+    pub(crate) definition: StoredDefinition,
     pub(crate) checksum: Digest,
     /// Its files as in [`Resolved`], each with the sha256 of what was in it.
     pub(crate) files: Vec<(PathBuf, Digest)>,
@@ -31,8 +32,9 @@ impl Definitions {
             return Err(DefinitionError::NoWorkspace(directory.to_owned()));
         }
         let repository = match &self.source {
-            Source::Made(Resolved { definition, checksum, .. }) => {
-                let (definition, checksum) = (Arc::clone(definition), *checksum);
+            Source::Made(Resolved { definition, stored, checksum, .. }) => {
+                let definition = StoredDefinition::with_digest(*stored, Arc::clone(definition));
+                let checksum = *checksum;
                 return Ok(Reloaded { definition, checksum, files: Vec::new() });
             }
             Source::File(file) => Some(file.clone()),
@@ -58,7 +60,7 @@ impl Definitions {
         directory: &Path,
     ) -> Result<Option<PathBuf>, DefinitionError> {
         let is_first = |file: &Path| file == first || real(file) == first;
-        let layers = [&self.layers.user, &self.layers.managed].into_iter().flatten();
+        let layers = [&self.host.layers.user, &self.host.layers.managed].into_iter().flatten();
         let had_none = { layers }.any(|file| is_first(file));
         let mut above = directory.ancestors().map(|above| above.join(FILE_NAME));
         if !had_none && !above.any(|file| is_first(&file)) {

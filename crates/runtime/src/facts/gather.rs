@@ -124,7 +124,8 @@ fn in_order(queries: &[Query], custom: Vec<Fact>, others: Vec<Fact>) -> Vec<Fact
 /// never be asked.
 fn refuse_unnamed(custom: &Extensions, fact: &mut Fact) {
     if let Fact::Reload(ReloadFact::New(new)) = fact
-        && let Some(name) = custom.unnamed(&new.lowered)
+        && let Some(lowered) = new.lowered.definition()
+        && let Some(name) = custom.unnamed(lowered)
     {
         let reason = DefinitionError::NeverAsked(name.to_owned()).brief();
         *fact = Fact::Reload(ReloadFact::Broken { reason });

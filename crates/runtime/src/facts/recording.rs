@@ -28,7 +28,7 @@ impl Recording {
 impl FactSource for Recording {
     fn answer(
         &mut self,
-        _scene: &Scene<'_>,
+        _: &Scene<'_>,
         queries: &[Query],
         _deadline: Deadline,
     ) -> Result<Vec<Fact>, FactError> {

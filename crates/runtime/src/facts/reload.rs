@@ -12,9 +12,8 @@ impl Scene<'_> {
     pub(super) fn reload(&self) -> ReloadFact {
         match self.reloaded() {
             Ok(new) if self.is_in_force(&new) => ReloadFact::Same,
-            Ok(Reloaded { definition, checksum, files }) => {
+            Ok(Reloaded { definition: lowered, checksum, files }) => {
                 let files = files.into_iter().map(|file| self.file(file)).collect();
-                let lowered = (*definition).clone();
                 ReloadFact::New(Box::new(NewDefinition { checksum, files, lowered }))
             }
             Err(error) => ReloadFact::Broken { reason: error.brief() },
@@ -28,7 +27,8 @@ impl Scene<'_> {
 
     /// The same files may make another definition where the program is another.
     fn is_in_force(&self, new: &Reloaded) -> bool {
-        new.checksum == self.definition_checksum && *new.definition == *self.definition
+        new.checksum == self.definition_checksum
+            && new.definition.digest() == self.definition_digest
     }
 
     fn file(&self, (path, sha256): (PathBuf, Digest)) -> DefinitionFile {

@@ -2,18 +2,21 @@
 //! about to be told, because no session remembers all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use jackline_engine::{
-    CallId, EventKind, How, Points, Runs, Session, Status, ToolFinished, ToolProposed, Touched,
-    Understanding,
+    CallId, EventKind, How, Points, Runs, Session, SessionId, Status, ToolFinished, ToolProposed,
+    Touched, Understanding,
 };
-use jackline_journal::{JournalFile, Line, StoreError, parse_record};
+use jackline_journal::{Line, Reading, Store, StoreError, parse_record};
 
 /// The files of the workspace that calls have written or removed, as far as that can be seen;
 /// none where the journal can't be read. What a script changed unseen is not among them.
-pub(super) fn changed(session: &Session, directory: &Path) -> Option<BTreeSet<String>> {
-    let journal = JournalFile::glance(&directory.join("journal.jsonl")).ok()?;
+pub(super) fn changed(
+    store: &dyn Store,
+    id: &SessionId,
+    session: &Session,
+) -> Option<BTreeSet<String>> {
+    let journal = store.view_session(id, Reading::Glance).ok()??;
     let mut open: BTreeMap<CallId, Vec<String>> = BTreeMap::new();
     let mut changed = BTreeSet::new();
     let read = journal.for_each(|line| {

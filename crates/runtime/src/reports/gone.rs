@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 
 use jackline_engine::{ReportFile, SessionId, Timestamp, WatchedFact};
+use jackline_journal::Store;
 
 use crate::edits::last_word;
 use crate::neighbours::Neighbours;
@@ -17,6 +18,7 @@ use crate::neighbours::Neighbours;
 #[derive(Clone, Copy)]
 pub(crate) struct Reports<'a> {
     pub(crate) home: Option<&'a Path>,
+    pub(crate) store: &'a dyn Store,
     pub(crate) workspace: Option<&'a Path>,
     pub(crate) session: &'a SessionId,
 }
@@ -59,8 +61,8 @@ impl Reports<'_> {
     }
 
     fn at_work_after(self, time: Timestamp) -> Option<String> {
-        let (home, workspace) = (self.home?, self.workspace?);
-        Neighbours { home, workspace, own: self.session }.at_work_after(time)
+        let Self { store, workspace, session: own, .. } = self;
+        Neighbours { store, workspace: workspace?, own }.at_work_after(time)
     }
 }
 

@@ -46,9 +46,13 @@ pub(crate) struct Told<'a> {
 }
 
 /// The files that a session has changed, where one of these reports tells of them.
-pub(crate) fn changed(orders: &[Order], live: &Live) -> Option<BTreeSet<String>> {
+pub(crate) fn changed(
+    orders: &[Order],
+    store: &dyn Store,
+    live: &Live,
+) -> Option<BTreeSet<String>> {
     let tells = orders.contains(&Order::Write(ReportFile::Checkpoint));
-    tells.then(|| files::changed(&live.session, live.log.directory()?)).flatten()
+    tells.then(|| files::changed(store, &live.id, &live.session)).flatten()
 }
 
 /// Writes and removes what a record calls for. Gives what was done, for the

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use jackline_engine::{Decision, EventKind, IterationEnded, LastAction, ReportFile, Summary};
+use jackline_engine::{
+    ActionEnd, Decision, EventKind, IterationEnded, LastAction, ReportFile, Status, Summary,
+};
 
 use super::{SAFETY_LOG, Told, figures};
 
@@ -229,8 +231,8 @@ fn actions(actions: &[LastAction]) -> Vec<String> {
 
 fn action(action: &LastAction) -> String {
     let ended = match action.ended {
-        "open" => "no result yet",
-        ended => ended,
+        ActionEnd::Open => "no result yet",
+        ended => ended.word(),
     };
     let exit = action.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
     format!("{} `{}`: {ended}{exit}", plain(&action.tool, 60), plain(&action.does, 120))
@@ -260,10 +262,16 @@ fn next_step(summary: &Summary) -> String {
     match summary.last_actions.last() {
         None => "Begin with the goal.".to_owned(),
         Some(last) => match last.ended {
-            "ok" => format!("Go on after {}.", action(last)),
-            "open" => format!("Find out what came of {}; it may have run.", action(last)),
-            "ask" | "pause" => format!("{} waits for a person; do something else.", action(last)),
-            "deny" => format!("{} is not allowed; find another way.", action(last)),
+            ActionEnd::With(Status::Ok) => format!("Go on after {}.", action(last)),
+            ActionEnd::Open => {
+                format!("Find out what came of {}; it may have run.", action(last))
+            }
+            ActionEnd::Held(Decision::Ask | Decision::Pause) => {
+                format!("{} waits for a person; do something else.", action(last))
+            }
+            ActionEnd::Held(Decision::Deny) => {
+                format!("{} is not allowed; find another way.", action(last))
+            }
             _ => format!("Find out why {}, before you repeat it.", action(last)),
         },
     }

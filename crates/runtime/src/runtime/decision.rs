@@ -169,6 +169,7 @@ pub(super) fn scene<'a>(
         definition: live.session.definition(),
         definition_files: &live.session.place().definition,
         definition_checksum: live.defined.checksum,
+        definition_digest: live.defined.stored,
         store,
         session_directory: live.log.directory(),
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jackline_engine::definition::StoredDefinition;
 use jackline_engine::{Digest, Event, FaultKind, Place, Session, SessionId};
 use jackline_journal::{Note, Opened, OpenedDefinition, StoreError};
 
@@ -10,7 +11,6 @@ use super::{Fault, Runtime};
 use crate::clock;
 use crate::defined::Defined;
 use crate::definitions::{DefinitionError, Resolved};
-use crate::home::home;
 use crate::live::Live;
 use crate::notify::Happened;
 
@@ -38,7 +38,7 @@ impl Runtime {
         if workspace.to_str().is_none() {
             return Err(Fault::Workspace(workspace));
         }
-        let Resolved { definition, checksum, files, broken } =
+        let Resolved { definition, stored, checksum, files, broken } =
             self.definitions.resolve(&workspace)?;
         if let Some(name) = self.sources.custom.unnamed(&definition) {
             return Err(DefinitionError::NeverAsked(name.to_owned()).into());
@@ -51,24 +51,28 @@ impl Runtime {
             self.outbox.notify(&definition, &happened.outdated(&reason));
         }
         let shown = |path: PathBuf| path.display().to_string();
+        let host = self.definitions.host();
         let opening = Opened {
             session: event.session.clone(),
             at: event.at.unwrap_or_else(|| clock::now().wall),
             place: Place {
                 workspace: Some(workspace.display().to_string()),
-                home: home().map(shown),
+                home: host.home.clone().map(shown),
                 state_home: self.definitions.state_home().map(shown),
-                own: self.definitions.own_places().into_iter().map(shown).collect(),
+                own: host.own_files.iter().cloned().map(shown).collect(),
                 definition: files.into_iter().map(shown).collect(),
             },
-            definition: OpenedDefinition { checksum, lowered: (*definition).clone() },
+            definition: OpenedDefinition {
+                checksum,
+                lowered: StoredDefinition::with_digest(stored, Arc::clone(&definition)),
+            },
         };
         Ok(Live {
             log: self.sessions.store().open(&event.session)?,
             id: event.session.clone(),
             session: Session::new(definition, Arc::new(opening.place.clone())),
             head: None,
-            defined: Defined::opened(checksum),
+            defined: Defined::opened(&opening.definition),
             opening: Some(opening),
             unsaved: false,
         })

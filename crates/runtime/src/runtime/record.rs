@@ -1,7 +1,7 @@
 //! Makes a record durable and goes on from it.
 
-use jackline_engine::{Digest, FaultKind, Record, Understood};
-use jackline_journal::{Body, Note, Retention, Snapshot};
+use jackline_engine::{Digest, FaultKind, Record, ReloadFact, Understood};
+use jackline_journal::{Body, Note, Retention};
 use serde_json::value::RawValue;
 
 use super::settings::Saving;
@@ -40,11 +40,11 @@ impl Runtime {
         json: &RawValue,
     ) -> Result<(), Fault> {
         let &Record { seq, event, facts, .. } = record;
-        let defined = live.defined.after(record, live.head.map_or(0, |head| head.bytes));
+        let defined = live.defined.after(record);
         let after = (seq.is_multiple_of(SNAPSHOT_EVERY)).then(|| {
             let mut after = live.session.clone();
             after.apply_on(understood, record);
-            Snapshot { state: after.snapshot(), defined_at: defined.at }
+            Live::snapshot(&after, &defined)
         });
         if let Some(bytes) = live.log.take_repaired() {
             // Kept with the others, so that it outlasts an append that fails.
@@ -53,7 +53,14 @@ impl Runtime {
         let notes = self.faults.pending();
         let mut bodies: Vec<Body> = live.opening.iter().map(Body::opened).collect();
         bodies.push(Body::event(seq, event, facts, json, &notes, after.as_ref()));
-        let head = live.log.append(&bodies)?;
+        if let Some(opening) = &live.opening {
+            live.log.keep_definition(&opening.definition.lowered)?;
+        }
+        // One that is refused is a fact all the same, and replay needs its facts.
+        if let Some(ReloadFact::New(new)) = &facts.reload {
+            live.log.keep_definition(&new.lowered)?;
+        }
+        let head = live.log.append(live.head, &bodies)?;
         self.faults.clear();
 
         if live.opening.take().is_some() {

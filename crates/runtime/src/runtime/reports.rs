@@ -61,7 +61,7 @@ impl Runtime {
             return;
         };
         let at = event.at.unwrap_or(facts.now.wall);
-        let changed = reports::changed(&orders, live);
+        let changed = reports::changed(&orders, self.sessions.store(), live);
         let told = Told { session: &live.id, at, event, verdict, summary: &summary, changed };
         let scene = scene(&self.definitions, self.sessions.store(), live);
         let (done, failed) = reports::carry_out(&orders, &told, &scene, &self.sources.machine);

@@ -1,5 +1,7 @@
 //! The sessions that are open, and the store that keeps their journals.
 
+use std::sync::Arc;
+
 use jackline_engine::SessionId;
 use jackline_journal::{Retention, Store, StoreError};
 
@@ -11,7 +13,7 @@ const OPEN_MAX: usize = 64;
 
 /// A store, and the sessions of it that were used last.
 pub(super) struct SessionCache {
-    store: Box<dyn Store>,
+    store: Arc<dyn Store>,
     /// The one that was used last stands at the end.
     open: Vec<(SessionId, Live)>,
     /// A new session was opened, so old ones may have to go.
@@ -19,7 +21,7 @@ pub(super) struct SessionCache {
 }
 
 impl SessionCache {
-    pub(super) fn on(store: Box<dyn Store>) -> Self {
+    pub(super) fn on(store: Arc<dyn Store>) -> Self {
         Self { store, open: Vec::new(), retention: None }
     }
 

@@ -65,7 +65,7 @@ fn a_store_that_panics_denies_and_the_session_goes_on() {
 
 #[test]
 fn a_full_disk_denies_and_the_session_goes_on() {
-    let reason = "can't append to `j`: No space left on device (os error 28)";
+    let reason = "can't append to the journal: No space left on device (os error 28)";
     let remedy = "free some space, then send it again";
     check(How::Fails(28), false, "store_full", reason, remedy);
     check(How::Fails(28), true, "store_full", reason, remedy);
@@ -73,14 +73,14 @@ fn a_full_disk_denies_and_the_session_goes_on() {
 
 #[test]
 fn a_disk_that_became_read_only_denies_and_the_session_goes_on() {
-    let reason = "can't append to `j`: Read-only file system (os error 30)";
+    let reason = "can't append to the journal: Read-only file system (os error 30)";
     let remedy = "make the state home writable or set JACKLINE_HOME to a directory that is, then send it again";
     check(How::Fails(30), false, "store_read_only", reason, remedy);
 }
 
 #[test]
 fn a_disk_that_fails_denies_and_the_session_goes_on() {
-    let reason = "can't append to `j`: Input/output error (os error 5)";
+    let reason = "can't append to the journal: Input/output error (os error 5)";
     let remedy = "look at the state home, then send it again";
     check(How::Fails(5), false, "store", reason, remedy);
 }
@@ -102,7 +102,7 @@ fn a_repair_is_noted_although_the_append_after_it_failed() {
     assert_eq!(send(&mut runtime, PROPOSED)["error"]["kind"], "store_full");
     assert_eq!(send(&mut runtime, PROPOSED)["decision"], "allow");
     let notes = world.records("s").last().unwrap().notes.clone();
-    let reason = "can't append to `j`: No space left on device (os error 28)".to_owned();
+    let reason = "can't append to the journal: No space left on device (os error 28)".to_owned();
     assert_eq!(
         notes,
         [Note::Repaired { bytes: 14 }, Note::Fault { kind: FaultKind::StoreFull, reason }]

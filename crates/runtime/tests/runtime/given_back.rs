@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jackline_engine::{Digest, FaultKind};
 use jackline_journal::Note;
-use jackline_runtime::{Definitions, LayerFiles, Runtime};
+use jackline_runtime::{Definitions, HostAccess, LayerFiles, Runtime};
 use serde_json::Value;
 
 use crate::meddling::{Meddler, Meddling};
@@ -91,9 +91,9 @@ fn a_file_that_somebody_else_gave_back_meanwhile_is_looked_at_again() {
     let (store, workspace) = (world.store.clone(), world.workspace());
     let meddler = Arc::new(Meddler::default());
     *meddler.before_lock.lock().unwrap() = Some(Box::new(move || {
-        let layers = LayerFiles::default();
-        let definitions = Definitions::new(None, Some(&store)).with_layers(layers);
-        let mut other = Runtime::new(Box::new(store), definitions, workspace);
+        let host = HostAccess::of_machine(Some(store.home())).with_layers(LayerFiles::default());
+        let definitions = Definitions::new(None, host);
+        let mut other = Runtime::new(store, definitions, workspace);
         assert_eq!(send(&mut other, &finish("c1"))["decision"], "pause");
         assert_eq!(send(&mut other, PROMPT)["decision"], "allow");
     }));

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use jackline_definition::encode;
 use jackline_engine::definition::{Limit, Limits, Per};
-use jackline_engine::{Decision, Definition, DefinitionFact, Digest, FaultKind, Timestamp};
-use jackline_journal::{Note, read_first};
-use jackline_runtime::{Definitions, Grant, LayerFiles, Resolved, Trust};
+use jackline_engine::{
+    Decision, Definition, DefinitionFact, Digest, FaultKind, SessionId, Timestamp,
+};
+use jackline_journal::{Note, Store as _};
+use jackline_runtime::{Grant, LayerFiles, Resolved, Trust};
 
 use crate::support::{World, answer, send};
 
@@ -42,7 +44,7 @@ impl World {
         let (file, checksum) = effective.repository().unwrap();
         let (file, by) = (file.display().to_string(), "dana".to_owned());
         let grant = Grant { checksum, file, at: Timestamp::from_ms(1), by };
-        Trust::of(&self.store).grant(grant).unwrap();
+        Trust::of(self.state_home()).grant(&grant).unwrap();
     }
 
     /// The facts about the definition at the latest event.
@@ -53,9 +55,12 @@ impl World {
     /// Puts something else where a compiled definition is, so that it shows
     /// whether that was taken.
     fn forge(&self, checksum: &Digest, definition: &Definition) {
-        let path = self.store.home().join(format!("definitions/{checksum}.compiled"));
+        let definitions = self.store.home().join("definitions");
+        let source = fs::read_to_string(definitions.join(format!("{checksum}.source"))).unwrap();
+        let digest = Digest::parse(source.split_whitespace().last().unwrap()).unwrap();
+        let path = definitions.join(format!("{digest}.compiled"));
         assert!(path.exists());
-        fs::write(path, encode(definition, checksum)).unwrap();
+        fs::write(path, encode(definition, &digest)).unwrap();
     }
 
     fn kept(&self, end: &str) -> Vec<PathBuf> {
@@ -95,12 +100,12 @@ fn the_owner_of_the_machine_has_the_last_word() {
     let managed = world.workspace().join("managed.yaml");
     fs::write(&managed, "limits: { steps: 5 }").unwrap();
     let layers = || LayerFiles { managed: Some(managed.clone()), user: Some(world.user_file()) };
-    let resolve = || world.definitions().with_layers(layers()).resolve(&world.workspace());
+    let resolve = || world.definitions_under(None, layers()).resolve(&world.workspace());
     assert_eq!(steps(&resolve().unwrap()), Some(5));
     // A machine that has one can't lose it unnoticed.
     let other = world.workspace().join("gone.yaml");
     let layers = LayerFiles { managed: Some(other), user: None };
-    let lost = world.definitions().with_layers(layers).resolve(&world.workspace()).unwrap();
+    let lost = world.definitions_under(None, layers).resolve(&world.workspace()).unwrap();
     assert!(lost.broken.unwrap().contains("can't read the definition"));
 }
 
@@ -122,7 +127,7 @@ fn a_persons_definition_guards_where_the_repository_has_none() {
 fn the_same_file_does_not_speak_twice() {
     let world = World::new(STEPS_9);
     let layers = LayerFiles { managed: None, user: Some(world.file()) };
-    let resolved = world.definitions().with_layers(layers).resolve(&world.workspace()).unwrap();
+    let resolved = world.definitions_under(None, layers).resolve(&world.workspace()).unwrap();
     assert_eq!(resolved.files, [world.file().canonicalize().unwrap()]);
 }
 
@@ -139,7 +144,7 @@ fn a_trusted_file_may_loosen_until_it_is_changed() {
     assert_eq!(steps(&world.resolve()), Some(5), "a changed file needs new trust");
     world.write(STEPS_9);
     assert_eq!(steps(&world.resolve()), Some(9));
-    let trust = Trust::of(&world.store);
+    let trust = Trust::of(world.state_home());
     let file = world.file().canonicalize().unwrap();
     assert!(trust.revoke(&file).unwrap());
     assert!(!trust.revoke(&file).unwrap(), "once is enough");
@@ -187,7 +192,7 @@ fn a_file_that_a_person_names_is_their_own_word() {
     let named = world.workspace().join("named.yaml");
     fs::write(&named, STEPS_9).unwrap();
     let layers = LayerFiles { managed: None, user: Some(world.user_file()) };
-    let definitions = Definitions::new(Some(named), Some(&world.store)).with_layers(layers);
+    let definitions = world.definitions_under(Some(named), layers);
     let resolved = definitions.resolve(&world.workspace()).unwrap();
     assert_eq!(steps(&resolved), Some(9));
     assert_eq!(resolved.definition.limits.wall_seconds.unwrap().max, 7, "theirs still applies");
@@ -329,7 +334,7 @@ fn a_last_good_definition_does_not_outlive_the_trust_it_rests_on() {
     assert_eq!(steps(&world.resolve()), Some(9));
     world.write("limitz: {}\n");
     assert_eq!(steps(&world.resolve()), Some(9));
-    Trust::of(&world.store).revoke(&world.file().canonicalize().unwrap()).unwrap();
+    Trust::of(world.state_home()).revoke(&world.file().canonicalize().unwrap()).unwrap();
     assert!(world.definitions().resolve(&world.workspace()).is_err());
 }
 
@@ -338,7 +343,7 @@ fn what_a_person_named_is_not_the_last_good_of_what_was_found() {
     let world = World::new(STEPS_9);
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
     let layers = LayerFiles { managed: None, user: Some(world.user_file()) };
-    let named = Definitions::new(Some(world.file()), Some(&world.store)).with_layers(layers);
+    let named = world.definitions_under(Some(world.file()), layers);
     assert_eq!(steps(&named.resolve(&world.workspace()).unwrap()), Some(9));
     world.write("limitz: {}\n");
     assert!(world.definitions().resolve(&world.workspace()).is_err());
@@ -391,7 +396,8 @@ fn a_session_knows_its_place() {
     fs::write(&base, "").unwrap();
     fs::write(world.user_file(), "").unwrap();
     send(&mut world.runtime(), r#"{"event":"session_started"}"#);
-    let place = read_first(&world.journal("s")).unwrap().unwrap().place;
+    let entry = world.store.entry(&SessionId::parse("s").unwrap()).unwrap().unwrap();
+    let place = entry.opened().unwrap().place.clone();
     assert_eq!(place.workspace, Some(real(&world.workspace())));
     assert_eq!(place.state_home, Some(real(world.store.home())));
     assert_eq!(place.definition, [&world.file(), &base, &world.user_file()].map(|f| real(f)));

@@ -2,11 +2,14 @@
 //! come between a look at the world and the lock.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use jackline_engine::definition::StoredDefinition;
 use jackline_engine::{Blob, Digest, EventId, SessionId};
-use jackline_journal::{Body, FileStore, Head, Log, Store, StoreError};
+use jackline_journal::{
+    Body, DefinitionSource, FileStore, Head, JournalView, Log, Reading, SessionEntry,
+    SessionFilter, Store, StoreError,
+};
 
 /// How the next append goes wrong.
 #[derive(Clone, Copy)]
@@ -46,6 +49,18 @@ impl Store for Meddling {
         Ok(Box::new(MeddlingLog { inner, meddler: Arc::clone(&self.meddler) }))
     }
 
+    fn list(&self, filter: &SessionFilter) -> Result<Vec<SessionEntry>, StoreError> {
+        self.inner.list(filter)
+    }
+
+    fn entry(&self, session: &SessionId) -> Result<Option<SessionEntry>, StoreError> {
+        self.inner.entry(session)
+    }
+
+    fn view(&self, entry: &SessionEntry, reading: Reading) -> Result<JournalView, StoreError> {
+        self.inner.view(entry, reading)
+    }
+
     fn put_blobs(&self, blobs: &[Blob]) -> Result<(), StoreError> {
         self.inner.put_blobs(blobs)
     }
@@ -80,14 +95,13 @@ impl Log for MeddlingLog {
         self.inner.load_state()
     }
 
-    fn append(&mut self, bodies: &[Body]) -> Result<Head, StoreError> {
+    fn append(&mut self, expected: Option<Head>, bodies: &[Body]) -> Result<Head, StoreError> {
         let next = self.meddler.next.lock().unwrap().take();
         match next {
-            None => self.inner.append(bodies),
+            None => self.inner.append(expected, bodies),
             Some(How::Panics) => panic!("a bug in a store"),
             Some(How::Fails(number)) => Err(StoreError::Io {
-                what: "append to",
-                path: PathBuf::from("j"),
+                what: "append to the journal",
                 source: io::Error::from_raw_os_error(number),
             }),
         }
@@ -106,8 +120,16 @@ impl Log for MeddlingLog {
         self.inner.read(from, each)
     }
 
-    fn line_at(&mut self, from: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.line_at(from)
+    fn first_record(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.first_record()
+    }
+
+    fn keep_definition(&mut self, definition: &StoredDefinition) -> Result<(), StoreError> {
+        self.inner.keep_definition(definition)
+    }
+
+    fn definitions(&self) -> Box<dyn DefinitionSource> {
+        self.inner.definitions()
     }
 
     fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError> {

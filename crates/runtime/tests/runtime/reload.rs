@@ -9,7 +9,8 @@ use jackline_engine::definition::{Policy, PolicyRule};
 use jackline_engine::{Decision, Definition, Digest, Place, Session};
 use jackline_journal::FileStore;
 use jackline_runtime::{
-    Backtest, BacktestJournal, BacktestStep, Definitions, LayerFiles, Runtime, Sessions, inspect,
+    Backtest, BacktestJournal, BacktestStep, Definitions, HostAccess, LayerFiles, Runtime,
+    Sessions, inspect,
 };
 use serde_json::{Value, json};
 
@@ -142,16 +143,15 @@ fn a_snapshot_belongs_to_the_definition_it_was_made_under() {
     let summary = world.summary("s");
     world.forget("state");
     world.forget_compiled();
-    let lines = world.lines("s");
-    let bytes = |until: usize| lines[..until].iter().map(|line| line.len() as u64 + 1).sum::<u64>();
     let snapshot = world.records("s").into_iter().find_map(|record| record.snapshot).unwrap();
-    assert_eq!(snapshot.defined_at, bytes(2), "the second record is the reload");
+    let reloads = world.records("s")[1].as_record().reloads().unwrap().checksum;
+    assert_eq!(snapshot.reloaded.unwrap().definition.checksum, reloads);
 
     let meddler = Arc::new(Meddler::default());
     let watched = Meddling { inner: world.store.clone(), meddler: Arc::clone(&meddler) };
     assert_eq!(wants(&mut world.runtime_on(watched), "c3"), "test");
     assert_eq!(world.summary("s").seq, summary.seq + 1);
-    let at = bytes(usize::try_from(SNAPSHOT_EVERY).unwrap());
+    let at = SNAPSHOT_EVERY;
     let reads = meddler.reads.lock().unwrap().clone();
     assert!(!reads.is_empty() && reads.iter().all(|from| *from >= at), "{at}, read from {reads:?}");
     world.prove("s");
@@ -283,9 +283,9 @@ fn a_workspace_that_moved_says_so() {
 
 /// A runtime whose person names a definition, or does not.
 fn runtime_in(store: &FileStore, workspace: &Path, named: Option<&Path>) -> Runtime {
-    let definitions = Definitions::new(named.map(Path::to_owned), Some(store));
-    let definitions = definitions.with_layers(LayerFiles::default());
-    Runtime::new(Box::new(store.clone()), definitions, workspace.to_owned())
+    let host = HostAccess::of_machine(Some(store.home())).with_layers(LayerFiles::default());
+    let definitions = Definitions::new(named.map(Path::to_owned), host);
+    Runtime::new(store.clone(), definitions, workspace.to_owned())
 }
 
 #[test]
@@ -325,8 +325,8 @@ fn a_definition_that_a_program_made_is_reloaded_by_that_program() {
     assert_eq!(refusal(&send(&mut world.runtime(), RELOAD)).0, "no_effect");
     let verdict = send(&mut runtime_in(&world.store, &world.workspace(), None), RELOAD);
     assert!(refusal(&verdict).1.starts_with("the definition was made by a program"), "{verdict}");
-    let definitions = Definitions::made(made("a/two"), Some(&world.store)).unwrap();
-    let mut other = Runtime::new(Box::new(world.store.clone()), definitions, world.workspace());
+    let definitions = Definitions::made(made("a/two"), world.host(LayerFiles::default())).unwrap();
+    let mut other = Runtime::new(world.store.clone(), definitions, world.workspace());
     assert_eq!(send(&mut other, RELOAD)["decision"], "allow");
     assert_eq!(world.inspect().definition().name, "a/two");
     world.prove("s");
@@ -438,7 +438,7 @@ fn a_backtest_of_it_asks_about_one_definition_alone() {
     let source = "policies: [ sequential_dependency: { deploy: [audit] } ]";
     let definition = jackline_definition::load(source.as_bytes(), "test").unwrap();
     let backtest = Backtest::new(&definition, Place::default());
-    let mut journal = BacktestJournal::new(&backtest);
+    let mut journal = BacktestJournal::new(&backtest, Some(world.view("s")));
     let mut steps: Vec<BacktestStep> = Vec::new();
     for line in world.lines("s") {
         steps.extend(journal.line(&line).unwrap().map(Result::unwrap));

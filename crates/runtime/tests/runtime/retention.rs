@@ -5,13 +5,17 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use jackline_engine::{Digest, Timestamp};
+use jackline_engine::{Digest, SessionId, Timestamp};
 use jackline_journal::{Retention, Store as _};
 
 use crate::support::{World, answer, send};
 
 /// No session was removed.
-const NONE: [PathBuf; 0] = [];
+const NONE: [SessionId; 0] = [];
+
+fn id(session: &str) -> SessionId {
+    SessionId::parse(session).unwrap()
+}
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -49,7 +53,7 @@ fn a_session_older_than_its_definition_says_is_removed() {
     session(&world, "old", 8);
     session(&world, "young", 6);
     let removed = world.store.prune(&keep(&world, u64::MAX), now()).unwrap();
-    assert_eq!(removed, [world.directory("old")]);
+    assert_eq!(removed, [id("old")]);
     assert!(!world.directory("old").exists());
     world.prove("young");
 }
@@ -63,12 +67,15 @@ fn the_oldest_sessions_make_room_above_a_size() {
     let bytes = |name: &str| -> u64 {
         std::fs::read_dir(world.directory(name))
             .unwrap()
-            .map(|entry| entry.unwrap().metadata().unwrap().blocks() * 512)
+            .map(|entry| entry.unwrap().metadata().unwrap())
+            // A definition is shared with other sessions.
+            .filter(|metadata| metadata.nlink() == 1)
+            .map(|metadata| metadata.blocks() * 512)
             .sum()
     };
     let room = bytes("c") + bytes("d");
     let removed = world.store.prune(&keep(&world, room), now()).unwrap();
-    assert_eq!(removed, [world.directory("a"), world.directory("b")]);
+    assert_eq!(removed, [id("a"), id("b")]);
     world.prove("c");
     world.prove("d");
 }
@@ -79,7 +86,7 @@ fn the_newest_session_stays_whatever_its_size() {
     session(&world, "a", 2);
     session(&world, "b", 1);
     let removed = world.store.prune(&keep(&world, 1), now()).unwrap();
-    assert_eq!(removed, [world.directory("a")]);
+    assert_eq!(removed, [id("a")]);
     assert!(world.opened("b"));
 }
 
@@ -98,11 +105,11 @@ fn a_session_that_is_held_is_kept() {
     for name in ["held", "free", "new"] {
         session(&world, name, 40);
     }
-    let mut log = world.store.log_at(&world.directory("held"));
-    jackline_journal::Log::lock(&mut log).unwrap();
+    let mut log = world.store.open(&id("held")).unwrap();
+    log.lock().unwrap();
     written(&world.journal("new"), 1);
     let removed = world.store.prune(&keep(&world, 1), now()).unwrap();
-    assert_eq!(removed, [world.directory("free")]);
+    assert_eq!(removed, [id("free")]);
     drop(log);
     world.prove("held");
 }
@@ -180,7 +187,7 @@ fn a_store_is_tidied_once_an_hour_at_most() {
     assert_eq!(world.store.prune(&keep(&world, u64::MAX), now()).unwrap(), NONE);
     let later = Timestamp::from_ms(now().as_ms() + 60 * 60 * 1000);
     let removed = world.store.prune(&keep(&world, u64::MAX), later).unwrap();
-    assert_eq!(removed, [world.directory("old")]);
+    assert_eq!(removed, [id("old")]);
 }
 
 #[test]
@@ -195,4 +202,27 @@ fn a_runtime_tidies_up_after_a_new_session() {
     runtime.finish(opened.deferred);
     assert!(!world.opened("old"));
     assert!(world.opened("new"));
+}
+
+/// The definition of a workspace is stored once, and goes with the last session that names it.
+#[test]
+fn a_definition_is_kept_while_a_journal_names_it() {
+    let world = World::new("limits: { steps: 9 }");
+    session(&world, "one", 8);
+    session(&world, "two", 40);
+    let definitions = || {
+        let all = std::fs::read_dir(world.store.home().join("definitions")).unwrap();
+        let names = all.map(|entry| entry.unwrap().path());
+        names.filter(|path| path.extension().is_some_and(|it| it == "json")).collect::<Vec<_>>()
+    };
+    assert_eq!(definitions().len(), 1, "one definition, however many sessions");
+    written(&definitions()[0], 40);
+    assert_eq!(world.store.prune(&keep(&world, u64::MAX), now()).unwrap(), [id("two")]);
+    assert_eq!(definitions().len(), 1);
+    world.prove("one");
+
+    written(&world.journal("one"), 40);
+    written(&world.store.home().join("pruned"), 1);
+    assert_eq!(world.store.prune(&keep(&world, u64::MAX), now()).unwrap(), [id("one")]);
+    assert_eq!(definitions(), [PathBuf::new(); 0]);
 }

@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Definition, SessionId, Summary};
 use jackline_journal::{
-    EventRecord, JournalFile, Line, Report, Store, StoreError, Verifier, parse_record,
+    DefinitionSource, EventRecord, FileStore, JournalView, Line, Reading, Report, Store,
+    StoreError, Verifier, parse_record,
 };
-use jackline_journal::{FileStore, read_first};
 use jackline_runtime::{
-    Answer, Definitions, LayerFiles, Replay, ReplayReport, Runtime, Sessions, inspect,
+    Answer, Definitions, FileStateHome, HostAccess, LayerFiles, Replay, ReplayReport, Runtime,
+    Sessions, StateHome, inspect,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -57,16 +59,42 @@ impl World {
 
     pub(crate) fn runtime_on(&self, store: impl Store + 'static) -> Runtime {
         let definitions = match &self.made {
-            Some(made) => Definitions::made(made.clone(), Some(&self.store)).unwrap(),
+            Some(made) => {
+                Definitions::made(made.clone(), self.host(LayerFiles::default())).unwrap()
+            }
             None => self.definitions(),
         };
-        Runtime::new(Box::new(store), definitions, self.workspace())
+        Runtime::new(store, definitions, self.workspace())
     }
 
     /// Definitions as a new process would have them, on a machine of their own.
     pub(crate) fn definitions(&self) -> Definitions {
-        let layers = LayerFiles { managed: None, user: Some(self.user_file()) };
-        Definitions::new(None, Some(&self.store)).with_layers(layers)
+        self.definitions_under(None, LayerFiles { managed: None, user: Some(self.user_file()) })
+    }
+
+    /// Definitions of a file, or of the workspace, below some layers.
+    pub(crate) fn definitions_under(
+        &self,
+        file: Option<PathBuf>,
+        layers: LayerFiles,
+    ) -> Definitions {
+        Definitions::new(file, self.host(layers))
+    }
+
+    /// This machine with other layers.
+    pub(crate) fn host(&self, layers: LayerFiles) -> HostAccess {
+        HostAccess::of_machine(Some(self.store.home())).with_layers(layers)
+    }
+
+    /// What people trust and approve.
+    pub(crate) fn state_home(&self) -> Arc<dyn StateHome> {
+        Arc::new(FileStateHome::new(self.store.home()))
+    }
+
+    /// A journal as readers see it.
+    pub(crate) fn view(&self, session: &str) -> JournalView {
+        let id = SessionId::parse(session).unwrap();
+        self.store.view_session(&id, Reading::Consistent).unwrap().unwrap()
     }
 
     /// Where the person's own definition would be.
@@ -96,7 +124,7 @@ impl World {
     }
 
     pub(crate) fn verify(&self, session: &str) -> Report {
-        let journal = JournalFile::open(&self.journal(session)).unwrap();
+        let journal = self.view(session);
         let mut verifier = Verifier::new(journal.saved());
         let torn = journal
             .for_each(|line| {
@@ -110,7 +138,7 @@ impl World {
     /// Every journal a test writes is checked and replayed.
     pub(crate) fn prove(&self, session: &str) {
         assert_eq!(self.verify(session).findings, []);
-        let report = replay(Replay::default(), &self.lines(session));
+        let report = replay(Replay::default(), &self.view(session), &self.lines(session));
         assert!(report.is_proven(), "{report:#?}");
     }
 
@@ -121,7 +149,8 @@ impl World {
     }
 
     pub(crate) fn opened(&self, session: &str) -> bool {
-        read_first(&self.journal(session)).is_ok_and(|first| first.is_some())
+        let entry = self.store.entry(&SessionId::parse(session).unwrap()).unwrap();
+        entry.is_some_and(|entry| entry.opened().is_ok())
     }
 }
 
@@ -150,9 +179,13 @@ pub(crate) fn call(runtime: &mut Runtime, call: &str, tool: &str) -> Value {
     verdict
 }
 
-pub(crate) fn replay(mut replay: Replay, lines: &[Vec<u8>]) -> ReplayReport {
+pub(crate) fn replay(
+    mut replay: Replay,
+    definitions: &dyn DefinitionSource,
+    lines: &[Vec<u8>],
+) -> ReplayReport {
     for line in lines {
-        replay.line(line).unwrap();
+        replay.line(definitions, line).unwrap();
     }
     replay.finish()
 }

@@ -6,22 +6,14 @@ use std::path::PathBuf;
 use jackline_journal::StoreError;
 use jackline_program::WorkerError;
 use jackline_runtime::GuardFault;
-use jackline_workspace::OpenError;
+use jackline_workspace::WorkspaceError;
 
 /// Why a run was not begun, or could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The workspace can't be opened.
-    #[error("can't work in `{}`: {source}", path.display())]
-    Workspace {
-        /// Which directory.
-        path: PathBuf,
-        /// Why.
-        source: OpenError,
-    },
-    /// The workspace has a name that no record can hold.
-    #[error("can't work in `{}`: its path is not UTF-8", .0.display())]
-    NotUtf8(PathBuf),
+    /// The workspace can't be used.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
     /// There is no definition to decide by.
     #[error("{0}")]
     Definition(String),
@@ -122,7 +114,7 @@ impl RunError {
     /// A stable word for the kind of error.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Workspace { .. } | Self::NotUtf8(_) => "workspace",
+            Self::Workspace(_) => "workspace",
             Self::Definition(_) => "definition",
             Self::Nobody(_) | Self::Model { .. } => "model",
             Self::Program { .. } => "program",

@@ -11,7 +11,7 @@ use jackline_engine::Status;
 use jackline_program::{CallError, Forged, Host, Known, Named, Program, programs};
 use jackline_registry::{RegistryError, Tool};
 use jackline_runtime::CallResult;
-use jackline_workspace::{Code, Shows};
+use jackline_workspace::{Code, SHELL, Shows};
 use serde_json::{Map, Value, json};
 
 use crate::call::Calling;
@@ -79,7 +79,7 @@ impl<'a, 's, 'r> Caller<'a, 's, 'r> {
     fn own(&self, name: &str, arguments: &Value) -> (Result<Value, CallError>, CallResult) {
         let shared = self.calling.shared;
         let called = shared.workspace.call(name, arguments);
-        if name == "shell" {
+        if name == SHELL {
             let line = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
             let line: String = line.chars().take(COMMAND_CHARS_MAX).collect();
             let is_undoable = match &called {

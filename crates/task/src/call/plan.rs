@@ -2,9 +2,10 @@
 
 use jackline_attempt::{Executor, Fault, Outcome, Subtype, Validator, Violation};
 use jackline_decode::{Decoded, Ending, Schema, decode, plan_schema};
-use jackline_engine::{ActorId, ToolName};
+use jackline_engine::{ActorId, SessionId, ToolName};
+use jackline_journal::Store as _;
 use jackline_program::{CallError, Host as _};
-use jackline_runtime::{Definitions, Explainer, Found, Proposed, Supposed, reason_of};
+use jackline_runtime::{Definitions, Explainer, HostAccess, Proposed, Supposed, reason_of};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -67,11 +68,16 @@ impl Rehearsal<'_, '_, '_> {
     fn rehearse(&self, plan: &Plan) -> Vec<Violation> {
         let shared = self.calling.shared;
         let broken = |why: String| vec![Violation::new(Subtype::ToolDenied, why)];
-        let Some(found) = Found::at(&shared.directory.join("journal.jsonl")) else {
+        let session = SessionId::parse(&*shared.session).ok();
+        let entry = session.and_then(|session| shared.store.entry(&session).ok().flatten());
+        let Some(entry) = entry else {
             return broken("the session can't be read, so the plan can't be rehearsed".to_owned());
         };
-        let definitions = Definitions::new(shared.definition.clone(), Some(&shared.store));
-        let mut explainer = match Explainer::of_session(definitions, &shared.store, &found) {
+        let definitions = Definitions::new(
+            shared.definition.clone(),
+            HostAccess::of_machine(Some(shared.store.home())),
+        );
+        let mut explainer = match Explainer::of_session(definitions, &shared.store, &entry) {
             Ok(explainer) => explainer,
             Err(error) => return broken(format!("the plan can't be rehearsed: {error}")),
         };

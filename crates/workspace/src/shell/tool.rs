@@ -13,7 +13,7 @@ use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
 
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
-        name: "shell",
+        name: crate::tools::SHELL,
         description: "Runs a command line in the workspace and waits for its end. There is no \
                       terminal and no input. What is left running in the background is ended with \
                       it. Of a long output both ends are shown.",

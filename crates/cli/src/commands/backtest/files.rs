@@ -164,7 +164,7 @@ fn session(name: &Path) -> Result<PathBuf, String> {
     let name = name.to_str().ok_or_else(none)?;
     let (_, sessions) = sessions().map_err(|_| none())?;
     match sessions.select(Some(name), &here()) {
-        Ok(found) => Ok(found.journal),
+        Ok(found) => found.file().ok_or_else(none),
         Err(jackline_runtime::SelectError::Unknown(_)) => Err(none()),
         Err(error) => Err(error.to_string()),
     }

@@ -1,5 +1,6 @@
 //! Decides on one file, or on a part of one.
 
+use jackline_journal::JournalView;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -240,7 +241,7 @@ impl Shop<'_> {
 
     fn journal(&self, file: &Arc<File>, part: &mut Part) -> Result<(), String> {
         let mut source = self.open(file)?;
-        let mut journal = BacktestJournal::new(&self.backtest);
+        let mut journal = BacktestJournal::new(&self.backtest, JournalView::open(&file.path).ok());
         let mut seen = Seen::default();
         let mut line = Vec::new();
         let mut result = Ok(());

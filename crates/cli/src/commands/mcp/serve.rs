@@ -4,12 +4,12 @@ use std::io::{self, BufReader};
 
 use jackline_mcp::Opening;
 use jackline_mcp::serve::{Served, Shelf, serve};
-use jackline_runtime::{Definitions, Runtime};
+use jackline_runtime::Runtime;
 use jackline_workspace::{Limits, Workspace};
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here, plain, store, warn};
+use crate::terminal::{definitions, fail, here, plain, store, warn};
 
 /// How much of a warning is shown: one line, however long the files are.
 const WARNING_MAX: usize = 2000;
@@ -42,12 +42,12 @@ fn start(args: &ServeArgs) -> Result<Served, Exit> {
         return Err(fail(Exit::Usage, text));
     }
     let store = store()?;
-    let definitions = Definitions::new(args.definition.clone(), Some(&store));
+    let definitions = definitions(args.definition.clone(), &store);
     let mut limits = Limits::of(super::io(&definitions, &root));
     let shelf = Shelf::new(store.directory(&session).join("spill"), limits.output_bytes_max / 2);
     limits.shell.keep = shelf.keep();
     let workspace = Workspace::open(&root, limits).map_err(|error| usage(&error))?;
-    let mut runtime = Runtime::new(Box::new(store), definitions, root.clone());
+    let mut runtime = Runtime::new(store, definitions, root.clone());
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }

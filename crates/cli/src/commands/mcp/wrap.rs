@@ -7,13 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use jackline_mcp::{Address, Behind, Encryption, Ends, Opening, Wrap, wrap};
-use jackline_runtime::{Definitions, Runtime, named_variable, set_variable};
+use jackline_runtime::{Runtime, named_variable, set_variable};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::args::WrapArgs;
 use crate::exit::Exit;
-use crate::terminal::{fail, here, store};
+use crate::terminal::{definitions, fail, here, store};
 
 pub(super) fn run(args: &WrapArgs) -> Exit {
     stand_before(args).map_or_else(|exit| exit, |()| Exit::Fine)
@@ -30,10 +30,10 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
     let server = behind(args)?;
     let store = store()?;
     let (session_directory, state_home) = (store.directory(&session), store.home().to_owned());
-    let definitions = Definitions::new(args.definition.clone(), Some(&store));
+    let definitions = definitions(args.definition.clone(), &store);
     let workspace = here();
     let output_bytes_max = super::io(&definitions, &workspace).output.max_bytes;
-    let mut runtime = Runtime::new(Box::new(store), definitions, workspace.clone());
+    let mut runtime = Runtime::new(store, definitions, workspace.clone());
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }

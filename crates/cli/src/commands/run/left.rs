@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use jackline_engine::Summary;
-use jackline_journal::{FileStore, JournalFile};
-use jackline_runtime::{Found, glance};
+use jackline_journal::{FileStore, Reading, SessionEntry, SessionFilter, Store as _};
+use jackline_runtime::session_of;
 use jackline_supervisor::{Kept, PREFIX};
 
 use super::super::driven::is_driven;
@@ -13,18 +13,18 @@ use crate::terminal::{note, plain};
 /// Says of the latest run of a directory that it is not over and that nobody drives it:
 /// whoever begins another one may have meant to go on.
 pub(super) fn say_left(store: &FileStore, directory: &Path) {
-    let Ok(all) = store.directories() else { return };
-    let is_run = |at: &&std::path::PathBuf| {
-        at.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
-    };
-    let is_here = |at: &&std::path::PathBuf| {
+    let Ok(all) = store.list(&SessionFilter::default()) else { return };
+    let is_run =
+        |at: &Path| at.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    let is_here = |at: &Path| {
         let kept = Kept::load(at).ok().flatten();
         kept.is_some_and(|it| it.started_in == directory || it.workspace == directory)
     };
-    let mine = all.iter().filter(is_run).filter(is_here);
-    let found = mine.filter_map(|at| Found::at(&at.join("journal.jsonl")));
-    let Some(latest) = found.max_by_key(|found| found.modified) else { return };
-    let Some(summary) = summary(&latest) else { return };
+    let is_mine =
+        |entry: &SessionEntry| entry.directory().is_some_and(|at| is_run(at) && is_here(at));
+    // The list has the latest first.
+    let Some(latest) = all.into_iter().find(is_mine) else { return };
+    let Some(summary) = summary(store, &latest) else { return };
     if is_driven(&latest, &summary) == Some(false) {
         let name = plain(&latest.name, 60);
         note(format!(
@@ -34,11 +34,11 @@ pub(super) fn say_left(store: &FileStore, directory: &Path) {
 }
 
 /// Whether a run is over. One of which nobody can tell is not.
-pub(super) fn is_over(found: &Found) -> bool {
-    summary(found).is_some_and(|summary| summary.stop.is_some())
+pub(super) fn is_over(store: &FileStore, found: &SessionEntry) -> bool {
+    summary(store, found).is_some_and(|summary| summary.stop.is_some())
 }
 
-fn summary(found: &Found) -> Option<Summary> {
-    let journal = JournalFile::glance(&found.journal).ok()?;
-    Some(glance(found, &journal).ok()?.summary())
+fn summary(store: &FileStore, found: &SessionEntry) -> Option<Summary> {
+    let journal = store.view(found, Reading::Glance).ok()?;
+    Some(session_of(found, &journal).ok()?.summary())
 }

@@ -1,19 +1,21 @@
 //! Checks what `jackline attest` wrote: who signed it, and whether the journal says the same.
 
+use jackline_journal::{FileStore, SessionEntry};
 use std::fs;
 use std::path::Path;
 
 use anstyle::AnsiColor;
 use jackline_evidence::{Envelope, EnvelopeError, PublicKey, Statement};
-use jackline_journal::JournalFile;
-use jackline_runtime::{Account, Found, SelectError, Sessions};
+use jackline_runtime::{Account, SelectError, Sessions};
 use serde_json::json;
 
 use crate::args::VerifyArgs;
 use crate::commands::attest::{PUBLIC, key_file, read_key};
 use crate::commands::select;
 use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, here, plain, say, say_json, sessions, styled};
+use crate::terminal::{
+    bold, dim, fail, here, open_journal, plain, say, say_json, sessions, styled,
+};
 
 /// The code of a session that did what it was to do.
 const ACHIEVED: &str = "OBJECTIVE_ACHIEVED";
@@ -76,10 +78,8 @@ fn check(file: &Path, args: &VerifyArgs) -> Result<(Statement, Vec<String>), Exi
 }
 
 /// What the journal says otherwise.
-fn of_journal(statement: &Statement, found: &Found) -> Vec<String> {
-    let account = JournalFile::open(&found.journal)
-        .map_err(Into::into)
-        .and_then(|journal| Account::of(&journal));
+fn of_journal(statement: &Statement, found: &SessionEntry) -> Vec<String> {
+    let account = open_journal(found).map_err(Into::into).and_then(|journal| Account::of(&journal));
     match account {
         Ok(account) => statement.differences(&account),
         Err(error) => vec![error.to_string()],
@@ -87,7 +87,10 @@ fn of_journal(statement: &Statement, found: &Found) -> Vec<String> {
 }
 
 /// What keeps the session from being the last word on this workspace.
-fn of_workspace(statement: &Statement, sessions: &Sessions) -> Result<Option<String>, Exit> {
+fn of_workspace(
+    statement: &Statement,
+    sessions: &Sessions<FileStore>,
+) -> Result<Option<String>, Exit> {
     let latest = select(sessions, None)?;
     let is_other = latest.name != statement.predicate().session.as_str();
     let name = plain(&latest.name, 80);

@@ -4,7 +4,7 @@
 use jackline_engine::wire::parse_line;
 use jackline_engine::{SessionId, Summary};
 use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, Outcome, Runtime};
+use jackline_runtime::{Definitions, HostAccess, Outcome, Runtime};
 use serde_json::{Value, json};
 
 /// Where a session stands after some events.
@@ -14,8 +14,9 @@ pub(super) fn played(definition: &str, events: &[Value]) -> Summary {
     std::fs::create_dir(&work).unwrap();
     let definition = jackline_definition::load(definition.as_bytes(), "jackline.yaml").unwrap();
     let store = FileStore::new(root.path().join("home"), 0);
-    let definitions = Definitions::made(definition, Some(&store)).unwrap();
-    let mut runtime = Runtime::new(Box::new(store), definitions, work);
+    let definitions =
+        Definitions::made(definition, HostAccess::of_machine(Some(store.home()))).unwrap();
+    let mut runtime = Runtime::new(store, definitions, work);
     let session = SessionId::parse("s").unwrap();
     for event in events {
         let event = parse_line(event.to_string().as_bytes(), Some(&session)).unwrap();

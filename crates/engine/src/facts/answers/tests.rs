@@ -3,13 +3,14 @@
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::ToString;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::definition::Definition;
+use crate::definition::StoredDefinition;
 use crate::digest::{Digest, Digest128};
 use crate::facts::{
     CallView, DefinitionFile, FeedbackView, FileKind, NewDefinition, Now, Queries, Wants,
@@ -175,10 +176,10 @@ fn pairs_about_definitions() -> Vec<Pair> {
             sha256: Digest::ZERO,
             by_person: false,
         }],
-        lowered: Definition::default(),
+        lowered: StoredDefinition::new(Arc::default()),
     };
     let new_json = json!({"new": {"checksum": ZERO, "files": [{"path": "/d", "sha256": ZERO}],
-        "lowered": Definition::default()}});
+        "lowered": StoredDefinition::new(Arc::default()).digest()}});
     vec![
         (
             Query::Definition,

@@ -10,7 +10,7 @@ use jackline_journal::MemoryStore;
 use super::*;
 use crate::definitions::Definitions;
 use crate::facts::FactSources;
-use crate::home::LayerFiles;
+use crate::host::HostAccess;
 
 const CONTENTS: Wants = Wants { json: false, contents: true };
 const BOTH: Wants = Wants { json: true, contents: true };
@@ -36,10 +36,11 @@ fn in_workspace(test: impl FnOnce(&Path, &Scene<'_>, &mut FactSources)) {
     let scene = Scene {
         session: &SessionId::parse("s").unwrap(),
         workspace: Some(root.path()),
-        definitions: &Definitions::new(None, None).with_layers(LayerFiles::default()),
+        definitions: &Definitions::new(None, HostAccess::default()),
         definition: &Definition::default(),
         definition_files: &[],
         definition_checksum: Digest::ZERO,
+        definition_digest: Digest::ZERO,
         store: &MemoryStore::default(),
         session_directory: None,
     };

@@ -7,6 +7,7 @@ use crate::engines::EngineSpec;
 use crate::evidence::Looks;
 use crate::own::Ended;
 use crate::run::RunError;
+use crate::run_journal::RunJournal;
 use crate::told::{Told, Waits};
 use crate::transcript::transcript;
 use crate::waiting::{Waited, sleep};
@@ -108,7 +109,8 @@ impl Driver<'_, '_> {
         if self.worker().is_none() {
             return self.own.conversation.transcript(lines_max);
         }
-        let directory = self.opening.store.directory(self.front.session());
-        transcript(&directory.join("journal.jsonl"), self.worker.said(), lines_max)
+        let session = self.front.session().clone();
+        let journal = RunJournal::new(self.opening.store.clone(), session);
+        transcript(&journal, self.worker.said(), lines_max)
     }
 }

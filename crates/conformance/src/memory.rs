@@ -1,0 +1,149 @@
+//! Plays a scenario through the runtime in this process, with everything that outlasts an event
+//! in memory.
+//!
+//! The workspace is a real directory. The journals, the compiled definitions and a person's
+//! approvals are in memory, so this proves that nothing above the store and the state home needs
+//! files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jackline_engine::{SessionId, Timestamp, wire};
+use jackline_journal::{MemoryStore, Reading, SessionFilter, Store as _, Verifier};
+use jackline_runtime::{
+    Definitions, HostAccess, MemoryStateHome, Pin, Pins, Replay, Runtime, StateHome, inspect,
+};
+use serde_json::Value;
+
+use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
+use crate::place::{Place, Program};
+use crate::scenario::{Act, PERSON, SESSION, START, Scenario, Step};
+
+/// Why a scenario with the off switch can't be told.
+const NO_SWITCH: &str = "the off switch is a file, and memory has none";
+
+/// The runtime on a store in memory.
+pub struct MemoryDriver;
+
+impl Driver for MemoryDriver {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn plays(&self, scenario: &Scenario) -> Result<(), String> {
+        let switches = |step: &Step| matches!(step.act, Act::Off(_) | Act::On);
+        if scenario.steps.iter().any(switches) {
+            return Err(NO_SWITCH.to_owned());
+        }
+        Ok(())
+    }
+
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
+        // No command of the binary runs here; the place is only a workspace.
+        let mut place = Place::new(&Program::new("jackline"))?;
+        place.furnish(scenario, START)?;
+        let (store, home) = (MemoryStore::default(), MemoryStateHome::default());
+        let runtime = runtime(&place, &store, &home);
+        Ok(Box::new(MemoryStage { place, store, home, runtime, session: session(SESSION)? }))
+    }
+}
+
+struct MemoryStage {
+    place: Place,
+    store: MemoryStore,
+    home: MemoryStateHome,
+    runtime: Runtime,
+    /// The session of lines that name none: that of the line before.
+    session: SessionId,
+}
+
+fn runtime(place: &Place, store: &MemoryStore, home: &MemoryStateHome) -> Runtime {
+    let host = HostAccess::with_state_home(Arc::new(home.clone())).with_home(PERSON.into());
+    let directory = PathBuf::from(place.workspace_text());
+    Runtime::new(store.clone(), Definitions::new(None, host), directory)
+}
+
+fn session(name: &str) -> Result<SessionId, String> {
+    SessionId::parse(name).map_err(|error| error.to_string())
+}
+
+impl Stage for MemoryStage {
+    fn send(&mut self, line: &str, _: Timestamp) -> Result<Value, String> {
+        let answer = match wire::parse_line(line.as_bytes(), Some(&self.session)) {
+            Ok(event) => {
+                self.session.clone_from(&event.session);
+                self.runtime.answer_safely(event)
+            }
+            Err(error) => self.runtime.refuse(1, &error, None),
+        };
+        let verdict = serde_json::from_str(&answer.json).map_err(|error| error.to_string());
+        self.runtime.finish(answer.deferred);
+        verdict
+    }
+
+    fn files(&mut self) -> &mut dyn WorkspaceFiles {
+        &mut self.place
+    }
+
+    fn person(&mut self) -> &mut dyn ScenarioPerson {
+        self
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        self.runtime = runtime(&self.place, &self.store, &self.home);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), String> {
+        let entries = self.store.list(&SessionFilter::default());
+        for entry in entries.map_err(|error| error.to_string())? {
+            let problem = |text: String| format!("session `{}`: {text}", entry.name);
+            let view = self.store.view(&entry, Reading::Consistent);
+            let view = view.map_err(|error| problem(error.to_string()))?;
+            let (mut verifier, mut replay) = (Verifier::new(view.saved()), Replay::default());
+            let torn = view.for_each(|line| {
+                verifier.line(line);
+                replay.line(&view, line)
+            });
+            let torn = torn.map_err(|error| problem(error.to_string()))?;
+            let verified = verifier.finish(torn);
+            if !verified.is_clean() {
+                return Err(problem(format!("verification finds {verified:?}")));
+            }
+            let report = replay.finish();
+            if !report.is_proven() {
+                return Err(problem(format!("replay differs: {report:?}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ScenarioPerson for MemoryStage {
+    fn off(&mut self, _: &str, _: Timestamp) -> Result<(), String> {
+        Err(NO_SWITCH.to_owned())
+    }
+
+    fn on(&mut self) -> Result<(), String> {
+        Err(NO_SWITCH.to_owned())
+    }
+
+    fn approve(&mut self, name: &str) -> Result<(), String> {
+        let id = session(name)?;
+        let failed = |error: jackline_journal::StoreError| error.to_string();
+        let entry = self.store.entry(&id).map_err(failed)?.ok_or("no such session")?;
+        let session = inspect(&self.store, &entry).map_err(failed)?;
+        let definition = session.definition();
+        let pin = Pin {
+            checksum: session.agent_checksum(),
+            definition: definition.name.clone(),
+            workflow: definition.identity.as_ref().and_then(|it| it.workflow.clone()),
+            session: id,
+            at: START,
+            by: "person".to_owned(),
+            why: Some("it is known".to_owned()),
+        };
+        let home: Arc<dyn StateHome> = Arc::new(self.home.clone());
+        Pins::of(home).approve(&pin).map_err(failed)
+    }
+}
