@@ -25,7 +25,7 @@ impl Appends {
         // The first record holds the definition.
         let lines: Vec<&[u8]> = journal.split(|byte| *byte == b'\n').skip(2).collect();
         let record_bytes = lines.iter().map(|line| line.len()).sum::<usize>() / lines.len().max(1);
-        let store = FileStore::new(place.join("appends"), jackline_runtime::boot_number());
+        let store = FileStore::new(place.join("appends"), jackline_host::clock::boot_number());
         let log = store.open(&SessionId::parse("appends")?)?;
         Ok(Self { log, record_bytes, seq: 0 })
     }

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use jackline_engine::SessionId;
 use jackline_engine::wire::parse_line;
+use jackline_host::HostAccess;
 use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, HostAccess, Runtime};
+use jackline_runtime::{Definitions, Runtime};
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::limits::Row;
@@ -81,7 +82,7 @@ impl Bench {
         let memory = Path::new("/dev/shm");
         let quick =
             if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? };
-        let store = FileStore::new(quick.path(), jackline_runtime::boot_number());
+        let store = FileStore::new(quick.path(), jackline_host::clock::boot_number());
         let definitions = Definitions::new(
             Some(self.definition.clone()),
             HostAccess::of_machine(Some(store.home())),

@@ -6,8 +6,9 @@ use std::time::Instant;
 use jackline_engine::json::parse_strict;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Digest, SessionId};
+use jackline_host::HostAccess;
 use jackline_journal::{DefinitionSource, MemoryStore, Store as _, Verifier};
-use jackline_runtime::{Definitions, HostAccess, Replay, Runtime};
+use jackline_runtime::{Definitions, Replay, Runtime};
 
 use crate::limits::Row;
 use crate::report::{Report, median};
@@ -48,8 +49,11 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of a journal, written through the whole runtime.
-fn journal() -> Result<(Vec<Vec<u8>>, Box<dyn DefinitionSource>), Failure> {
+/// The lines of a journal, and where its definitions are.
+type WrittenJournal = (Vec<Vec<u8>>, Box<dyn DefinitionSource>);
+
+/// A journal, written through the whole runtime.
+fn journal() -> Result<WrittenJournal, Failure> {
     let store = MemoryStore::default();
     let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/definition.yaml"));
     let definitions = Definitions::new(Some(file), HostAccess::default());

@@ -60,7 +60,7 @@ fn drive(
         scripted: true,
     };
     let opening = Opening {
-        store: FileStore::new(place.join("home"), jackline_runtime::boot_number()),
+        store: FileStore::new(place.join("home"), jackline_host::clock::boot_number()),
         workspace: work,
         definition: None,
         engine: None,

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use jackline_engine::{Decision, Timestamp};
+use jackline_host::clock::{boot_number, now};
+use jackline_host::{FileStateHome, HostAccess, StateHome, state_home};
 use jackline_journal::{FileStore, JournalView, SessionEntry, StoreError};
-use jackline_runtime::{
-    Definitions, FileStateHome, HostAccess, Sessions, StateHome, boot_number, now, state_home,
-};
+use jackline_runtime::{Definitions, Sessions};
 
 use crate::exit::Exit;
 

@@ -7,7 +7,7 @@ use jackline_conformance::{
     Baseline, BaselineError, Driver, EngineDriver, HookDriver, MemoryDriver, Program, ProxyDriver,
     Scenario, StdioDriver, load_corpus, play, root,
 };
-use jackline_runtime::agent_above;
+use jackline_host::agent_above;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Starts a program that sees nothing of who started it.

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use jackline_runtime::find_program;
+use jackline_host::environment::find_program;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long an answer may take; clients written in JavaScript start slowly.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use jackline_engine::SessionId;
-use jackline_runtime::forged_by_agent;
+use jackline_host::forged_by_agent;
 
 /// The variable by which a client knows the session of the run that it works for.
 pub const RUN: &str = "JACKLINE_RUN";

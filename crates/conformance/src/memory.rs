@@ -9,10 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jackline_engine::{SessionId, Timestamp, wire};
+use jackline_host::{HostAccess, MemoryStateHome, Pin, Pins, StateHome};
 use jackline_journal::{MemoryStore, Reading, SessionFilter, Store as _, Verifier};
-use jackline_runtime::{
-    Definitions, HostAccess, MemoryStateHome, Pin, Pins, Replay, Runtime, StateHome, inspect,
-};
+use jackline_runtime::{Definitions, Replay, Runtime, inspect};
 use serde_json::Value;
 
 use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};

@@ -14,8 +14,9 @@ use jackline_clients::surroundings::Surroundings;
 use jackline_definition::load;
 use jackline_engine::json::parse_strict;
 use jackline_engine::{Decision, Definition, EventId, EventKind, SessionId, Verdict};
+use jackline_host::HostAccess;
 use jackline_journal::{Line, MemoryStore, Reading, Store as _, parse_record};
-use jackline_runtime::{Definitions, HostAccess, Replay, Runtime};
+use jackline_runtime::{Definitions, Replay, Runtime};
 use serde_json::Value;
 
 /// Begins an input that is made of moves, and no payload.

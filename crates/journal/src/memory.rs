@@ -1,6 +1,7 @@
 //! A store that keeps nothing beyond the process.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -182,9 +183,9 @@ impl Log for MemoryLog {
     fn keep_definition(&mut self, definition: &StoredDefinition) -> Result<(), StoreError> {
         let digest = definition.digest();
         let mut definitions = held(&self.definitions);
-        if !definitions.contains_key(&digest) {
+        if let Entry::Vacant(vacant) = definitions.entry(digest) {
             let missing = StoreError::DefinitionMissing { digest };
-            definitions.insert(digest, definition.stored_form().ok_or(missing)?);
+            vacant.insert(definition.stored_form().ok_or(missing)?);
         }
         Ok(())
     }

@@ -126,8 +126,8 @@ mod tests {
         Head { seq, hash: Digest::of(&seq.to_le_bytes()) }
     }
 
-    fn saved(seq: u64, bytes: &[u8]) -> Option<SavedState> {
-        Some(SavedState { head: head(seq), journal_bytes: seq * 100, bytes: bytes.to_vec() })
+    fn saved(seq: u64, bytes: &[u8]) -> SavedState {
+        SavedState { head: head(seq), journal_bytes: seq * 100, bytes: bytes.to_vec() }
     }
 
     #[test]
@@ -136,12 +136,12 @@ mod tests {
         assert_eq!(read(&file).unwrap(), None);
         write(&file, &head(1), 100, b"one").unwrap();
         write(&file, &head(2), 200, b"two").unwrap();
-        assert_eq!(read(&file).unwrap(), saved(2, b"two"));
+        assert_eq!(read(&file).unwrap(), Some(saved(2, b"two")));
         for at in 0..(HEADER_BYTES as u64 + 3) {
             let mut byte = [0];
             file.read_exact_at(&mut byte, at).unwrap();
             file.write_all_at(&[byte[0] ^ 4], at).unwrap();
-            assert_eq!(read(&file).unwrap(), saved(1, b"one"), "byte {at}");
+            assert_eq!(read(&file).unwrap(), Some(saved(1, b"one")), "byte {at}");
             file.write_all_at(&byte, at).unwrap();
         }
     }

@@ -333,7 +333,7 @@ fn read_beginning(path: &Path) -> Result<Beginning, StoreError> {
         if part.is_empty() {
             break;
         }
-        newlines += part.iter().filter(|byte| **byte == b'\n').count();
+        newlines += part.split(|byte| *byte == b'\n').count() - 1;
         bytes.extend_from_slice(part);
     }
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

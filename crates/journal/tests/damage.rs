@@ -91,7 +91,7 @@ impl Journal {
 
     /// The record that a byte is in.
     fn record_at(&self, byte: usize) -> u64 {
-        self.bytes[..byte].iter().filter(|byte| **byte == b'\n').count() as u64
+        self.bytes[..byte].split(|byte| *byte == b'\n').count() as u64 - 1
     }
 
     fn write(&self, bytes: &[u8]) {

@@ -10,10 +10,10 @@ use jackline_engine::{
 use jackline_journal::{Note, Retention};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::ancestry::Agent;
 use crate::definitions::DefinitionError;
 use crate::notify::Notice;
 use crate::runtime::{Fault, Runtime, StoredVerdict, named_workspace};
+use jackline_host::Agent;
 
 /// How work goes on where the guard can't be mended at once.
 pub const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a while with `jackline off --for 30m --why …`";

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use jackline_engine::{Digest, SessionId, SessionPhase, Summary, Waiting};
 use jackline_journal::{SessionFilter, Store, StoreError};
 
-use crate::clock;
 use crate::inspect::inspect;
+use jackline_host::clock;
 
 /// How codes begin.
 const PREFIX: &str = "jl-";

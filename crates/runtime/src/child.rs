@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::clock::boot_ms;
+use jackline_host::clock::boot_ms;
 
 /// How long is waited for output before the program itself is looked at.
 const TICK: Duration = Duration::from_millis(20);

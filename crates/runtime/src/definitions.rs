@@ -21,13 +21,13 @@ use jackline_engine::definition::{Policy, PolicyRule, StoredDefinition};
 use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest, PinsFact};
 use jackline_journal::{Log, StoreError};
 
-use crate::clock;
-use crate::home::LayerFiles;
-use crate::host::HostAccess;
-use crate::off::Switch;
-use crate::pins::Pins;
-use crate::trust::Trust;
 use compiled::{CompiledDefinitions, LastGood};
+use jackline_host::HostAccess;
+use jackline_host::Pins;
+use jackline_host::Trust;
+use jackline_host::clock;
+use jackline_host::environment::LayerFiles;
+use jackline_host::off::Switch;
 pub(crate) use reload::Reloaded;
 use survey::{Extended, Found, Reading, Survey, real};
 
@@ -244,7 +244,7 @@ impl Definitions {
         let place = self.place(&found, directory);
         match self.load(&found, &place) {
             Ok((survey, definition, checksum)) => {
-                Resolved::new(definition, checksum, survey.files(), None)
+                Resolved::new(&definition, checksum, survey.files(), None)
             }
             Err(error) => self.last_good(&found, &place, error),
         }
@@ -381,7 +381,7 @@ impl Definitions {
         let mut files = found.all();
         files.extend(good.files.into_iter().filter(|file| !found.all().contains(file)));
         let broken = Some(error.brief());
-        Resolved::new(definition, good.checksum, files, broken)
+        Resolved::new(&definition, good.checksum, files, broken)
     }
 
     /// The last good definition, unless it rests on trust that was taken back.
@@ -492,7 +492,7 @@ impl Definitions {
 
 impl Resolved {
     fn new(
-        stored: StoredDefinition,
+        stored: &StoredDefinition,
         checksum: Digest,
         files: Vec<PathBuf>,
         broken: Option<String>,

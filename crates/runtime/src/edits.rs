@@ -19,8 +19,8 @@ use jackline_engine::{Digest, SessionId, Timestamp};
 use jackline_journal::write_private;
 use serde::{Deserialize, Serialize};
 
-use crate::ancestry::agent_above;
-use crate::clock;
+use jackline_host::agent_above;
+use jackline_host::clock;
 
 /// How long a word holds.
 const LASTS_MS: u64 = 60 * 60 * 1000;

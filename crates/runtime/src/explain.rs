@@ -18,13 +18,13 @@ use jackline_engine::{
 use jackline_journal::{MemoryStore, SessionEntry, Store};
 use serde_json::{Map, Value};
 
-use crate::clock;
 use crate::definitions::{Definitions, Resolved};
 use crate::door::panic_text;
 use crate::facts::{FactSource as _, FactSources, Scene, gather};
 use crate::inspect::inspect;
 use crate::redact::redact;
 use crate::runtime::Fault;
+use jackline_host::clock;
 
 /// The tool that command lines are taken to be for, unless a definition
 /// declares another.

@@ -18,9 +18,9 @@ use std::path::Path;
 use jackline_engine::{Definition, Digest, Fact, Query, SessionId, WrongFact};
 use jackline_journal::Store;
 
-use crate::clock;
 use crate::definitions::Definitions;
 use crate::reports::Reports;
+use jackline_host::clock;
 
 pub(crate) use gather::{FactSources, gather};
 pub(crate) use machine::Machine;

@@ -39,10 +39,9 @@ const NOTICES_MAX: usize = 16;
 ///
 /// ```
 /// use jackline_engine::{Arguments, Definition, SessionId, SessionStarted, Status};
+/// use jackline_host::HostAccess;
 /// use jackline_journal::MemoryStore;
-/// use jackline_runtime::{
-///     CallResult, CallRuling, Definitions, Gate, HostAccess, ProposedCall, Runtime,
-/// };
+/// use jackline_runtime::{CallResult, CallRuling, Definitions, Gate, ProposedCall, Runtime};
 ///
 /// let definitions = Definitions::made(Definition::default(), HostAccess::default())?;
 /// let runtime = Runtime::new(MemoryStore::default(), definitions, std::env::temp_dir());

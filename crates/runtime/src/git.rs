@@ -16,7 +16,7 @@ use jackline_engine::GitFact;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::child::{Keep, Running, Stream};
-use crate::clock::boot_ms;
+use jackline_host::clock::boot_ms;
 
 /// How long all the questions of one kind may take.
 const ALLOWED_MS: u64 = 2000;

@@ -5,16 +5,12 @@
 //! denial that says the guard is broken, not the call.
 
 mod account;
-mod agent_names;
-mod ancestry;
 mod answer;
 mod asks;
 mod backtest;
 mod child;
-mod clock;
 mod defined;
 mod definitions;
-mod document_lines;
 mod door;
 mod edits;
 mod explain;
@@ -22,17 +18,11 @@ mod extensions;
 mod facts;
 mod gate;
 mod git;
-mod home;
-mod host;
 mod inspect;
 mod live;
-mod markers;
 mod neighbours;
 mod notify;
-mod off;
-mod pins;
 mod redact;
-mod regular;
 mod replay;
 mod reports;
 pub mod restore;
@@ -40,13 +30,9 @@ mod runtime;
 mod sessions;
 pub mod spill;
 mod spool;
-mod stamp;
-mod state_home;
-mod trust;
 mod verification;
 
 pub use account::{Account, AccountError, Verdicts, export, misfits};
-pub use ancestry::{Agent, agent_above, forged_by_agent};
 pub use answer::{Answer, Deferred, Outcome, WAY_OUT};
 pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending, still_asks};
 pub use backtest::{
@@ -54,7 +40,6 @@ pub use backtest::{
     LINE_BYTES_MAX, Lack, LineEnd, Memo, Source, Trajectory, Undecidable, name_of, open_lines,
     read_line,
 };
-pub use clock::{boot_number, from_system, now};
 pub use definitions::{
     DefinitionError, Definitions, Effective, Resolved, find_file, load_file, load_source,
 };
@@ -70,22 +55,12 @@ pub use gate::{
     ProposedCall, RefusalCode, SessionRole, StopRuling, WAITS_FOR_PERSON, reason_of,
 };
 pub use git::commit_of;
-pub use home::{
-    HomeError, LayerFiles, directory_variable, find_program, home, named_variable, parent_session,
-    person, search_path, set_variable, state_home,
-};
-pub use host::HostAccess;
 pub use inspect::{inspect, session_of};
 pub use notify::{Notice, deliver};
-pub use off::{OFF_MS, OFF_MS_MAX, Off, OffError, Switch, off_now, switch_off, switch_on};
-pub use pins::{Pin, Pins};
 pub use redact::redact_text;
-pub use regular::read_regular;
 pub use replay::{Difference, Replay, ReplayReport};
 pub use reports::SAFETY_LOG;
 pub use runtime::{Bounds, Fault, Request, Runtime, Standing};
 pub use sessions::{SelectError, Sessions, arranged};
 pub use spool::keep_fault;
-pub use state_home::{Document, DocumentChange, FileStateHome, MemoryStateHome, StateHome};
-pub use trust::{Grant, Trust};
 pub use verification::{end_checks, is_checking, supervise};

@@ -6,8 +6,8 @@ use std::path::Path;
 use jackline_engine::{SessionId, Timestamp};
 use jackline_journal::{Reading, SessionEntry, SessionFilter, Store};
 
-use crate::clock;
 use crate::inspect::session_of;
+use jackline_host::clock;
 
 /// A session that was silent for longer has no call under way any more.
 const SILENT_MS: i64 = 24 * 3_600_000;

@@ -24,12 +24,12 @@ use jackline_journal::{Note, Store, StoreError};
 use serde_json::value::RawValue;
 
 use crate::answer::{About, Answer, Deferred};
-use crate::clock;
 use crate::definitions::{DefinitionError, Definitions};
 use crate::facts::{FactError, FactSources};
-use crate::off::Switch;
 use fault_log::FaultLog;
 use intake::Intake;
+use jackline_host::clock;
+use jackline_host::off::Switch;
 use outbox::Outbox;
 use session_cache::SessionCache;
 use settings::Settings;

@@ -13,8 +13,8 @@ use jackline_engine::{Digest, FaultKind, SessionId};
 use jackline_journal::{Note, directory_name};
 use serde::{Deserialize, Serialize};
 
-use crate::home::{runtime_directories, state_home};
 use crate::redact::redact_text;
+use jackline_host::environment::{runtime_directories, state_home};
 
 /// How much of what could not be written down is kept for a session.
 const SPOOL_BYTES_MAX: u64 = 16 << 10;

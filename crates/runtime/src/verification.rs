@@ -25,8 +25,8 @@ use jackline_engine::VerificationFact;
 use serde::{Deserialize, Serialize};
 
 use crate::child::{Keep, Running, Stream};
-use crate::clock::boot_ms;
 use crate::redact::redact_text;
+use jackline_host::clock::boot_ms;
 
 /// So long is waited: a quick one answers at once.
 const QUICK_MS: u64 = 150;

@@ -11,10 +11,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
+use jackline_host::clock::now;
 use jackline_model::{
     Delta, ErrorKind, Model, ModelError, Patience, Reply, Request, ask_patiently,
 };
-use jackline_runtime::now;
 
 use crate::listening::{Cut, Listening, Schemas};
 use crate::lookout::Lookout;

@@ -206,8 +206,9 @@ mod tests {
     use std::io::Write as _;
 
     use jackline_engine::{SessionEnded, SessionId};
+    use jackline_host::HostAccess;
     use jackline_journal::FileStore;
-    use jackline_runtime::{Definitions, Gate, HostAccess, Runtime};
+    use jackline_runtime::{Definitions, Gate, Runtime};
 
     use super::*;
 

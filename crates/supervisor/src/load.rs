@@ -8,9 +8,9 @@ use jackline_definition::Diagnostics;
 use jackline_definition::form::{FILE_BYTES_MAX, Form};
 use jackline_definition::yaml::{Node, NodeValue};
 use jackline_engine::ClientId;
+use jackline_host::read_regular;
 use jackline_model::scripted::Script;
 use jackline_model::{LocalSpec, Provider};
-use jackline_runtime::read_regular;
 use jackline_task::{LoadError, TaskFile};
 
 use crate::engines::{EngineKind, EngineSpec, Reach};

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jackline_engine::{Markers, SessionPhase};
-use jackline_runtime::{end_checks, is_checking, off_now};
+use jackline_host::off::off_now;
+use jackline_runtime::{end_checks, is_checking};
 
 use crate::run_journal::RunJournal;
 

@@ -15,10 +15,12 @@ use jackline_engine::{
     ClientId, Digest, PromptSource, SafetyAction, SafetyKind, SessionId, SessionStarted, Stop,
     StopCode, Timestamp,
 };
+use jackline_host::HostAccess;
+use jackline_host::clock::now;
 use jackline_journal::FileStore;
 use jackline_model::{Tool, WorkerProgram};
 use jackline_program::{Ending, Sandbox, Workers};
-use jackline_runtime::{Definitions, Gate, GateAnswer, HostAccess, Runtime, now};
+use jackline_runtime::{Definitions, Gate, GateAnswer, Runtime};
 use jackline_task::{Ground, new_session_name};
 use jackline_workspace::shell::Cancel;
 use jackline_workspace::{Limits, Workspace, WorkspaceError};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jackline_engine::{Dimension, Markers, Summary};
-use jackline_runtime::now;
+use jackline_host::clock::now;
 
 use crate::run_front::RunFront;
 

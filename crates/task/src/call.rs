@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use jackline_attempt::{
     Call, Executor, Generator, InternalOutcome, Parts, Trace, Validator, egress,
 };
+use jackline_host::clock::now;
 use jackline_program::programs;
-use jackline_runtime::now;
 use serde_json::{Map, Value};
 
 use crate::call::caller::Caller;

@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, PublicOutcome, Trace, egress};
 use jackline_engine::{IdError, SessionId};
+use jackline_host::HostAccess;
+use jackline_host::clock::now;
+use jackline_host::environment::named_variable;
 use jackline_journal::FileStore;
 use jackline_program::{Ending, Sandbox, WorkerError, Workers};
-use jackline_runtime::{Definitions, Fault, Gate, HostAccess, Runtime, named_variable, now};
+use jackline_runtime::{Definitions, Fault, Gate, Runtime};
 use jackline_workspace::{Workspace, WorkspaceError};
 
 use crate::calls::{Called, Calls, Ground, Over};

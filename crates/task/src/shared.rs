@@ -81,7 +81,7 @@ impl Shared<'_> {
     /// Writes down how forged tools did, whatever became of the attempt that used them.
     pub(crate) fn write_uses(&self) {
         for (name, version, error_type) in self.uses.take() {
-            let at = jackline_runtime::now().wall;
+            let at = jackline_host::clock::now().wall;
             let error_type = error_type.as_deref();
             // Health is an observation; a registry that takes none is said when it is used.
             let _ = self.registry.used(&name, &version, error_type, &self.health, at);

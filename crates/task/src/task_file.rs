@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jackline_definition::Diagnostics;
 use jackline_definition::form::{FILE_BYTES_MAX, Form};
 use jackline_definition::yaml::Node;
-use jackline_runtime::read_regular;
+use jackline_host::read_regular;
 
 use crate::spec::TASK_FILE;
 

@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, error::Error, path::Path};
 
 use jackline_engine::definition::{Policy, PolicyRule};
 use jackline_engine::{Arguments, CallView, SessionId, SessionStarted, Status, StopProposed};
+use jackline_host::HostAccess;
 use jackline_journal::MemoryStore;
 use jackline_runtime::{
-    CallResult, CallRuling, Definitions, Extensions, Gate, HostAccess, PolicyDecision,
-    ProposedCall, Runtime, ToolPolicy, load_source,
+    CallResult, CallRuling, Definitions, Extensions, Gate, PolicyDecision, ProposedCall, Runtime,
+    ToolPolicy, load_source,
 };
 use serde_json::{Value, json};
 
@@ -57,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         match gate.propose(ProposedCall::new(tool, Arguments::Parsed(args.clone()))) {
             CallRuling::Run(permit) => {
                 let args = permit.args.unwrap_or(args);
-                let text = match args["path"].as_str() {
+                let text = match args.get("path").and_then(Value::as_str) {
                     Some(path) => files.get(path).map_or("no such file", |text| text).to_owned(),
                     None => "sent".to_owned(),
                 };

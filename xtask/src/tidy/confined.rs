@@ -22,7 +22,7 @@ const RULES: [Confined; 2] = [
     Confined {
         word: "claude",
         rule: "crates below `clients` know no agent client",
-        crates: "attempt decode definition engine journal mcp model \
+        crates: "attempt decode definition engine host journal mcp model \
                  program registry runtime sandbox shell supervisor task workspace",
         files: &[
             ("definition/data/models.yaml", "prices and context windows of models"),
@@ -31,7 +31,7 @@ const RULES: [Confined; 2] = [
             ("definition/src/layers/held_as_hard/any.rs", "baseline: client names of tests"),
             ("definition/src/layers/held_as_hard/stories.rs", "baseline: client names of tests"),
             ("engine/src/guards/protected/paths.rs", "paths of settings that are protected"),
-            ("runtime/src/agent_names.rs", "tables of programs, variables and settings of agents"),
+            ("host/src/agent_names.rs", "tables of programs, variables and settings of agents"),
         ],
     },
     Confined {

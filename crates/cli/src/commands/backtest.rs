@@ -16,9 +16,10 @@ use std::sync::atomic::AtomicU64;
 use jackline_clients::find_client;
 use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
-use jackline_runtime::{
-    Backtest, DefinitionError, Definitions, HostAccess, Memo, home, now, state_home,
-};
+use jackline_host::clock::now;
+use jackline_host::environment::home;
+use jackline_host::{HostAccess, state_home};
+use jackline_runtime::{Backtest, DefinitionError, Definitions, Memo};
 
 use crate::args::BacktestArgs;
 use crate::exit::Exit;

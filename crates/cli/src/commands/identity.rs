@@ -3,8 +3,11 @@
 
 use jackline_engine::Session;
 use jackline_engine::definition::without_identity;
+use jackline_host::clock::now;
+use jackline_host::environment::person;
+use jackline_host::{Pin, Pins};
 use jackline_journal::{FileStore, SessionEntry};
-use jackline_runtime::{Pin, Pins, inspect, now, person};
+use jackline_runtime::inspect;
 use serde_json::json;
 
 use super::person::{may_open, may_say};

@@ -12,8 +12,8 @@ use jackline_clients::install::{
     plan, plan_removal, plan_unwrapping, plan_wrapping,
 };
 use jackline_clients::{CLIENTS, Client, find_client};
+use jackline_host::state_home;
 use jackline_mcp::{Address, AddressError, Encryption};
-use jackline_runtime::state_home;
 use serde_json::{Value, json};
 
 use self::canary::Canary;

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use jackline_engine::SessionId;
 use jackline_engine::definition::Io;
-use jackline_runtime::{Definitions, now, parent_session};
+use jackline_host::clock::now;
+use jackline_host::environment::parent_session;
+use jackline_runtime::Definitions;
 
 use crate::args::McpCommand;
 use crate::exit::Exit;

@@ -6,10 +6,12 @@
 use std::path::PathBuf;
 
 use jackline_engine::Action;
+use jackline_host::clock::boot_number;
+use jackline_host::environment::person;
+use jackline_host::off::{OFF_MS_MAX, switch_off};
+use jackline_host::{Off, state_home};
 use jackline_journal::FileStore;
-use jackline_runtime::{
-    OFF_MS_MAX, Off, Sessions, boot_number, find_file, person, state_home, switch_off,
-};
+use jackline_runtime::{Sessions, find_file};
 
 use super::person::{Said, may_open, may_say, objections, off_in_words, parse_lasting};
 use crate::args::{OffArgs, Word};

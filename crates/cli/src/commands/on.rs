@@ -1,6 +1,7 @@
 //! `jackline on`: the guard holds again.
 
-use jackline_runtime::{Switch, switch_on};
+use jackline_host::Switch;
+use jackline_host::off::switch_on;
 
 use super::person::off_in_words;
 use crate::args::OnArgs;

@@ -7,8 +7,10 @@ use jackline_engine::{
     Action, ActorId, Control, Event, EventKind, Markers, SessionId, Verdict, Waiting,
     wire::TEXT_BYTES_MAX,
 };
+use jackline_host::environment::person;
+use jackline_host::{Off, agent_above};
 use jackline_journal::FileStore;
-use jackline_runtime::{Off, Outcome, Runtime, agent_above, person};
+use jackline_runtime::{Outcome, Runtime};
 
 use crate::args::Word;
 use crate::exit::Exit;

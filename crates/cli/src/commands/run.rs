@@ -13,9 +13,11 @@ use std::sync::atomic::AtomicBool;
 
 use jackline_clients::CLIENTS;
 use jackline_engine::{SessionId, StopCode, Timestamp};
+use jackline_host::clock::boot_number;
+use jackline_host::state_home;
 use jackline_journal::{FileStore, SessionEntry};
 use jackline_program::Sandbox;
-use jackline_runtime::{Sessions, boot_number, state_home};
+use jackline_runtime::Sessions;
 use jackline_supervisor::{EngineKind, Kept, Opening, PREFIX, RunError, RunTask, Told, load};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 

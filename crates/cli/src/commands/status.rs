@@ -14,10 +14,11 @@ use jackline_engine::{
     DirtySummary, LimitKey, Markers, PauseCause, ProgressSummary, ReportFile, Session,
     SessionPhase, StopCode, Summary, TestsPassing, TurnStatus, TurnSummary,
 };
+use jackline_host::clock::now;
+use jackline_host::off::off_now;
+use jackline_host::{Off, agent_above};
 use jackline_journal::{FileStore, Line, Note, Opened, SessionEntry, StoreError, parse_record};
-use jackline_runtime::{
-    Off, SAFETY_LOG, Sessions, agent_above, arranged, ask_code, inspect, now, off_now, still_asks,
-};
+use jackline_runtime::{SAFETY_LOG, Sessions, arranged, ask_code, inspect, still_asks};
 use jackline_supervisor::PREFIX;
 use serde_json::json;
 

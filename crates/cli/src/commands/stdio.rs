@@ -4,7 +4,9 @@ use std::io::{self, BufRead, BufReader, Write as _};
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Control, Event, EventKind, FaultKind, SessionId, Timestamp};
-use jackline_runtime::{Agent, Answer, Outcome, Runtime, agent_above, now};
+use jackline_host::clock::now;
+use jackline_host::{Agent, agent_above};
+use jackline_runtime::{Answer, Outcome, Runtime};
 
 use crate::args::StdioArgs;
 use crate::exit::Exit;

@@ -1,7 +1,8 @@
 //! `jackline tools`: what attempts have forged, and how it does.
 
+use jackline_host::clock::now;
+use jackline_host::state_home;
 use jackline_registry::{Registry, RegistryError, Tool};
-use jackline_runtime::{now, state_home};
 use serde_json::{Value, json};
 
 use super::person::may_open;

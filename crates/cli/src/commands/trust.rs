@@ -6,9 +6,10 @@ use std::path::Path;
 use jackline_definition::{Standing, words};
 use jackline_engine::Digest;
 use jackline_engine::definition::Checker;
-use jackline_runtime::{
-    DefinitionError, Effective, Grant, Trust, find_file, load_file, now, person,
-};
+use jackline_host::clock::now;
+use jackline_host::environment::person;
+use jackline_host::{Grant, Trust};
+use jackline_runtime::{DefinitionError, Effective, find_file, load_file};
 use serde_json::json;
 
 use super::check::refuse;

@@ -275,7 +275,7 @@ fn off_works_where_no_byte_can_be_written() {
     fs::create_dir(world.home()).unwrap();
     let script = format!("ulimit -f 0; trap '' XFSZ; {}", full());
     // Below an agent nobody may switch anything off, so that is left behind.
-    let below = jackline_runtime::agent_above().is_some();
+    let below = jackline_host::agent_above().is_some();
     let mut command = if below { world.apart("sh") } else { world.command("sh") };
     check_full(&feed(with_runtime_directory(&mut command, &world).args(["-c", &script]), b""));
     assert_eq!(propose(&world, "s", "c2", "rm a"), "(deny)");

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use jackline_runtime::forged_by_agent;
+use jackline_host::forged_by_agent;
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, Run, World, feed};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use jackline_runtime::now;
+use jackline_host::clock::now;
 use serde_json::Value;
 
 use crate::run_support::{

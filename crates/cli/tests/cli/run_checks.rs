@@ -4,7 +4,7 @@
 use std::fs;
 
 use jackline_engine::EventKind;
-use jackline_runtime::now;
+use jackline_host::clock::now;
 
 use crate::run_support::{
     Task, WORKS, code, end_of, ended, mark, session, sleepers, told, until, wait_for_line,

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use jackline_runtime::now;
+use jackline_host::clock::now;
 use serde_json::json;
 
 use crate::run_support::{

@@ -4,9 +4,9 @@
 use std::fs;
 
 use jackline_engine::{AdvisorAnswered, EventKind, ModelChanged, UsageReported};
+use jackline_host::clock::now;
 use jackline_model::Provider;
 use jackline_model::scripted::{Broken, Script, ScriptedModel, Step};
-use jackline_runtime::now;
 use serde_json::{Value, json};
 
 use crate::run_support::{

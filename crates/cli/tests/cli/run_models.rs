@@ -4,9 +4,9 @@
 use std::fs;
 use std::time::Duration;
 
+use jackline_host::clock::now;
 use jackline_model::Provider;
 use jackline_model::scripted::{Broken, Script, ScriptedModel, Step};
-use jackline_runtime::now;
 use serde_json::{Value, json};
 
 use crate::run_support::{REPORT, Task, code, end_of, piped, session, told, until};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use jackline_runtime::now;
+use jackline_host::clock::now;
 use serde_json::{Value, json};
 
 use crate::attempt::sandbox;

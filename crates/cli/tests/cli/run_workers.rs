@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use jackline_runtime::now;
+use jackline_host::clock::now;
 use serde_json::{Value, json};
 
 use crate::run_support::{

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jackline_engine::{Decision, EventKind, Stop, ToolFinished, ToolProposed};
+use jackline_host::clock::now;
+use jackline_host::environment::named_variable;
 use jackline_journal::EventRecord;
 use jackline_model::Provider;
 use jackline_model::scripted::{Script, ScriptedModel};
-use jackline_runtime::{named_variable, now};
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, World, Xorshift};

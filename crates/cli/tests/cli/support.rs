@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use jackline_engine::SessionId;
+use jackline_host::agent_above;
 use jackline_journal::{EventRecord, FileStore, Line, parse_record};
-use jackline_runtime::agent_above;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use jackline_host::clock::now;
 use jackline_model::scripted::{Script, ScriptedModel, Step, Usage};
-use jackline_runtime::now;
 use serde_json::{Value, json};
 
 use crate::world::{JACKLINE, World, bash, client};

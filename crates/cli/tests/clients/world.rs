@@ -9,8 +9,8 @@ use jackline_clients::claude::settings::{PINNED, hooks_for};
 use jackline_clients::hook_line::shell_word;
 use jackline_clients::installation::HookEntry;
 use jackline_clients::live::{Run, SUBAGENT, Scratch, Seen};
+use jackline_host::agent_above;
 use jackline_model::scripted::{Script, Step};
-use jackline_runtime::agent_above;
 use serde_json::{Value, json};
 
 pub(crate) const JACKLINE: &str = env!("CARGO_BIN_EXE_jackline");

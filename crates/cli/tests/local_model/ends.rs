@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use jackline_host::clock::now;
 use jackline_model::{Delta, End, ErrorKind, LocalSpec, Request, open_local};
-use jackline_runtime::now;
 use serde_json::json;
 
 use crate::world::{ask, document, model, request, spec};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use jackline_runtime::{directory_variable, home};
+use jackline_host::environment::{directory_variable, home};
 
 /// The variable that names another directory for all of it.
 pub(crate) const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jackline_runtime::home;
+use jackline_host::environment::home;
 use jackline_workspace::undo::calls;
 use serde_json::Value;
 

@@ -2,7 +2,8 @@
 
 use jackline_engine::wire::check;
 use jackline_engine::{Event, FaultKind, OutputFact, SessionId, Verdict};
-use jackline_runtime::{Notice, Outcome, Standing, WAY_OUT, keep_fault, off_now};
+use jackline_host::off::off_now;
+use jackline_runtime::{Notice, Outcome, Standing, WAY_OUT, keep_fault};
 
 use super::code_answer::{self, CodeAnswer};
 use super::session::HookSession;

@@ -1,7 +1,8 @@
 //! What an approval code that a person typed does in a session.
 
 use jackline_engine::{Action, Control, Event, SessionId, Summary, Waiting};
-use jackline_runtime::{ask_code, person};
+use jackline_host::environment::person;
+use jackline_runtime::ask_code;
 
 use crate::typed_code::TypedCode;
 

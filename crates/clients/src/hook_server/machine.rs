@@ -4,8 +4,10 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jackline_host::clock::boot_number;
+use jackline_host::{HostAccess, state_home};
 use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, HostAccess, Runtime, boot_number, state_home};
+use jackline_runtime::{Definitions, Runtime};
 
 use crate::surroundings::Surroundings;
 

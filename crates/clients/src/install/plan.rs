@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use jackline_runtime::{LayerFiles, find_file, find_program};
+use jackline_host::LayerFiles;
+use jackline_host::environment::find_program;
+use jackline_runtime::find_file;
 
 use super::file::{Held, look};
 use super::jsonc::SettingsError;

@@ -86,7 +86,7 @@ impl Removal {
     }
 
     fn definition(&mut self, site: &Site, wish: &Wish) -> Result<(), InstallError> {
-        let user = jackline_runtime::LayerFiles::of_machine().user;
+        let user = jackline_host::LayerFiles::of_machine().user;
         let known = match wish.scope {
             Scope::User => user.filter(|user| user.is_file()),
             Scope::Project | Scope::Local => site.definition.clone(),

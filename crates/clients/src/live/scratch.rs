@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use jackline_runtime::search_path;
+use jackline_host::environment::search_path;
 
 use super::LiveError;
 use crate::install::{InstallError, Scope};

@@ -101,7 +101,6 @@ impl Trail {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn serialize_word<S: Serializer>(end: &ActionEnd, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(end.word())
 }

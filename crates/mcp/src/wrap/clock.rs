@@ -2,7 +2,7 @@
 
 /// Milliseconds since the machine started.
 pub(super) fn now_ms() -> u64 {
-    jackline_runtime::now().boot_ms
+    jackline_host::clock::now().boot_ms
 }
 
 /// Microseconds, from no time in particular.

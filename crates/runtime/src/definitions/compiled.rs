@@ -14,7 +14,7 @@ use jackline_engine::definition::StoredDefinition;
 use jackline_engine::{Definition, Digest, ENGINE_VERSION, SEMANTICS, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::state_home::{Document, StateHome};
+use jackline_host::{Document, StateHome};
 
 const FILES_MAGIC: &[u8] = b"JLFILES1\0";
 

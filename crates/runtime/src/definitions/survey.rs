@@ -8,7 +8,7 @@ use jackline_definition::{Files, Layer};
 use jackline_engine::Digest;
 
 use super::DefinitionError;
-use crate::regular::read_regular;
+use jackline_host::read_regular;
 
 /// The largest file that is read at all; one that is merely too large for a
 /// definition is complained about in its place.

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use jackline_engine::Timestamp;
 
 use super::links::is_missing;
-use crate::clock;
-use crate::stamp::Stamp;
+use jackline_host::clock;
+use jackline_host::stamp::DirectoryStamp;
 
 /// How many names are remembered.
 const NAMES_MAX: usize = 1024;
@@ -24,7 +24,7 @@ pub(crate) struct Absences {
     /// Whether somebody has looked before: who looks once has no use for what it learns.
     again: Cell<bool>,
     /// Each with the stamp of its directory.
-    seen: RefCell<BTreeMap<PathBuf, Stamp>>,
+    seen: RefCell<BTreeMap<PathBuf, DirectoryStamp>>,
 }
 
 impl Absences {
@@ -36,7 +36,7 @@ impl Absences {
 
     /// Remembers that a name is not in a directory that looked like this, some time after
     /// another.
-    fn learn(&self, path: &Path, (directory, stamp): (&Path, Stamp), before: Timestamp) {
+    fn learn(&self, path: &Path, (directory, stamp): (&Path, DirectoryStamp), before: Timestamp) {
         let mut seen = self.seen.borrow_mut();
         if seen.len() < NAMES_MAX && stamp.tells(directory, before) {
             seen.insert(path.to_owned(), stamp);
@@ -49,7 +49,7 @@ impl Absences {
 /// What there is of a directory.
 #[derive(Debug, Clone, Copy)]
 enum Found {
-    Directory(Stamp),
+    Directory(DirectoryStamp),
     Nothing,
     /// Nobody can tell.
     Unknown,
@@ -92,7 +92,7 @@ impl Absent<'_> {
             Found::Nothing
         } else {
             match fs::metadata(directory) {
-                Ok(found) => Found::Directory(Stamp::of(&found)),
+                Ok(found) => Found::Directory(DirectoryStamp::of(&found)),
                 Err(error) if is_missing(error.kind()) => {
                     self.lacks(directory);
                     Found::Nothing
@@ -110,7 +110,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::stamp::SETTLED_MS;
+    use jackline_host::stamp::SETTLED_MS;
 
     /// Somebody has looked before.
     fn absences() -> Absences {

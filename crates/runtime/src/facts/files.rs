@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
 use super::links::{Landing, follow, is_missing};
-use crate::clock::from_system;
+use jackline_host::clock::from_system;
 
 /// The largest file that is read to see whether it is JSON.
 const JSON_BYTES_MAX: u64 = 64 << 20;

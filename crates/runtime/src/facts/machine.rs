@@ -10,11 +10,11 @@ use jackline_engine::{
 use super::absences::Absences;
 use super::files::Files;
 use super::{Deadline, FactError, FactSource, Scene};
-use crate::clock;
 use crate::edits::{REMOVED, is_vouched_for};
 use crate::git::{self, Git};
 use crate::restore;
 use crate::verification::{Check, Verifications};
+use jackline_host::clock;
 
 /// Looks at this machine.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use jackline_engine::CallId;
 
-use crate::clock;
+use jackline_host::clock;
 
 /// Numbers calls, and makes ids of the numbers.
 pub(super) struct CallNames {

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Delivery, Notice, Post, short};
 use crate::child::{Keep, Running, Stream};
-use crate::clock::{from_system, now};
 use crate::redact::redact_text;
+use jackline_host::clock::{from_system, now};
 
 /// How long a command may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);

@@ -5,10 +5,10 @@ use jackline_journal::{EventRecord, Line, StoreError, parse_record};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{Fault, Request, Runtime, StoredVerdict};
-use crate::clock;
 use crate::facts::{Deadline, FactSource as _, Scene, gather};
 use crate::live::Live;
-use crate::markers;
+use jackline_host::clock;
+use jackline_host::markers;
 
 /// One event on its way to a verdict.
 struct Work<'a> {

@@ -9,8 +9,8 @@ use jackline_engine::{
     Blob, Event, EventKind, Facts, PAGE_TURN, Session, ToolProposed, elide, observe,
 };
 
-use crate::clock;
 use crate::redact::redact;
+use jackline_host::clock;
 
 /// How events are taken in.
 #[derive(Default)]

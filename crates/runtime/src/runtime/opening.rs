@@ -8,11 +8,11 @@ use jackline_engine::{Digest, Event, FaultKind, Place, Session, SessionId};
 use jackline_journal::{Note, Opened, OpenedDefinition, StoreError};
 
 use super::{Fault, Runtime};
-use crate::clock;
 use crate::defined::Defined;
 use crate::definitions::{DefinitionError, Resolved};
 use crate::live::Live;
 use crate::notify::Happened;
+use jackline_host::clock;
 
 impl Runtime {
     pub(super) fn open(&mut self, event: &Event) -> Result<Live, Fault> {

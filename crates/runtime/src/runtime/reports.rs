@@ -6,11 +6,11 @@ use jackline_journal::Note;
 use super::decision::scene;
 use super::{Fault, Runtime};
 use crate::answer::About;
-use crate::clock;
 use crate::definitions::Resolved;
 use crate::live::Live;
 use crate::notify::Happened;
 use crate::reports::{self, Told};
+use jackline_host::clock;
 
 impl Runtime {
     /// Writes down which notices could not be sent to people.

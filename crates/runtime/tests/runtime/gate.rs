@@ -6,10 +6,10 @@ use jackline_engine::{
     Action, Arguments, Control, Decision, PromptSource, SessionEnded, SessionId, SessionStarted,
     Status, StopProposed,
 };
+use jackline_host::{Off, Switch};
 use jackline_journal::Note;
 use jackline_runtime::{
-    CallResult, CallRuling, Gate, Off, ProposedCall, RefusalCode, SessionRole, StopRuling, Switch,
-    ask_code,
+    CallResult, CallRuling, Gate, ProposedCall, RefusalCode, SessionRole, StopRuling, ask_code,
 };
 use serde_json::{Value, json};
 

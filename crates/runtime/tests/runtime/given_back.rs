@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackline_engine::{Digest, FaultKind};
+use jackline_host::{HostAccess, LayerFiles};
 use jackline_journal::Note;
-use jackline_runtime::{Definitions, HostAccess, LayerFiles, Runtime};
+use jackline_runtime::{Definitions, Runtime};
 use serde_json::Value;
 
 use crate::meddling::{Meddler, Meddling};

@@ -8,8 +8,9 @@ use jackline_engine::definition::{Limit, Limits, Per};
 use jackline_engine::{
     Decision, Definition, DefinitionFact, Digest, FaultKind, SessionId, Timestamp,
 };
+use jackline_host::{Grant, LayerFiles, Trust};
 use jackline_journal::{Note, Store as _};
-use jackline_runtime::{Grant, LayerFiles, Resolved, Trust};
+use jackline_runtime::Resolved;
 
 use crate::support::{World, answer, send};
 

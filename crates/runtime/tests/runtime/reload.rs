@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use jackline_engine::definition::{Policy, PolicyRule};
 use jackline_engine::{Decision, Definition, Digest, Place, Session};
+use jackline_host::{HostAccess, LayerFiles};
 use jackline_journal::FileStore;
 use jackline_runtime::{
-    Backtest, BacktestJournal, BacktestStep, Definitions, HostAccess, LayerFiles, Runtime,
-    Sessions, inspect,
+    Backtest, BacktestJournal, BacktestStep, Definitions, Runtime, Sessions, inspect,
 };
 use serde_json::{Value, json};
 

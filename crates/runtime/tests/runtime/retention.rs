@@ -224,5 +224,5 @@ fn a_definition_is_kept_while_a_journal_names_it() {
     written(&world.journal("one"), 40);
     written(&world.store.home().join("pruned"), 1);
     assert_eq!(world.store.prune(&keep(&world, u64::MAX), now()).unwrap(), [id("one")]);
-    assert_eq!(definitions(), [PathBuf::new(); 0]);
+    assert!(definitions().is_empty());
 }

@@ -6,14 +6,12 @@ use std::sync::Arc;
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Definition, SessionId, Summary};
+use jackline_host::{FileStateHome, HostAccess, LayerFiles, StateHome};
 use jackline_journal::{
     DefinitionSource, EventRecord, FileStore, JournalView, Line, Reading, Report, Store,
     StoreError, Verifier, parse_record,
 };
-use jackline_runtime::{
-    Answer, Definitions, FileStateHome, HostAccess, LayerFiles, Replay, ReplayReport, Runtime,
-    Sessions, StateHome, inspect,
-};
+use jackline_runtime::{Answer, Definitions, Replay, ReplayReport, Runtime, Sessions, inspect};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -14,8 +14,8 @@ use jackline_engine::{
     Decision, Failure, IterationEnded, Payload, PromptSource, SessionEnded, Stop, StopProposed,
     Summary,
 };
+use jackline_host::clock::now;
 use jackline_model::{ErrorKind, Message, Model, Patience};
-use jackline_runtime::now;
 
 use super::reach::reach;
 use super::{Opening, RunError};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jackline_engine::Definition;
 use jackline_engine::definition::ModelKind;
+use jackline_host::environment::named_variable;
 use jackline_model::scripted::InProcess;
 use jackline_model::{ErrorKind, Key, Model, ModelError, ModelSpec, connect, open_local};
-use jackline_runtime::named_variable;
 
 use super::{Opening, RunError, startable};
 use crate::engines::{EngineKind, EngineSpec, Reach};

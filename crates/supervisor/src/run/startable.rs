@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use jackline_host::environment::named_variable;
 use jackline_model::WorkerProgram;
-use jackline_runtime::named_variable;
 use jackline_workspace::shell::COMMAND_BYTES_MAX;
 
 use super::{Opening, RunError};

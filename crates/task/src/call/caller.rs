@@ -214,7 +214,7 @@ impl Host for Caller<'_, '_, '_> {
         let proposed = json!({ "name": name, "arguments": arguments });
         let mut ended = None;
         self.gated(DELEGATE, proposed, |_| {
-            let key = jackline_runtime::named_variable;
+            let key = jackline_host::environment::named_variable;
             let model = model::make(&delegate.task.model, Some(&calling.model), &key);
             let below = Some((calling.id.as_str(), depth));
             let task = &delegate.task;

@@ -2,8 +2,8 @@
 //! remembered, and tools. What policies know is the engine's matter.
 
 use jackline_attempt::{Restored, RollbackError, SnapshotError, Transaction};
+use jackline_host::clock::now;
 use jackline_registry::Overlay;
-use jackline_runtime::now;
 use jackline_workspace::undo::{self, UndoError};
 
 use crate::call::Calling;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jackline_clients::{CLIENTS, Client};
-use jackline_runtime::now;
+use jackline_host::clock::now;
 
 use crate::terminal::{here, sessions};
 

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::Ordering;
 
-use jackline_runtime::now;
+use jackline_host::clock::now;
 
 use super::play::Shop;
 

@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use jackline_host::environment::{named_variable, set_variable};
 use jackline_mcp::{Address, Behind, Encryption, Ends, Opening, Wrap, wrap};
-use jackline_runtime::{Runtime, named_variable, set_variable};
+use jackline_runtime::Runtime;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 

@@ -10,7 +10,7 @@ const FILES_MAX: usize = 10_000;
 /// Copies a directory to a new one beneath the directory for temporary files.
 pub(super) fn of(project: &Path, name: &str) -> io::Result<PathBuf> {
     let safe: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-    let ms = jackline_runtime::now().wall.as_ms();
+    let ms = jackline_host::clock::now().wall.as_ms();
     let target = std::env::temp_dir().join(format!("jackline-{safe}-{ms}-{}", std::process::id()));
     let mut left = FILES_MAX;
     copy(project, &target, &mut left)?;

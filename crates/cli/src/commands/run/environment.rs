@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use jackline_host::environment::named_variable;
 use jackline_model::{LocalSpec, Provider};
-use jackline_runtime::named_variable;
 use jackline_supervisor::{EngineKind, EngineSpec, Reach};
 
 /// Which model, as `provider/name`, or as `local:FILE.gguf`.

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use jackline_host::clock::from_system;
 use jackline_journal::{
     FileStore, Line, Reading, SessionEntry, Store as _, StoreError, parse_record,
 };
-use jackline_runtime::{from_system, session_of};
+use jackline_runtime::session_of;
 
 use super::seen::{Happened, Seen, Standing};
 

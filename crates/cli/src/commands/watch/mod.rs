@@ -26,7 +26,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anstream::ColorChoice;
-use jackline_runtime::{agent_above, now, off_now};
+use jackline_host::agent_above;
+use jackline_host::clock::now;
+use jackline_host::off::off_now;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Terminal;

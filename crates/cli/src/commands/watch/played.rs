@@ -3,8 +3,9 @@
 
 use jackline_engine::wire::parse_line;
 use jackline_engine::{SessionId, Summary};
+use jackline_host::HostAccess;
 use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, HostAccess, Outcome, Runtime};
+use jackline_runtime::{Definitions, Outcome, Runtime};
 use serde_json::{Value, json};
 
 /// Where a session stands after some events.

@@ -10,7 +10,7 @@ use jackline_journal::MemoryStore;
 use super::*;
 use crate::definitions::Definitions;
 use crate::facts::FactSources;
-use crate::host::HostAccess;
+use jackline_host::HostAccess;
 
 const CONTENTS: Wants = Wants { json: false, contents: true };
 const BOTH: Wants = Wants { json: true, contents: true };

@@ -1,7 +1,7 @@
 //! Another engine takes over, or the first one comes back.
 
 use jackline_engine::{ChangeReason, Decision, ModelChanged};
-use jackline_runtime::now;
+use jackline_host::clock::now;
 
 use super::Driver;
 use crate::engines::{EngineKind, Reason};

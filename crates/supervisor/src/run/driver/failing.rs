@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jackline_engine::{ChangeReason, ModelChanged};
+use jackline_host::clock::now;
 use jackline_model::{ErrorKind, ModelError};
-use jackline_runtime::now;
 
 use super::{Driver, Goes};
 use crate::engines::Reason;

@@ -8,7 +8,7 @@ use jackline_engine::Timestamp;
 
 /// How long a directory must have been left alone to be known by its time: a clock that
 /// ticks a hundred times a second, or less, gives two changes the same one.
-pub(crate) const SETTLED_MS: u64 = 50;
+pub const SETTLED_MS: u64 = 50;
 
 /// The same where the file system keeps whole seconds, or nearly so.
 const SETTLED_COARSE_MS: u64 = 2500;
@@ -21,20 +21,21 @@ const PUNCTUAL: [u64; 7] =
 
 /// When a directory was changed last, and which one it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub struct DirectoryStamp {
     which: (u64, u64),
     changed: (i64, i64),
 }
 
-impl Stamp {
-    pub(crate) fn of(found: &Metadata) -> Self {
+impl DirectoryStamp {
+    /// The stamp of a directory with these metadata.
+    pub fn of(found: &Metadata) -> Self {
         let which = (found.dev(), found.ino());
         Self { which, changed: (found.ctime(), found.ctime_nsec()) }
     }
 
     /// Whether a change of the directory after a time that was before this look at it gives
     /// it another stamp.
-    pub(crate) fn tells(&self, directory: &Path, before: Timestamp) -> bool {
+    pub fn tells(&self, directory: &Path, before: Timestamp) -> bool {
         let (seconds, nanoseconds) = self.changed;
         let coarse = nanoseconds % 1_000_000 == 0;
         let alone_ms = if coarse { SETTLED_COARSE_MS } else { SETTLED_MS };

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::agent_names::{MARKERS, NAMES, PACKAGES};
-use crate::home::is_set;
+use crate::environment::is_set;
 
 /// Programs that run a script which is named behind them.
 const INTERPRETERS: [&str; 10] =

@@ -10,7 +10,7 @@ pub fn now() -> Now {
 }
 
 /// Milliseconds since the machine started.
-pub(crate) fn boot_ms() -> u64 {
+pub fn boot_ms() -> u64 {
     let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     since.tv_sec.unsigned_abs() * 1000 + since.tv_nsec.unsigned_abs() / 1_000_000
 }

@@ -11,7 +11,7 @@ const DIRECTORY: &str = ".jackline";
 
 /// Looks at both names, without following what lies there. That is done at every
 /// event, and most workspaces have not even the directory.
-pub(crate) fn look(workspace: Option<&Path>) -> Markers {
+pub fn look(workspace: Option<&Path>) -> Markers {
     let mut markers = Markers::default();
     let Some(workspace) = workspace else { return markers };
     let missing = |error: &io::Error| error.kind() == ErrorKind::NotFound;

@@ -17,8 +17,8 @@ use jackline_engine::{Digest, OffFact, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::home::{runtime_directories, state_home};
-use crate::stamp::Stamp;
+use crate::environment::{runtime_directories, state_home};
+use crate::stamp::DirectoryStamp;
 
 /// How long the guard is off where nobody says how long.
 pub const OFF_MS: u64 = 30 * 60_000;
@@ -114,7 +114,7 @@ pub struct Switch {
 #[derive(Debug, Default)]
 struct Seen {
     /// The places without a marker, as long as nobody changes them.
-    bare: BTreeMap<PathBuf, Stamp>,
+    bare: BTreeMap<PathBuf, DirectoryStamp>,
     /// Until when nothing is looked for outside the state home, since nothing was there.
     elsewhere_until_ms: u64,
 }
@@ -239,7 +239,7 @@ impl Switch {
         look: Option<&Metadata>,
         before: Timestamp,
     ) -> Vec<(PathBuf, Off)> {
-        let Some(stamp) = look.map(Stamp::of) else { return Vec::new() };
+        let Some(stamp) = look.map(DirectoryStamp::of) else { return Vec::new() };
         let bare = &mut self.seen().bare;
         if bare.get(place) == Some(&stamp) {
             return Vec::new();

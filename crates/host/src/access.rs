@@ -6,20 +6,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::home::{LayerFiles, client_settings, home};
+use crate::environment::{LayerFiles, client_settings, home};
 use crate::off::Switch;
 use crate::state_home::{FileStateHome, StateHome};
 
 /// What a program lets the library use of the machine that it runs on.
 #[derive(Debug, Clone, Default)]
 pub struct HostAccess {
-    pub(crate) state: Option<Arc<dyn StateHome>>,
-    pub(crate) layers: LayerFiles,
+    /// What outlasts the process; without it nothing does.
+    pub state: Option<Arc<dyn StateHome>>,
+    /// Definitions above those of repositories.
+    pub layers: LayerFiles,
     /// The home directory of the person, which `~` stands for in paths.
-    pub(crate) home: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// Files of the guard outside the state home, which no agent may write.
-    pub(crate) own_files: Vec<PathBuf>,
-    pub(crate) switch: Switch,
+    pub own_files: Vec<PathBuf>,
+    /// Where a person switches the guard off.
+    pub switch: Switch,
 }
 
 impl HostAccess {

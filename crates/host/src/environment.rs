@@ -5,12 +5,13 @@ use std::iter;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use jackline_definition::FILE_NAME;
-
 use crate::agent_names::{SESSION_VARIABLES, SETTINGS, SettingsPlace};
 
 /// Where the owner of a machine puts a definition.
 const MANAGED: &str = "/etc/jackline/jackline.yaml";
+
+/// The name of a definition file.
+const FILE_NAME: &str = "jackline.yaml";
 
 /// Why there is no state home.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +50,7 @@ pub fn state_home() -> Result<PathBuf, HomeError> {
 
 /// Where a person's programs leave small things until the machine is started
 /// again, in case the state home takes nothing: the best place first.
-pub(crate) fn runtime_directories() -> [PathBuf; 3] {
+pub fn runtime_directories() -> [PathBuf; 3] {
     let user = rustix::process::geteuid().as_raw();
     let session = variable_path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
     // A program that is not told finds what was left by one that was.
