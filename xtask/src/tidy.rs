@@ -26,14 +26,15 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &str); 22] = [
+const LAYERS: [(&str, &str); 23] = [
     ("engine", "shell"),
     ("shell", ""),
     ("definition", "decode engine"),
     ("journal", "engine"),
     ("host", "engine journal"),
     ("runtime", "decode definition engine host journal"),
-    ("evidence", "engine runtime"),
+    ("analysis", "decode engine host journal runtime"),
+    ("evidence", "analysis engine runtime"),
     ("model", ""),
     ("clients", "engine host journal model runtime workspace"),
     ("decode", "engine"),
@@ -45,7 +46,7 @@ const LAYERS: [(&str, &str); 22] = [
     ("mcp", "engine host journal runtime workspace"),
     (
         "task",
-        "attempt decode definition engine host journal model program registry runtime workspace",
+        "analysis attempt decode definition engine host journal model program registry runtime workspace",
     ),
     (
         "supervisor",
@@ -53,13 +54,13 @@ const LAYERS: [(&str, &str); 22] = [
     ),
     (
         "cli",
-        "attempt clients definition engine evidence host journal mcp model program registry runtime supervisor task workspace",
+        "analysis attempt clients definition engine evidence host journal mcp model program registry runtime supervisor task workspace",
     ),
-    ("conformance", "decode definition engine host journal runtime"),
-    ("fuzzing", "clients decode definition engine host journal runtime shell"),
+    ("conformance", "analysis decode definition engine host journal runtime"),
+    ("fuzzing", "analysis clients decode definition engine host journal runtime shell"),
     (
         "bench",
-        "attempt clients decode definition engine host journal model program runtime shell supervisor task workspace",
+        "analysis attempt clients decode definition engine host journal model program runtime shell supervisor task workspace",
     ),
 ];
 

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use jackline_analysis::Replay;
 use jackline_engine::json::parse_strict;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Digest, SessionId};
 use jackline_host::HostAccess;
 use jackline_journal::{DefinitionSource, MemoryStore, Store as _, Verifier};
-use jackline_runtime::{Definitions, Replay, Runtime};
+use jackline_runtime::{Definitions, Runtime};
 
 use crate::limits::Row;
 use crate::report::{Report, median};

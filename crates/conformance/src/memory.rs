@@ -8,10 +8,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jackline_analysis::Replay;
 use jackline_engine::{SessionId, Timestamp, wire};
 use jackline_host::{HostAccess, MemoryStateHome, Pin, Pins, StateHome};
 use jackline_journal::{MemoryStore, Reading, SessionFilter, Store as _, Verifier};
-use jackline_runtime::{Definitions, Replay, Runtime, inspect};
+use jackline_runtime::{Definitions, Runtime, inspect};
 use serde_json::Value;
 
 use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use jackline_analysis::{Account, Verdicts};
 use jackline_engine::{Digest, SessionId, Timestamp};
-use jackline_runtime::{Account, Verdicts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use jackline_analysis::Replay;
 use jackline_clients::claude::ClaudeDialect;
 use jackline_clients::dialect::{HookCall, HookReply, Moment};
 use jackline_clients::hook_server::{HookRuntime, HookServer};
@@ -16,7 +17,7 @@ use jackline_engine::json::parse_strict;
 use jackline_engine::{Decision, Definition, EventId, EventKind, SessionId, Verdict};
 use jackline_host::HostAccess;
 use jackline_journal::{Line, MemoryStore, Reading, Store as _, parse_record};
-use jackline_runtime::{Definitions, Replay, Runtime};
+use jackline_runtime::{Definitions, Runtime};
 use serde_json::Value;
 
 /// Begins an input that is made of moves, and no payload.

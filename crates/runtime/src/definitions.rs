@@ -210,7 +210,7 @@ impl Definitions {
     }
 
     /// The machine that they are for.
-    pub(crate) fn host(&self) -> &HostAccess {
+    pub fn host(&self) -> &HostAccess {
         &self.host
     }
 
@@ -225,7 +225,7 @@ impl Definitions {
     }
 
     /// Where the guard keeps its state.
-    pub(crate) fn state_home(&self) -> Option<PathBuf> {
+    pub fn state_home(&self) -> Option<PathBuf> {
         self.given_home().map(real)
     }
 

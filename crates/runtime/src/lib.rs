@@ -4,16 +4,13 @@
 //! record durable, and only then answers. What goes wrong on the way becomes a
 //! denial that says the guard is broken, not the call.
 
-mod account;
 mod answer;
 mod asks;
-mod backtest;
 mod child;
 mod defined;
 mod definitions;
 mod door;
 mod edits;
-mod explain;
 mod extensions;
 mod facts;
 mod gate;
@@ -23,29 +20,23 @@ mod live;
 mod neighbours;
 mod notify;
 mod redact;
-mod replay;
 mod reports;
 pub mod restore;
 mod runtime;
 mod sessions;
 pub mod spill;
 mod spool;
+mod unrecorded;
 mod verification;
 
-pub use account::{Account, AccountError, Verdicts, export, misfits};
 pub use answer::{Answer, Deferred, Outcome, WAY_OUT};
 pub use asks::{AskError, Asked, Asking, ask_code, find_ask, parse_ask_code, pending, still_asks};
-pub use backtest::{
-    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Call, FoundLoop,
-    LINE_BYTES_MAX, Lack, LineEnd, Memo, Source, Trajectory, Undecidable, name_of, open_lines,
-    read_line,
-};
 pub use definitions::{
     DefinitionError, Definitions, Effective, Resolved, find_file, load_file, load_source,
 };
 
+pub use door::panic_text;
 pub use edits::vouch_for;
-pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
 };
@@ -57,10 +48,10 @@ pub use gate::{
 pub use git::commit_of;
 pub use inspect::{inspect, session_of};
 pub use notify::{Notice, deliver};
-pub use redact::redact_text;
-pub use replay::{Difference, Replay, ReplayReport};
+pub use redact::{redact, redact_text};
 pub use reports::SAFETY_LOG;
 pub use runtime::{Bounds, Fault, Request, Runtime, Standing};
 pub use sessions::{SelectError, Sessions, arranged};
 pub use spool::keep_fault;
+pub use unrecorded::{NamedDefinition, decide_unrecorded};
 pub use verification::{end_checks, is_checking, supervise};

@@ -23,7 +23,7 @@ const PATH_BYTES_MAX: usize = 4096;
 
 /// Takes the secrets out of an event. The paths that a call names stay, even
 /// where they look like one: decisions hang on them.
-pub(crate) fn redact(event: &mut Event, definition: &Definition) {
+pub fn redact(event: &mut Event, definition: &Definition) {
     let named = named_paths(event, definition);
     event.visit(&mut Redactor);
     if let EventKind::ToolProposed(ToolProposed { args: Arguments::Parsed(args), .. }) =

@@ -41,10 +41,10 @@ const RULES: [Confined; 2] = [
         files: &[
             ("clients/src/hook_server.rs", "the door of the hook"),
             ("mcp/src/serve.rs", "a tool of the server"),
-            ("runtime/src/backtest.rs", "a recorded run that breaks the engine"),
-            ("runtime/src/backtest/journal.rs", "a recorded session that breaks the engine"),
+            ("analysis/src/backtest.rs", "a recorded run that breaks the engine"),
+            ("analysis/src/backtest/journal.rs", "a recorded session that breaks the engine"),
             ("runtime/src/door.rs", "baseline: the runtime's own door"),
-            ("runtime/src/explain.rs", "an explanation that breaks the engine"),
+            ("analysis/src/explain.rs", "an explanation that breaks the engine"),
             ("runtime/src/extensions.rs", "custom guards, checks and feedback"),
         ],
     },

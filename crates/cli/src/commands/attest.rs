@@ -5,9 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use jackline_analysis::Account;
 use jackline_evidence::{Commit, Envelope, KeyError, SigningKey, Statement};
 use jackline_journal::{FileStore, create_directory, write_private};
-use jackline_runtime::{Account, commit_of};
+use jackline_runtime::commit_of;
 
 use super::{hand_out, select};
 use crate::args::AttestArgs;

@@ -13,13 +13,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use jackline_analysis::{Backtest, Memo};
 use jackline_clients::find_client;
 use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, Place};
 use jackline_host::clock::now;
 use jackline_host::environment::home;
 use jackline_host::{HostAccess, state_home};
-use jackline_runtime::{Backtest, DefinitionError, Definitions, Memo};
+use jackline_runtime::{DefinitionError, Definitions};
 
 use crate::args::BacktestArgs;
 use crate::exit::Exit;

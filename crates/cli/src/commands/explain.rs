@@ -6,14 +6,13 @@ mod text;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use jackline_analysis::{Explained, Explainer, Proposed, Reason, Supposed};
 use jackline_engine::json::parse_strict;
 use jackline_engine::{
     ActorId, Hidden, How, Kind, Runs, SimpleCommand, ToolName, Touched, Understanding, Verdict,
     ViolationType,
 };
-use jackline_runtime::{
-    DefinitionError, Explained, Explainer, Fault, Proposed, Reason, Supposed, find_file,
-};
+use jackline_runtime::{DefinitionError, Fault, find_file};
 use serde_json::{Value, json};
 
 use super::select;

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &ExportArgs) -> Exit {
         Ok(selected) => selected,
         Err(exit) => return exit,
     };
-    let (export, steps) = match jackline_runtime::export(&store, &found) {
+    let (export, steps) = match jackline_analysis::export(&store, &found) {
         Ok(exported) => exported,
         Err(error) => {
             return fail(Exit::No, format!("{}: {error}; {}", found.name, error.remedy()));

@@ -1,8 +1,8 @@
 //! `jackline replay`: decides every event again and compares the bytes.
 
 use anstyle::AnsiColor;
+use jackline_analysis::{Replay, ReplayReport};
 use jackline_journal::{FileStore, Reading, SessionEntry, Store as _, StoreError, Verifier};
-use jackline_runtime::{Replay, ReplayReport};
 use serde_json::json;
 
 use super::each_session;

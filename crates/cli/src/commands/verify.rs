@@ -4,11 +4,11 @@
 mod attestation;
 
 use anstyle::AnsiColor;
+use jackline_analysis::{AccountError, misfits};
 use jackline_engine::Digest;
 use jackline_journal::{
     FileStore, FindingKind, Reading, Report, SessionEntry, Store as _, StoreError, Verifier,
 };
-use jackline_runtime::{AccountError, misfits};
 use serde_json::json;
 
 use super::each_session;

@@ -7,8 +7,8 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use jackline_analysis::Replay;
 use jackline_journal::{JournalView, Line, StoreError, Verifier, parse_record};
-use jackline_runtime::Replay;
 
 use crate::support::{JACKLINE, World, Xorshift};
 

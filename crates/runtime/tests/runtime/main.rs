@@ -7,7 +7,6 @@
     reason = "tests fail by panicking"
 )]
 
-mod backtest;
 mod controls;
 mod extensions;
 mod fact_sources;

@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use jackline_analysis::{Backtest, BacktestJournal, BacktestStep};
 use jackline_engine::definition::{Policy, PolicyRule};
 use jackline_engine::{Decision, Definition, Digest, Place, Session};
 use jackline_host::{HostAccess, LayerFiles};
 use jackline_journal::FileStore;
-use jackline_runtime::{
-    Backtest, BacktestJournal, BacktestStep, Definitions, Runtime, Sessions, inspect,
-};
+use jackline_runtime::{Definitions, Runtime, Sessions, inspect};
 use serde_json::{Value, json};
 
 use crate::meddling::{How, Meddler, Meddling};

@@ -1,8 +1,8 @@
 //! A journal proves its verdicts, and says who is to blame where it does not.
 
+use jackline_analysis::{Difference, Replay, ReplayReport};
 use jackline_engine::{Digest, ENGINE_VERSION, SEMANTICS};
 use jackline_journal::{JournalView, check_line, seal};
-use jackline_runtime::{Difference, Replay, ReplayReport};
 
 use crate::support::{World, call, replay, send};
 

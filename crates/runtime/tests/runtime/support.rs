@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jackline_analysis::{Replay, ReplayReport};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Definition, SessionId, Summary};
 use jackline_host::{FileStateHome, HostAccess, LayerFiles, StateHome};
@@ -11,7 +12,7 @@ use jackline_journal::{
     DefinitionSource, EventRecord, FileStore, JournalView, Line, Reading, Report, Store,
     StoreError, Verifier, parse_record,
 };
-use jackline_runtime::{Answer, Definitions, Replay, ReplayReport, Runtime, Sessions, inspect};
+use jackline_runtime::{Answer, Definitions, Runtime, Sessions, inspect};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -1,12 +1,13 @@
 //! Plans: decoded, rehearsed as a whole under all guards, and then run step by step.
 
+use jackline_analysis::{Explainer, Proposed, Supposed};
 use jackline_attempt::{Executor, Fault, Outcome, Subtype, Validator, Violation};
 use jackline_decode::{Decoded, Ending, Schema, decode, plan_schema};
 use jackline_engine::{ActorId, SessionId, ToolName};
 use jackline_host::HostAccess;
 use jackline_journal::Store as _;
 use jackline_program::{CallError, Host as _};
-use jackline_runtime::{Definitions, Explainer, Proposed, Supposed, reason_of};
+use jackline_runtime::{Definitions, reason_of};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

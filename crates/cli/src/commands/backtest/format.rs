@@ -2,9 +2,9 @@
 
 use std::io::{self, BufRead};
 
+use jackline_analysis::{LineEnd, read_line};
 use jackline_clients::Client;
 use jackline_clients::transcripts::client_of_transcript;
-use jackline_runtime::{LineEnd, read_line};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

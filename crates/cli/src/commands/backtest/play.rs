@@ -6,12 +6,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jackline_analysis::{
+    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, LINE_BYTES_MAX, LineEnd,
+    Memo, Source, Trajectory, open_lines, read_line,
+};
 use jackline_clients::Client;
 use jackline_engine::{Event, SessionId};
-use jackline_runtime::{
-    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Fault, LINE_BYTES_MAX,
-    LineEnd, Memo, Source, Trajectory, open_lines, read_line,
-};
+use jackline_runtime::Fault;
 use serde::Serialize;
 
 use super::files::File;

@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use jackline_runtime::open_lines;
+use jackline_analysis::open_lines;
 
 use super::files::{File, readable_clients};
 use super::format::{Format, recognise};

@@ -1,11 +1,11 @@
 //! What people read of an explanation: the answer first, then why, then what
 //! was understood.
 
+use jackline_analysis::{Explained, Explainer, Reason};
 use jackline_engine::{
     Argument, Decision, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding, Verdict,
     ViolationType,
 };
-use jackline_runtime::{Explained, Explainer, Reason};
 
 use super::kind_name;
 use crate::terminal::{bold, dim, plain, say, style_of, styled};

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use anstyle::AnsiColor;
+use jackline_analysis::Account;
 use jackline_evidence::{Envelope, EnvelopeError, PublicKey, Statement};
-use jackline_runtime::{Account, SelectError, Sessions};
+use jackline_runtime::{SelectError, Sessions};
 use serde_json::json;
 
 use crate::args::VerifyArgs;

@@ -8,7 +8,7 @@ use jackline_engine::{
     Definition, Event, EventKind, ObservedResult, Payload, ToolFinished, observe_text,
 };
 
-use crate::redact::{redact, redact_text};
+use jackline_runtime::{redact, redact_text};
 
 /// How many results are remembered.
 const PLACES: usize = 4096;

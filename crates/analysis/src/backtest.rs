@@ -34,8 +34,7 @@ pub use memo::Memo;
 pub use outcome::{BacktestOutcome, Call, FoundLoop};
 pub use trajectory::Trajectory;
 
-use crate::door::panic_text;
-use crate::runtime::Fault;
+use jackline_runtime::{Fault, panic_text};
 use judge::{Judged, judge};
 use outcome::loops_in;
 use went::remember;

@@ -1,9 +1,15 @@
 //! Runs of the past under a definition of today: what is sure, and what nobody
 //! can say any more.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may stop at the first surprise"
+)]
+
+use jackline_analysis::{Backtest, BacktestOutcome, BacktestStep, Lack, Memo};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Decision, Place, SessionId};
-use jackline_runtime::{Backtest, BacktestOutcome, BacktestStep, Lack, Memo};
 use serde_json::{Value, json};
 
 const CODING: &str = "extends: [coding-agent]";
@@ -38,7 +44,7 @@ fn finished() -> Value {
 fn said(source: &str, event: Value) -> (Decision, Vec<String>, Vec<(String, Lack)>) {
     let (steps, _) = play(source, &[event]);
     let step = &steps[0];
-    let by = step.objections.iter().map(jackline_runtime::name_of).collect();
+    let by = step.objections.iter().map(jackline_analysis::name_of).collect();
     let unsure = step.undecidable.iter().map(|one| (one.guard.clone(), one.lacks)).collect();
     (step.decision, by, unsure)
 }

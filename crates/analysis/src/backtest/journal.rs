@@ -15,8 +15,7 @@ use jackline_journal::{EventRecord, JournalView, Line, RecordError, Verifier, pa
 use super::judge::judge;
 use super::went::went_as;
 use super::{Backtest, BacktestRun, BacktestStep};
-use crate::door::panic_text;
-use crate::runtime::Fault;
+use jackline_runtime::{Fault, panic_text};
 
 /// A journal at work: give it its lines in their order.
 pub struct BacktestJournal {

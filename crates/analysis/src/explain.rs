@@ -15,16 +15,13 @@ use jackline_engine::{
     Kind, PinsFact, Place, Record, Session, SessionId, Status, ToolFinished, ToolName,
     ToolProposed, Understanding, Verdict, Violation, ViolationType, elide, observe,
 };
-use jackline_journal::{MemoryStore, SessionEntry, Store};
+use jackline_journal::{SessionEntry, Store};
 use serde_json::{Map, Value};
 
-use crate::definitions::{Definitions, Resolved};
-use crate::door::panic_text;
-use crate::facts::{FactSource as _, FactSources, Scene, gather};
-use crate::inspect::inspect;
-use crate::redact::redact;
-use crate::runtime::Fault;
 use jackline_host::clock;
+use jackline_runtime::{
+    Definitions, Fault, NamedDefinition, Resolved, decide_unrecorded, inspect, panic_text, redact,
+};
 
 /// The tool that command lines are taken to be for, unless a definition
 /// declares another.
@@ -241,30 +238,10 @@ impl Explainer {
         let mut event = event.clone();
         facts.decoded = Decoder::default().decode(&mut event, self.definition(), None);
         facts.observed = observe(&event);
-        // Which agent a session will have that has not begun, nobody knows.
+        // Which agent a session will have that has not begun is unknown.
         facts.pins = (self.session.seq() == 0).then(PinsFact::default);
-        let event = &event;
-        let scene = Scene {
-            session: &event.session,
-            workspace: self.place().workspace.as_deref().map(Path::new),
-            definitions: &self.definitions,
-            definition: self.definition(),
-            definition_files: &self.place().definition,
-            definition_checksum: self.checksum,
-            definition_digest: self.stored,
-            // What protected files hold is kept for as long as this takes.
-            store: &MemoryStore::default(),
-            // Without one, nothing can be started.
-            session_directory: None,
-        };
-        let mut sources = FactSources::default();
-        let deadline = sources.deadline();
-        self.session.ground().understand(event, |understood| {
-            let ask = |batch: &[_]| sources.answer(&scene, batch, deadline);
-            gather(&self.session, understood, &mut facts, ask)?;
-            let verdict = self.session.decide_on(understood, &facts);
-            Ok((verdict, facts))
-        })
+        let named = NamedDefinition { checksum: self.checksum, digest: self.stored };
+        decide_unrecorded(&self.session, (&self.definitions, named), &event, facts)
     }
 
     fn reason(&self, call: &Supposed, violation: &Violation) -> Result<Reason, Fault> {
