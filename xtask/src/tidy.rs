@@ -18,6 +18,9 @@ const CRATES_MAX: usize = 158;
 const LINES_MAX: usize = 600;
 const TEST_LINES_MAX: usize = 900;
 
+/// Which crates of ours the hook of a client may use, directly or below: it starts at every event.
+const HOOK_MAY_USE: &str = "clients decode definition engine host journal runtime shell workspace";
+
 /// What the engine may depend on: none of it does I/O.
 const ENGINE_MAY_USE: [&str; 7] =
     ["jiff", "once_cell", "postcard", "serde", "serde_json", "sha2", "thiserror"];
@@ -26,7 +29,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &str); 23] = [
+const LAYERS: [(&str, &str); 24] = [
     ("engine", "shell"),
     ("shell", ""),
     ("definition", "decode engine"),
@@ -36,7 +39,8 @@ const LAYERS: [(&str, &str); 23] = [
     ("analysis", "decode engine host journal runtime"),
     ("evidence", "analysis engine runtime"),
     ("model", ""),
-    ("clients", "engine host journal model runtime workspace"),
+    ("clients", "engine host journal runtime workspace"),
+    ("setup", "clients engine host journal model runtime"),
     ("decode", "engine"),
     ("workspace", "engine"),
     ("attempt", "engine"),
@@ -54,13 +58,13 @@ const LAYERS: [(&str, &str); 23] = [
     ),
     (
         "cli",
-        "analysis attempt clients definition engine evidence host journal mcp model program registry runtime supervisor task workspace",
+        "analysis attempt clients definition engine evidence host journal mcp model program registry runtime setup supervisor task workspace",
     ),
     ("conformance", "analysis decode definition engine host journal runtime"),
     ("fuzzing", "analysis clients decode definition engine host journal runtime shell"),
     (
         "bench",
-        "analysis attempt clients decode definition engine host journal model program runtime shell supervisor task workspace",
+        "analysis attempt clients decode definition engine host journal model program runtime setup shell supervisor task workspace",
     ),
 ];
 
@@ -68,6 +72,7 @@ pub(crate) fn run() -> Result<(), String> {
     let mut problems = Vec::new();
     check_crates(&mut problems)?;
     check_layers(&mut problems);
+    check_hook(&mut problems);
     check_engine(&mut problems);
     check_sources(&mut problems);
     confined::check(&mut problems);
@@ -111,6 +116,21 @@ fn check_layers(problems: &mut Vec<String>) {
         }
     }
     problems.extend(known.iter().map(|layer| format!("crates/{layer} has no place in the layers")));
+}
+
+/// The module of `jackline hook` imports few crates of ours, and those use no others.
+fn check_hook(problems: &mut Vec<String>) {
+    let may_use = |name: &str| HOOK_MAY_USE.split(' ').any(|known| known == name);
+    let module = read(&root().join("crates/cli/src/commands/hook.rs"));
+    let imported = module.split("jackline_").skip(1).filter_map(|rest| rest.split(':').next());
+    for name in imported.filter(|name| !may_use(name)) {
+        problems.push(format!("the hook must not use crates/{name}"));
+    }
+    for (layer, uses) in LAYERS.iter().filter(|(layer, _)| may_use(layer)) {
+        for used in uses.split(' ').filter(|used| !used.is_empty() && !may_use(used)) {
+            problems.push(format!("the hook uses crates/{layer}, which uses crates/{used}"));
+        }
+    }
 }
 
 /// The engine can't read a clock, a file or the environment: it is `no_std`,

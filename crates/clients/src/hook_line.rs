@@ -49,7 +49,7 @@ mod tests {
     use std::process::{Command, Output};
 
     use super::*;
-    use crate::live::Scratch;
+    use crate::test_program::write_program;
 
     const CLIENT: &str = "agent";
     const BROKEN: &str = "the guard is broken";
@@ -89,9 +89,9 @@ mod tests {
 
     /// What the gate's line does with a guard that is this script.
     fn gate(script: &str) -> Output {
-        let scratch = Scratch::new().unwrap();
+        let scratch = tempfile::tempdir().unwrap();
         let text = format!("#!/bin/sh\n{script}\n");
-        let guard = scratch.write_program("it's a jackline", &text).unwrap();
+        let guard = write_program(scratch.path(), "it's a jackline", &text);
         let line = sealed_line(&shell_word(guard.to_str().unwrap()), CLIENT, BROKEN);
         Command::new("sh").args(["-c", &line]).output().unwrap()
     }

@@ -6,17 +6,20 @@
 
 pub mod claude;
 pub mod dialect;
-pub mod doctor;
 pub mod file_write;
 pub mod hook_line;
 pub mod hook_server;
-pub mod install;
 pub mod installation;
+pub mod installed;
 mod list;
-pub mod live;
+pub mod live_client;
 pub mod payload;
-mod program;
+pub mod program;
+pub mod settings_file;
+pub mod settings_text;
 pub mod surroundings;
+#[cfg(test)]
+mod test_program;
 pub mod transcripts;
 pub mod typed_code;
 pub mod version;

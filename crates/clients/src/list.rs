@@ -3,12 +3,12 @@
 use std::fmt;
 
 use jackline_engine::ClientId;
-use jackline_model::WorkerProgram;
+use jackline_host::worker::WorkerProgram;
 
 use crate::claude;
 use crate::dialect::Dialect;
 use crate::installation::Installation;
-use crate::live::LiveClient;
+use crate::live_client::LiveClient;
 use crate::transcripts::Transcripts;
 
 /// One agent client: everything that is known of it.

@@ -18,7 +18,7 @@ const ALLOWED: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: u64 = 16 << 10;
 
 /// Where a program is: a path as it is, a bare name in the directories where programs are.
-pub(crate) fn locate(wanted: &Path) -> Option<PathBuf> {
+pub fn locate(wanted: &Path) -> Option<PathBuf> {
     if wanted.parent() == Some(Path::new("")) {
         return find_program(wanted.to_str()?);
     }
@@ -26,14 +26,14 @@ pub(crate) fn locate(wanted: &Path) -> Option<PathBuf> {
 }
 
 /// What a program says when it is asked for its version.
-pub(crate) fn version(program: &Path) -> Option<String> {
+pub fn version(program: &Path) -> Option<String> {
     let mut command = Command::new(program);
     command.arg("--version");
     ask(command)
 }
 
 /// What a program says on its standard output, if it ends well and in time.
-pub(crate) fn ask(command: Command) -> Option<String> {
+pub fn ask(command: Command) -> Option<String> {
     ask_within(command, ALLOWED)
 }
 

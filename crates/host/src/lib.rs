@@ -17,6 +17,7 @@ mod regular;
 pub mod stamp;
 mod state_home;
 mod trust;
+pub mod worker;
 
 pub use access::HostAccess;
 pub use ancestry::{Agent, agent_above, forged_by_agent};

@@ -23,7 +23,6 @@ mod schema;
 pub mod scripted;
 mod spec;
 mod sse;
-mod worker;
 
 pub use ask::{
     Call, Delta, End, Hearer, Kept, Message, Model, OutputSchema, Reply, Request, Said, Tool,
@@ -36,4 +35,3 @@ pub use local::{LocalSpec, open_local};
 pub use refusal::refusal_kind;
 pub use retry::{Patience, Waiter, ask_patiently};
 pub use spec::{Key, ModelSpec, Provider, UnknownProvider, connect};
-pub use worker::{WorkerConversation, WorkerProgram, WorkerReport, WorkerStart};

@@ -17,8 +17,9 @@ use jackline_engine::{
 };
 use jackline_host::HostAccess;
 use jackline_host::clock::now;
+use jackline_host::worker::WorkerProgram;
 use jackline_journal::FileStore;
-use jackline_model::{Tool, WorkerProgram};
+use jackline_model::Tool;
 use jackline_program::{Ending, Sandbox, Workers};
 use jackline_runtime::{Definitions, Gate, GateAnswer, Runtime};
 use jackline_task::{Ground, new_session_name};

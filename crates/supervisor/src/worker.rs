@@ -13,10 +13,9 @@ use std::time::Duration;
 
 use jackline_engine::{Action, ContextLevel, Control, Digest};
 use jackline_host::clock::now;
+use jackline_host::worker::{WorkerConversation, WorkerProgram, WorkerReport, WorkerStart};
 use jackline_host::{FileStateHome, Grant, Pin, Pins, StateHome, Trust};
-use jackline_model::{
-    ErrorKind, ModelError, WorkerConversation, WorkerProgram, WorkerReport, WorkerStart,
-};
+use jackline_model::{ErrorKind, ModelError};
 use jackline_workspace::shell::{
     COMMAND_BYTES_MAX, Cancel, Confine, ShellError, ShellLimits, ShellOutput, run,
 };

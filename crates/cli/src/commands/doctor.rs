@@ -3,9 +3,11 @@
 use std::io;
 
 use anstyle::{AnsiColor, Style};
-use jackline_clients::doctor::{Actor, Doctor, Latency, Line, Report, Standing, inspect};
-use jackline_clients::install::{program_word, settings_files, settings_of_project};
-use jackline_clients::live::{Installed, LiveError};
+use jackline_clients::installed::Installed;
+use jackline_clients::settings_file::settings_files;
+use jackline_setup::doctor::{Actor, Doctor, Latency, Line, Report, Standing, inspect};
+use jackline_setup::install::{program_word, settings_of_project};
+use jackline_setup::live::LiveError;
 use serde_json::json;
 
 use crate::args::DoctorArgs;
@@ -29,9 +31,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Exit {
                 Standing::Unproven => Exit::Broken,
             }
         }
-        Err(error @ (LiveError::NotFound { .. } | LiveError::NoVersion { .. })) => {
-            fail(Exit::Usage, error)
-        }
+        Err(error @ LiveError::Client(_)) => fail(Exit::Usage, error),
         Err(error) => fail(Exit::Broken, error),
     }
 }

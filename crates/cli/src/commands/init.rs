@@ -7,13 +7,14 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use anstyle::AnsiColor;
-use jackline_clients::install::{
-    Change, DiffLine, InstallError, Plan, Purpose, Remote, Scope, Wish, Written, carry_out, diff,
-    plan, plan_removal, plan_unwrapping, plan_wrapping,
-};
+use jackline_clients::installation::Scope;
 use jackline_clients::{CLIENTS, Client, find_client};
 use jackline_host::state_home;
 use jackline_mcp::{Address, AddressError, Encryption};
+use jackline_setup::install::{
+    Change, DiffLine, InstallError, Plan, Purpose, Remote, Wish, Written, carry_out, diff, plan,
+    plan_removal, plan_unwrapping, plan_wrapping,
+};
 use serde_json::{Value, json};
 
 use self::canary::Canary;

@@ -1,7 +1,7 @@
 //! What may be spent, by what the client's own transcripts say was spent.
 
-use jackline_clients::live::SUBAGENT;
 use jackline_model::scripted::{Script, Step, Usage};
+use jackline_setup::live::SUBAGENT;
 use serde_json::{Value, json};
 
 use crate::world::{World, bash, story, subagent, told_call, was_halted};

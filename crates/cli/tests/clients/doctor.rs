@@ -4,8 +4,9 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 
 use jackline_clients::claude::CLIENT;
-use jackline_clients::doctor::{Standing, canary};
-use jackline_clients::live::{Installed, Scratch};
+use jackline_clients::installed::Installed;
+use jackline_setup::doctor::{Standing, canary};
+use jackline_setup::live::Scratch;
 use serde_json::Value;
 
 use crate::world::{JACKLINE, World, client, hooks};

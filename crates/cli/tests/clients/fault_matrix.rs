@@ -3,10 +3,10 @@
 
 use jackline_clients::claude::CLIENT;
 use jackline_clients::claude::settings::PINNED;
-use jackline_clients::doctor::Fault;
 use jackline_clients::hook_line::shell_word;
-use jackline_clients::live::Installed;
-use jackline_clients::live::Seen;
+use jackline_clients::installed::Installed;
+use jackline_setup::doctor::Fault;
+use jackline_setup::live::Seen;
 
 use crate::world::{ACTORS, JACKLINE, World, client, script_of_both, story};
 

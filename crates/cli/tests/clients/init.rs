@@ -3,9 +3,9 @@
 use jackline_clients::claude::CLIENT;
 use jackline_clients::claude::settings::{PINNED, hooks_for};
 use jackline_clients::hook_line::shell_word;
-use jackline_clients::live::Scratch;
 use jackline_clients::version::Version;
 use jackline_model::scripted::Script;
+use jackline_setup::live::Scratch;
 
 use crate::world::{JACKLINE, World, bash, client, hooks, story};
 

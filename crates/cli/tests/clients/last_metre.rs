@@ -2,8 +2,8 @@
 //! a stop that waits for its report.
 
 use jackline_clients::claude::CLIENT;
-use jackline_clients::live::Run;
 use jackline_model::scripted::{Script, Step};
+use jackline_setup::live::Run;
 use serde_json::json;
 
 use crate::world::{JACKLINE, World, bash, client, hooks, story};

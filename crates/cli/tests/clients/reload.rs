@@ -3,8 +3,8 @@
 
 use jackline_clients::claude::CLIENT;
 use jackline_clients::installation::HookEntry;
-use jackline_clients::live::Seen;
 use jackline_model::scripted::Script;
+use jackline_setup::live::Seen;
 
 use crate::world::{JACKLINE, World, bash, hooks, story};
 

@@ -8,9 +8,9 @@ use jackline_clients::claude::CLIENT;
 use jackline_clients::claude::settings::{PINNED, hooks_for};
 use jackline_clients::hook_line::shell_word;
 use jackline_clients::installation::HookEntry;
-use jackline_clients::live::{Run, SUBAGENT, Scratch, Seen};
 use jackline_host::agent_above;
 use jackline_model::scripted::{Script, Step};
+use jackline_setup::live::{Run, SUBAGENT, Scratch, Seen};
 use serde_json::{Value, json};
 
 pub(crate) const JACKLINE: &str = env!("CARGO_BIN_EXE_jackline");
@@ -26,7 +26,8 @@ pub(crate) fn client() -> PathBuf {
 
 /// Starts a sub-agent, which the client does in the background.
 pub(crate) fn subagent() -> Step {
-    CLIENT.live.subagent_call(SUBAGENT)
+    let call = CLIENT.live.subagent_call(SUBAGENT);
+    Step::call(call.tool, call.input)
 }
 
 /// What is installed for the client, with the program in it that is the guard.

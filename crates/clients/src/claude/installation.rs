@@ -8,8 +8,8 @@ use super::places::{HOME_VARIABLE, claude_file, claude_home};
 use super::settings::{self, PINNED, SHUTS_SINCE};
 use super::{CLIENT, NAME};
 use crate::hook_line::program_of;
-use crate::install::{InstallError, Scope, ServerFile, SettingsError};
-use crate::installation::{HookEntry, Installation};
+use crate::installation::{HookEntry, Installation, LocationError, Scope, ServerFile};
+use crate::settings_text::SettingsError;
 use crate::version::Version;
 
 /// Where the owner of a machine puts settings.
@@ -30,12 +30,12 @@ impl Installation for ClaudeInstallation {
         Some(SHUTS_SINCE)
     }
 
-    fn settings_file(&self, project: &Path, scope: Scope) -> Result<PathBuf, InstallError> {
+    fn settings_file(&self, project: &Path, scope: Scope) -> Result<PathBuf, LocationError> {
         match scope {
             Scope::Project => Ok(project.join(".claude/settings.json")),
             Scope::Local => Ok(project.join(".claude/settings.local.json")),
             Scope::User => {
-                let home = claude_home().ok_or(InstallError::NoHome)?;
+                let home = claude_home().ok_or(LocationError::NoHome)?;
                 Ok(home.join("settings.json"))
             }
         }
@@ -95,21 +95,25 @@ impl Installation for ClaudeInstallation {
         reasons
     }
 
-    fn server_file(&self, project: &Path, scope: Scope) -> Result<ServerFile, InstallError> {
+    fn server_file(
+        &self,
+        project: &Path,
+        scope: Scope,
+    ) -> Result<Option<ServerFile>, LocationError> {
         let servers = SERVERS.to_owned();
         if scope == Scope::Project {
             let path = project.join(".mcp.json");
-            return Ok(ServerFile { path, place: vec![servers], is_clients: false });
+            return Ok(Some(ServerFile { path, place: vec![servers], is_clients: false }));
         }
-        let path = claude_file().ok_or(InstallError::NoHome)?;
+        let path = claude_file().ok_or(LocationError::NoHome)?;
         let place = if scope == Scope::User {
             vec![servers]
         } else {
             let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
-            let name = real.to_str().ok_or(InstallError::NotUtf8 { path: real.clone() })?;
+            let name = real.to_str().ok_or(LocationError::NotUtf8 { path: real.clone() })?;
             vec!["projects".to_owned(), name.to_owned(), servers]
         };
-        Ok(ServerFile { path, place, is_clients: true })
+        Ok(Some(ServerFile { path, place, is_clients: true }))
     }
 
     fn scratch_variables(&self, home: &Path) -> Vec<(&'static str, PathBuf)> {

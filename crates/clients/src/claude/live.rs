@@ -1,12 +1,12 @@
 //! Claude Code, driven by a scripted model.
 
+use std::path::Path;
 use std::process::Command;
 
-use jackline_model::scripted::Step;
 use serde_json::json;
 
 use super::dialect::PROJECT_VARIABLE;
-use crate::live::{HeadlessRun, LiveClient, SamplePayload, Scratch};
+use crate::live_client::{HeadlessRun, LiveClient, ModelCall, SamplePayload};
 
 /// Names a model that every version knows; the scripted one answers to any name.
 const MODEL: &str = "claude-sonnet-4-5";
@@ -56,17 +56,18 @@ impl LiveClient for ClaudeLive {
         "Read"
     }
 
-    fn command_call(&self, line: &str) -> Step {
-        Step::call("Bash", json!({ "command": line, "description": "make a file" }))
+    fn command_call(&self, line: &str) -> ModelCall {
+        let input = json!({ "command": line, "description": "make a file" });
+        ModelCall { tool: "Bash", input }
     }
 
-    fn subagent_call(&self, prompt: &str) -> Step {
+    fn subagent_call(&self, prompt: &str) -> ModelCall {
         let input = json!({
             "description": "a part of the work",
             "prompt": prompt,
             "subagent_type": "general-purpose",
         });
-        Step::call("Agent", input)
+        ModelCall { tool: "Agent", input }
     }
 
     fn is_hook_refusal(&self, text: &str) -> bool {
@@ -77,12 +78,12 @@ impl LiveClient for ClaudeLive {
         PROJECT_VARIABLE
     }
 
-    fn sample_payloads(&self, scratch: &Scratch, call: &str) -> [SamplePayload; 2] {
+    fn sample_payloads(&self, workspace: &Path, call: &str) -> [SamplePayload; 2] {
         ["PreToolUse", "PostToolUse"].map(|event| SamplePayload {
             event,
             payload: json!({
                 "session_id": "latency",
-                "cwd": scratch.work(),
+                "cwd": workspace,
                 "hook_event_name": event,
                 "permission_mode": "default",
                 "tool_name": "Bash",

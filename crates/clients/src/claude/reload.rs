@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use super::settings::{self, PINNED, hooks_for};
 use super::{CLIENT, NAME};
 use crate::hook_line::{program_of, shell_word};
-use crate::install::{read, settings_files, switched_off};
+
 use crate::payload::PayloadFields;
 use crate::program;
+use crate::settings_file::{read, settings_files, switched_off};
 use crate::surroundings::Surroundings;
 
 /// How much of the name of a file is shown.
@@ -79,26 +80,28 @@ fn holds(text: &str, own: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::Scratch;
+    use crate::test_program::write_program;
 
     const PROJECT: &str = ".claude/settings.json";
     const LOCAL: &str = ".claude/settings.local.json";
 
     /// What is said of these two settings, where `GUARD` is the guard's program.
     fn judged(project: &str, local: &str) -> Result<(), String> {
-        let scratch = Scratch::new().unwrap();
-        let own = scratch.write_program("jackline", "#!/bin/sh\n").unwrap();
-        let other = scratch.write_program("jackline-other", "#!/bin/sh\n").unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let work = scratch.path().join("work");
+        std::fs::create_dir_all(work.join(".claude")).unwrap();
+        let own = write_program(scratch.path(), "jackline", "#!/bin/sh\n");
+        let other = write_program(scratch.path(), "jackline-other", "#!/bin/sh\n");
         let named = |text: &str| {
             let text = text.replace("GUARD-OTHER", other.to_str().unwrap());
             text.replace("GUARD", own.to_str().unwrap())
         };
         for (file, text) in [(PROJECT, project), (LOCAL, local)] {
             if text != "absent" {
-                scratch.write(file, &named(text)).unwrap();
+                std::fs::write(work.join(file), named(text)).unwrap();
             }
         }
-        judge(&[PROJECT, LOCAL].map(|file| scratch.work().join(file)), &own)
+        judge(&[PROJECT, LOCAL].map(|file| work.join(file)), &own)
     }
 
     /// Settings with all hooks of a guard that is this program.
@@ -155,9 +158,10 @@ mod tests {
 
     #[test]
     fn settings_that_nobody_can_read_may_not_come() {
-        let scratch = Scratch::new().unwrap();
-        std::fs::create_dir_all(scratch.work().join(PROJECT)).unwrap();
-        let said = judge(&[scratch.work().join(PROJECT)], Path::new("/jackline")).unwrap_err();
+        let scratch = tempfile::tempdir().unwrap();
+        let settings = scratch.path().join(PROJECT);
+        std::fs::create_dir_all(&settings).unwrap();
+        let said = judge(&[settings], Path::new("/jackline")).unwrap_err();
         assert!(said.contains("is not a file"), "{said}");
     }
 }

@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 
 use super::NAME;
 use crate::hook_line::program_of;
-use crate::install::jsonc::{BYTE_ORDER_MARK, once, parse, value, value_of};
 use crate::installation::HookEntry;
+use crate::settings_text::{BYTE_ORDER_MARK, once, parse, value, value_of};
 
-pub use crate::install::SettingsError;
-pub use crate::install::jsonc::{is_blank, is_strict, loose_line};
+pub use crate::settings_text::SettingsError;
+pub use crate::settings_text::{is_blank, is_strict, loose_line};
 pub use events::{PINNED, SHUTS_SINCE, hooks_for};
 pub use plain::doubtful;
 
@@ -318,4 +318,6 @@ fn input(value: &Value) -> CstInputValue {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod any_settings;
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,14 @@
 //! Claude Code as a worker: with our hooks for this run only, and for its session.
 
+use jackline_host::worker::{WorkerConversation, WorkerProgram, WorkerReport, WorkerStart};
 use jackline_journal::write_private;
-use jackline_model::{WorkerConversation, WorkerProgram, WorkerReport, WorkerStart};
 use serde_json::Value;
 
 use super::CLIENT;
 use super::NAME;
 use super::settings::{hooks_for, install};
 use crate::hook_line::shell_word;
-use crate::live::Installed;
+use crate::installed::Installed;
 use crate::surroundings::RUN;
 
 /// The file with the hooks, in the directory of the session.

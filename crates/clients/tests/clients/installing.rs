@@ -1,8 +1,8 @@
 //! What the installer and the doctor need from a client, asked of the toy.
 
-use jackline_clients::doctor::{Standing, inspect};
 use jackline_clients::hook_line::shell_word;
-use jackline_clients::install::Scope;
+use jackline_clients::installation::Scope;
+use jackline_setup::doctor::{Standing, inspect};
 
 use crate::toy::TOY;
 

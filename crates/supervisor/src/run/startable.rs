@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use jackline_host::environment::named_variable;
-use jackline_model::WorkerProgram;
+use jackline_host::worker::WorkerProgram;
 use jackline_workspace::shell::COMMAND_BYTES_MAX;
 
 use super::{Opening, RunError};

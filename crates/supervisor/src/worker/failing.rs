@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use jackline_engine::Timestamp;
-use jackline_model::{ErrorKind, ModelError, WorkerReport, refusal_kind};
+use jackline_host::worker::WorkerReport;
+use jackline_model::{ErrorKind, ModelError, refusal_kind};
 use jackline_workspace::shell::ShellOutput;
 
 use crate::own::shown;

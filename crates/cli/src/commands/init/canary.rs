@@ -1,9 +1,9 @@
 //! The proof at the end of an installation: the client itself tries a call that
 //! must not run.
 
-use jackline_clients::doctor::{CanaryReport, Standing, canary};
-use jackline_clients::install::{FoundClient, InstallError, Plan, Wish, program_word};
-use jackline_clients::live::Installed;
+use jackline_clients::installed::Installed;
+use jackline_setup::doctor::{CanaryReport, Standing, canary};
+use jackline_setup::install::{FoundClient, InstallError, Plan, Wish, program_word};
 use serde_json::{Value, json};
 
 use super::LINE_MAX;

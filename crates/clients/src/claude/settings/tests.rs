@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::any_settings::any_settings;
 use super::*;
 
 fn hooks() -> Vec<HookEntry> {
@@ -174,86 +175,17 @@ fn the_client_reads_less_than_we_do() {
     }
 }
 
-/// White space and comments between the parts of a file.
-fn filler() -> impl Strategy<Value = String> {
-    let parts =
-        ["", " ", "\n", "\n  ", "\n\t", "\r\n    ", " // a \u{e9} {\n", " /* \" */ ", "\n\n"];
-    prop::sample::select(parts.to_vec()).prop_map(ToOwned::to_owned)
-}
-
-fn listed(open: char, close: char, items: &[String], gaps: &[String], comma: bool) -> String {
-    let gap = |at: usize| gaps.get(at % gaps.len().max(1)).cloned().unwrap_or_default();
-    let mut text = format!("{open}{}", gap(0));
-    for (at, item) in items.iter().enumerate() {
-        let more = at + 1 < items.len() || comma;
-        text.extend([item.as_str(), &gap(at + 1), if more { "," } else { "" }, &gap(at + 2)]);
-    }
-    text.push(close);
-    text
-}
-
-fn object(keys: &[&'static str], value: BoxedStrategy<String>) -> BoxedStrategy<String> {
-    let entries = prop::sample::subsequence(keys.to_vec(), 0..=keys.len()).prop_shuffle();
-    (entries, prop::collection::vec(value, keys.len()), gaps(), any::<bool>())
-        .prop_map(|(keys, values, gaps, comma)| {
-            let gap = gaps.first().cloned().unwrap_or_default();
-            let entry = |(key, value): (&&str, &String)| format!("\"{key}\":{gap}{value}");
-            let entries: Vec<String> = keys.iter().zip(&values).map(entry).collect();
-            listed('{', '}', &entries, &gaps, comma)
-        })
-        .boxed()
-}
-
-fn gaps() -> impl Strategy<Value = Vec<String>> {
-    prop::collection::vec(filler(), 1..5)
-}
-
-fn list(item: BoxedStrategy<String>) -> BoxedStrategy<String> {
-    (prop::collection::vec(item, 0..4), gaps(), any::<bool>())
-        .prop_map(|(items, gaps, comma)| listed('[', ']', &items, &gaps, comma))
-        .boxed()
-}
-
-fn scalar() -> BoxedStrategy<String> {
-    let words = ["1", "-0.5e3", "true", "null", "\"a \\\" // b\"", "\"\\u00e9\"", "\"mine\""];
-    prop::sample::select(words.to_vec()).prop_map(ToOwned::to_owned).boxed()
-}
-
-/// Any settings at all, hooks of other people included.
-pub(crate) fn settings() -> BoxedStrategy<String> {
-    let handler = object(&["type", "command", "timeout"], scalar());
-    let group = prop_oneof![
-        4 => object(&["hooks"], list(handler.clone())),
-        1 => object(&["matcher", "x"], scalar()),
-        1 => scalar(),
-    ];
-    let events = object(&["Stop", "PreToolUse", "Notification", "é"], list(group.boxed()));
-    let other = prop_oneof![scalar(), list(scalar()), object(&["p", "q"], scalar())].boxed();
-    let with_hooks =
-        (events, gaps(), object(&["a", "b", "c"], other)).prop_map(|(events, gaps, rest)| {
-            let inner = rest.strip_prefix('{').unwrap_or_default().to_owned();
-            let is_empty = value_of(&rest).is_ok_and(|rest| rest == json!({}));
-            let comma = if is_empty { "" } else { "," };
-            format!("{{{}\"hooks\": {events}{comma}{inner}", gaps.concat())
-        });
-    let other = prop_oneof![scalar(), list(scalar())].boxed();
-    let without = object(&["a", "b", "c"], other);
-    (filler(), prop_oneof![with_hooks, without], filler())
-        .prop_map(|(before, text, after)| format!("{before}{text}{after}"))
-        .boxed()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_settings_say_they_say_it_still(text in settings()) {
+    fn whatever_the_settings_say_they_say_it_still(text in any_settings()) {
         prop_assume!(value_of(&text).is_ok());
         there_and_back(&text);
     }
 
     #[test]
-    fn every_comment_stays(text in settings()) {
+    fn every_comment_stays(text in any_settings()) {
         prop_assume!(value_of(&text).is_ok());
         let count = |text: &str| (text.matches("// a \u{e9} {").count(), text.matches("/* \" */").count());
         let edited = installed(&text);

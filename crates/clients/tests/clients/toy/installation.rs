@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use jackline_clients::hook_line::{program_of, sealed_line};
-use jackline_clients::install::{InstallError, Scope, ServerFile, SettingsError};
-use jackline_clients::installation::{HookEntry, Installation};
+use jackline_clients::installation::{HookEntry, Installation, LocationError, Scope, ServerFile};
+use jackline_clients::settings_text::SettingsError;
 use jackline_clients::version::Version;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ impl Installation for ToyInstallation {
         None
     }
 
-    fn settings_file(&self, project: &Path, _: Scope) -> Result<PathBuf, InstallError> {
+    fn settings_file(&self, project: &Path, _: Scope) -> Result<PathBuf, LocationError> {
         Ok(project.join(".toy"))
     }
 
@@ -77,8 +77,8 @@ impl Installation for ToyInstallation {
         Vec::new()
     }
 
-    fn server_file(&self, project: &Path, _: Scope) -> Result<ServerFile, InstallError> {
-        Err(InstallError::NoServers { path: project.to_owned() })
+    fn server_file(&self, _: &Path, _: Scope) -> Result<Option<ServerFile>, LocationError> {
+        Ok(None)
     }
 
     fn scratch_variables(&self, _: &Path) -> Vec<(&'static str, PathBuf)> {

@@ -1,9 +1,9 @@
 //! The program of the toy, which is a shell that a model never drives.
 
+use std::path::Path;
 use std::process::Command;
 
-use jackline_clients::live::{HeadlessRun, LiveClient, SamplePayload, Scratch};
-use jackline_model::scripted::Step;
+use jackline_clients::live_client::{HeadlessRun, LiveClient, ModelCall, SamplePayload};
 use serde_json::json;
 
 pub(super) struct ToyLive;
@@ -25,12 +25,12 @@ impl LiveClient for ToyLive {
         "read"
     }
 
-    fn command_call(&self, line: &str) -> Step {
-        Step::call("shell", json!({ "command": line }))
+    fn command_call(&self, line: &str) -> ModelCall {
+        ModelCall { tool: "shell", input: json!({ "command": line }) }
     }
 
-    fn subagent_call(&self, prompt: &str) -> Step {
-        Step::call("delegate", json!({ "prompt": prompt }))
+    fn subagent_call(&self, prompt: &str) -> ModelCall {
+        ModelCall { tool: "delegate", input: json!({ "prompt": prompt }) }
     }
 
     fn is_hook_refusal(&self, text: &str) -> bool {
@@ -41,7 +41,7 @@ impl LiveClient for ToyLive {
         "TOY_PROJECT"
     }
 
-    fn sample_payloads(&self, _: &Scratch, call: &str) -> [SamplePayload; 2] {
+    fn sample_payloads(&self, _: &Path, call: &str) -> [SamplePayload; 2] {
         ["call", "stop"].map(|event| {
             let args = json!({ "command": "ls" });
             let payload =

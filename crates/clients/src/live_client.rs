@@ -1,11 +1,9 @@
 //! How one client is driven by a scripted model.
 
+use std::path::Path;
 use std::process::Command;
 
-use jackline_model::scripted::Step;
 use serde_json::Value;
-
-use super::Scratch;
 
 /// How the program of one client is driven without a person, for the doctor and the tests.
 pub trait LiveClient: Sync {
@@ -23,10 +21,10 @@ pub trait LiveClient: Sync {
     fn reading_tools(&self) -> &'static str;
 
     /// A step in which the model runs a command line.
-    fn command_call(&self, line: &str) -> Step;
+    fn command_call(&self, line: &str) -> ModelCall;
 
     /// A step in which the model starts a sub-agent in the background, with this prompt.
-    fn subagent_call(&self, prompt: &str) -> Step;
+    fn subagent_call(&self, prompt: &str) -> ModelCall;
 
     /// Whether a refusal came from a hook, and not from the client itself.
     fn is_hook_refusal(&self, text: &str) -> bool;
@@ -35,7 +33,16 @@ pub trait LiveClient: Sync {
     fn project_variable(&self) -> &'static str;
 
     /// A payload about a harmless command: before it runs, and after it.
-    fn sample_payloads(&self, scratch: &Scratch, call: &str) -> [SamplePayload; 2];
+    fn sample_payloads(&self, workspace: &Path, call: &str) -> [SamplePayload; 2];
+}
+
+/// A tool call that a scripted model makes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelCall {
+    /// The client's name of the tool.
+    pub tool: &'static str,
+    /// Its arguments.
+    pub input: Value,
 }
 
 /// A payload, with the event at which the client sends it.

@@ -4,9 +4,10 @@
 //! until the call comes that must not run, so that a sub-agent gets as far as
 //! making one.
 
-use crate::hook_line::shell_word;
-use crate::installation::HookEntry;
-use crate::live::{Installed, LiveError, Scratch};
+use crate::live::{LiveError, Scratch};
+use jackline_clients::hook_line::shell_word;
+use jackline_clients::installation::HookEntry;
+use jackline_clients::installed::Installed;
 
 /// How long the client waits for a guard that hangs.
 const SHORT_TIMEOUT_SECONDS: u32 = 2;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use jackline_model::scripted::{Request, Script, ScriptedModel, ToolResult};
 use serde_json::Value;
 
-use super::{HeadlessRun, LiveError, Scratch, process};
-use crate::list::Client;
+use super::{LiveError, Scratch, process};
+use jackline_clients::Client;
+use jackline_clients::live_client::HeadlessRun;
 
 /// What a sub-agent is told; its part of a script goes by this text.
 pub const SUBAGENT: &str = "jackline-subagent: do your part";

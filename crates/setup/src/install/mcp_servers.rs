@@ -16,7 +16,9 @@ use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, parse_to_ast};
 
-use super::jsonc::{BYTE_ORDER_MARK, SettingsError, no_twins, options, value_of};
+use jackline_clients::settings_text::{
+    BYTE_ORDER_MARK, SettingsError, no_twins, options, value_of,
+};
 
 /// The words between our program and those of a server.
 const WRAP: [&str; 3] = ["mcp", "wrap", "--"];

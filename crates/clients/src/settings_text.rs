@@ -5,7 +5,7 @@ use jsonc_parser::cst::{CstObject, CstRootNode};
 use serde_json::Value;
 
 /// What an editor may put before a text.
-pub(crate) const BYTE_ORDER_MARK: &str = "\u{feff}";
+pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Why settings can't be changed. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +64,7 @@ pub fn loose_line(text: &str) -> Option<usize> {
 }
 
 /// Comments and commas at the end pass, and nothing else that is no JSON.
-pub(crate) fn options() -> ParseOptions {
+pub fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -79,7 +79,8 @@ pub(crate) fn options() -> ParseOptions {
     }
 }
 
-pub(crate) fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
+/// The syntax tree of a text, which edits leave as it is elsewhere.
+pub fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
     CstRootNode::parse(text, &options()).map_err(|error| {
         let what = error.kind().to_string();
         let mut letters = what.chars();
@@ -92,22 +93,24 @@ pub(crate) fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
     })
 }
 
-pub(crate) fn value(root: &CstRootNode) -> Value {
+/// What a syntax tree says.
+pub fn value(root: &CstRootNode) -> Value {
     root.to_serde_value().unwrap_or_default()
 }
 
-pub(crate) fn value_of(text: &str) -> Result<Value, SettingsError> {
+/// What a text says.
+pub fn value_of(text: &str) -> Result<Value, SettingsError> {
     parse(text.trim_start_matches(BYTE_ORDER_MARK)).map(|root| value(&root))
 }
 
 /// Whether each of these keys is there once at most.
-pub(crate) fn once(object: &CstObject, which: impl Fn(&str) -> bool) -> Result<(), SettingsError> {
+pub fn once(object: &CstObject, which: impl Fn(&str) -> bool) -> Result<(), SettingsError> {
     let names = object.properties().into_iter().filter_map(|property| property.decoded_name());
     no_twins(names.filter(|name| which(name)).collect())
 }
 
 /// Whether no two of these keys are the same.
-pub(crate) fn no_twins(mut names: Vec<String>) -> Result<(), SettingsError> {
+pub fn no_twins(mut names: Vec<String>) -> Result<(), SettingsError> {
     names.sort_unstable();
     let twice = names.windows(2).find_map(|pair| match pair {
         [one, other] if one == other => Some(one.clone()),

@@ -7,16 +7,17 @@ use jackline_host::LayerFiles;
 use jackline_host::environment::find_program;
 use jackline_runtime::find_file;
 
-use super::file::{Held, look};
-use super::jsonc::SettingsError;
 use super::{
-    Change, DEFINITION, Direction, FoundClient, InstallError, Plan, Purpose, Scope, Wish, exclude,
-    silence,
+    Change, DEFINITION, Direction, FoundClient, InstallError, Plan, Purpose, Wish, exclude,
 };
-use crate::hook_line::shell_word;
-use crate::list::{CLIENTS, Client};
-use crate::program;
-use crate::version::Version;
+use jackline_clients::hook_line::shell_word;
+use jackline_clients::installation::{LocationError, Scope};
+use jackline_clients::program;
+use jackline_clients::settings_file::{
+    SettingsFile, SettingsFileError, is_same, look, read, settings_files, switched_off,
+};
+use jackline_clients::version::Version;
+use jackline_clients::{CLIENTS, Client};
 
 /// What a definition is called.
 const DEFINITION_NAME: &str = "jackline.yaml";
@@ -37,12 +38,6 @@ pub fn plan(wish: &Wish) -> Result<Plan, InstallError> {
         site.plan_settings(wish, &found, &program, &mut plan)?;
     }
     Ok(plan)
-}
-
-/// The settings that a client reads when it is started in a directory: those of
-/// no directory above.
-pub fn settings_files(here: &Path, client: &Client) -> Vec<PathBuf> {
-    Site { project: here.to_owned(), definition: None, exclude: None }.all_settings(client)
 }
 
 /// The settings that the installer writes for a directory, which may be one above.
@@ -94,17 +89,7 @@ impl Site {
 
     /// All settings of a client that apply here.
     pub(crate) fn all_settings(&self, client: &Client) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        for scope in [Scope::Project, Scope::Local, Scope::User] {
-            let Ok(path) = client.installation.settings_file(&self.project, scope) else {
-                continue;
-            };
-            // In a person's home the project's settings are the person's.
-            if !files.iter().any(|known| is_same(known, &path)) {
-                files.push(path);
-            }
-        }
-        files
+        settings_files(&self.project, client)
     }
 
     fn plan_settings(
@@ -117,8 +102,8 @@ impl Site {
         let (client, installation) = (found.client, found.client.installation);
         let path = installation.settings_file(&self.project, wish.scope)?;
         let held = look(&path)?;
-        let wrong = |source| InstallError::Settings { path: path.clone(), source };
-        let text = text_of(&held, &path)?;
+        let wrong = |source| SettingsFileError::Settings { path: path.clone(), source };
+        let text = held.text(&path)?;
         let version = found.version.unwrap_or_else(|| installation.tried_version());
         let hooks = installation.hooks_for(version, program);
         let edited = installation.add(text, &hooks).map_err(wrong)?;
@@ -134,7 +119,7 @@ impl Site {
             let happens = "with others every call would be denied";
             say_only_here(&path, program, happens, "--local", plan);
         }
-        plan.silenced.extend(silence::switched_off(client, self.all_settings(client)));
+        plan.silenced.extend(switched_off(client, self.all_settings(client)));
         self.say_where_else(client, &path, plan);
         self.say_where_to_start(client, wish, plan);
         push(plan, Purpose::Settings(client), path, held, edited, without);
@@ -176,7 +161,7 @@ impl Site {
             return Ok(());
         };
         let held = look(&path)?;
-        let Ok(text) = text_of(&held, &path) else {
+        let Ok(text) = held.text(&path) else {
             plan.notes.push(format!("`{}` is not UTF-8 and is left as it is", path.display()));
             return Ok(());
         };
@@ -203,37 +188,16 @@ impl Site {
     }
 }
 
-/// Whether two paths lead to one file.
-pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
-    let target = |path: &Path| look(path).ok().map(|held| held.target);
-    one == other || target(one).is_some_and(|one| Some(one) == target(other))
-}
-
 /// Whether a settings file holds our hooks.
 pub(crate) fn holds_ours(client: &Client, path: &Path) -> bool {
     read(path).is_ok_and(|text| !client.installation.own_hooks(&text).is_empty())
-}
-
-/// The text of the settings at a place; absent ones are empty.
-pub(crate) fn read(path: &Path) -> Result<String, InstallError> {
-    let held = look(path)?;
-    text_of(&held, path).map(ToOwned::to_owned)
-}
-
-/// The text of a file; an absent one is empty.
-pub(crate) fn text_of<'h>(held: &'h Held, path: &Path) -> Result<&'h str, InstallError> {
-    let bytes = held.bytes.as_deref().unwrap_or_default();
-    std::str::from_utf8(bytes).map_err(|_| InstallError::Settings {
-        path: path.to_owned(),
-        source: SettingsError::NotText,
-    })
 }
 
 fn push(
     plan: &mut Plan,
     purpose: Purpose,
     path: PathBuf,
-    held: Held,
+    held: SettingsFile,
     edited: String,
     without: Option<Vec<u8>>,
 ) {
@@ -241,7 +205,7 @@ fn push(
     if held.bytes == after {
         return;
     }
-    let Held { target, bytes: before } = held;
+    let SettingsFile { target, bytes: before } = held;
     let direction = Direction::In;
     let servers = None;
     plan.changes.push(Change { purpose, path, target, before, after, without, direction, servers });
@@ -301,7 +265,7 @@ pub(crate) fn program_name(jackline: &Path) -> Result<String, InstallError> {
         return Ok(PROGRAM.to_owned());
     }
     let path = jackline.to_str();
-    let path = path.ok_or_else(|| InstallError::NotUtf8 { path: jackline.to_owned() })?;
+    let path = path.ok_or_else(|| LocationError::NotUtf8 { path: jackline.to_owned() })?;
     Ok(path.to_owned())
 }
 

@@ -7,7 +7,10 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::claude::settings::tests::settings;
+use any_settings::any_settings;
+
+#[path = "../../../clients/src/claude/settings/any_settings.rs"]
+mod any_settings;
 
 struct Place {
     root: TempDir,
@@ -27,7 +30,7 @@ impl Place {
 
     fn wish(&self) -> Wish {
         Wish {
-            clients: vec![&crate::claude::CLIENT],
+            clients: vec![&jackline_clients::claude::CLIENT],
             scope: Scope::Local,
             here: self.root.path().join("work"),
             jackline: PathBuf::from("/opt/jackline"),
@@ -49,7 +52,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_settings_come_back_byte_for_byte(text in settings()) {
+    fn any_settings_come_back_byte_for_byte(text in any_settings()) {
         let place = Place::with(text.as_bytes());
         prop_assume!(plan(&place.wish()).is_ok());
         prop_assert_eq!(place.run(plan), 2);

@@ -12,9 +12,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use jackline_host::environment::search_path;
 
 use super::LiveError;
-use crate::install::{InstallError, Scope};
-use crate::installation::{HookEntry, Installation};
-use crate::list::CLIENTS;
+use crate::install::InstallError;
+use jackline_clients::CLIENTS;
+use jackline_clients::installation::Scope;
+use jackline_clients::installation::{HookEntry, Installation};
+use jackline_clients::settings_file::SettingsFileError;
 
 /// How often another name is tried.
 const NAMES_MAX: u32 = 1000;
@@ -116,9 +118,9 @@ impl Scratch {
             source: io::Error::other(error),
         };
         let path = installation.settings_file(&work, Scope::Project);
-        let path = path.map_err(|error| failed(&work, error))?;
+        let path = path.map_err(|error| failed(&work, error.into()))?;
         let text = installation.add("", hooks).map_err(|source| {
-            failed(&path, InstallError::Settings { path: path.clone(), source })
+            failed(&path, SettingsFileError::Settings { path: path.clone(), source }.into())
         })?;
         write_to(path, &text)
     }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::Digest;
 
-use super::file::{Held, look, make_directories, may_replace, remove, replace};
+use super::file::{make_directories, may_replace, remove, replace};
 use super::ledger::{Entry, Ledger};
 use super::{Change, Direction, InstallError, Plan};
+use jackline_clients::settings_file::{SettingsFile, look};
 
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +109,6 @@ pub(crate) fn is_as_left(entry: &Entry, bytes: Option<&[u8]>) -> bool {
 }
 
 /// A change of a file that was looked at.
-pub(crate) fn differs(held: &Held, after: Option<&[u8]>) -> bool {
+pub(crate) fn differs(held: &SettingsFile, after: Option<&[u8]>) -> bool {
     held.bytes.as_deref() != after
 }

@@ -12,7 +12,7 @@ use super::{
     Altered, Cut, Left, Started, Step, Wrapping, gap, is_separator, is_space, past_comma, piece,
     quoted, span,
 };
-use crate::install::SettingsError;
+use jackline_clients::settings_text::SettingsError;
 
 /// The words for the one kind that the proxy speaks. The first is what comes back where nobody
 /// remembers another one.

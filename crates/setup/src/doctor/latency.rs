@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::definition;
-use crate::installation::HookEntry;
-use crate::list::Client;
-use crate::live::{LiveError, SamplePayload, Scratch, micros};
+use crate::live::{LiveError, Scratch, micros};
+use jackline_clients::Client;
+use jackline_clients::installation::HookEntry;
+use jackline_clients::live_client::SamplePayload;
 
 /// How many calls are measured.
 const CALLS: usize = 100;
@@ -34,7 +35,8 @@ pub(super) fn measure(client: &Client, hooks: &[HookEntry]) -> Result<Option<Lat
     };
     let mut took = Vec::new();
     for number in 0..CALLS {
-        let [before, after] = client.live.sample_payloads(&scratch, &format!("call-{number}"));
+        let [before, after] =
+            client.live.sample_payloads(&scratch.work(), &format!("call-{number}"));
         let ask =
             |sample: &SamplePayload| ask(client, &scratch, line(sample.event), &sample.payload);
         let began = micros();

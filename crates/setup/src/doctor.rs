@@ -10,7 +10,8 @@ mod installation;
 mod latency;
 mod trials;
 
-use crate::live::{Installed, LiveError};
+use crate::live::LiveError;
+use jackline_clients::installed::Installed;
 
 pub use faults::Fault;
 pub use installation::inspect;

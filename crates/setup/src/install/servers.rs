@@ -1,14 +1,13 @@
 //! What putting the guard before a client's MCP servers would change, and taking it out.
 
-use std::path::PathBuf;
-
-use super::file::{Held, look};
-use super::jsonc::{SettingsError, loose_line};
 use super::ledger::{Ledger, ServersAt};
 use super::mcp_servers::{Edited, Known, Left, Memory, Wrapping, unwrap, wrap};
-use super::plan::{Site, program_name, say_only_here, text_of};
-use super::{Change, Direction, InstallError, Plan, Purpose, Remote, Scope, Wish};
-use crate::list::{CLIENTS, Client};
+use super::plan::{Site, program_name, say_only_here};
+use super::{Change, Direction, InstallError, Plan, Purpose, Remote, Wish};
+use jackline_clients::installation::{Scope, ServerFile};
+use jackline_clients::settings_file::{SettingsFile, SettingsFileError, look};
+use jackline_clients::settings_text::{SettingsError, loose_line};
+use jackline_clients::{CLIENTS, Client};
 
 /// Works out which servers get the guard before them.
 pub fn plan_wrapping(wish: &Wish) -> Result<Plan, InstallError> {
@@ -38,22 +37,23 @@ fn plan_client(
     planned: &mut Plan,
 ) -> Result<(), InstallError> {
     let file = client.installation.server_file(&site.project, wish.scope)?;
+    let file = file.ok_or_else(|| InstallError::NoServers { path: site.project.clone() })?;
     let held = look(&file.path)?;
-    let text = text_of(&held, &file.path)?;
+    let text = held.text(&file.path)?;
     let recorded = Recorded::of(wish, &held, &file);
     let known = recorded.known();
     let how = Wrapping { program, remote: &wish.remote, reaches: wish.reaches, known };
-    let edited = file.edited(wrap(text, &file.keys(), how))?;
+    let edited = in_file(&file, wrap(text, &file.keys(), how))?;
     let without = if recorded.is_first() {
         Edited { text: text.to_owned(), ..Edited::default() }
     } else {
-        file.edited(unwrap(text, &file.keys(), known))?
+        in_file(&file, unwrap(text, &file.keys(), known))?
     };
     if edited.changed.is_empty() && edited.left.is_empty() {
         return Err(InstallError::NoServers { path: file.path });
     }
-    file.say(client, &edited, planned);
-    file.say_nowhere(&wish.remote, &edited, planned);
+    note_servers(&file, client, &edited, planned);
+    warn_of_missing(&file, &wish.remote, &edited, planned);
     if wish.scope == Scope::Project && site.exclude.is_some() {
         let happens = "with others the servers would not start";
         say_only_here(&file.path, program, happens, "--user", planned);
@@ -62,7 +62,7 @@ fn plan_client(
     if edited.changed.is_empty() {
         return Ok(());
     }
-    let Held { target, bytes: before } = held;
+    let SettingsFile { target, bytes: before } = held;
     planned.changes.push(Change {
         purpose: Purpose::Servers(client),
         path: file.path,
@@ -81,15 +81,16 @@ pub fn plan_unwrapping(wish: &Wish) -> Result<Plan, InstallError> {
     let site = Site::of(&wish.here);
     let mut planned = Plan::empty(&site);
     for client in clients(wish) {
-        let file = match client.installation.server_file(&site.project, wish.scope) {
-            Err(InstallError::NoServers { .. }) if wish.clients.is_empty() => continue,
-            file => file?,
+        let file = match client.installation.server_file(&site.project, wish.scope)? {
+            Some(file) => file,
+            None if wish.clients.is_empty() => continue,
+            None => return Err(InstallError::NoServers { path: site.project.clone() }),
         };
         let held = look(&file.path)?;
         let recorded = Recorded::of(wish, &held, &file);
-        let text = text_of(&held, &file.path)?;
-        let edited = file.edited(unwrap(text, &file.keys(), recorded.known()))?;
-        file.say(client, &edited, &mut planned);
+        let text = held.text(&file.path)?;
+        let edited = in_file(&file, unwrap(text, &file.keys(), recorded.known()))?;
+        note_servers(&file, client, &edited, &mut planned);
         if edited.changed.is_empty() {
             continue;
         }
@@ -103,7 +104,7 @@ pub fn plan_unwrapping(wish: &Wish) -> Result<Plan, InstallError> {
             ));
         }
         let servers = recorded.without(&edited.left);
-        let Held { target, bytes: before } = held;
+        let SettingsFile { target, bytes: before } = held;
         planned.changes.push(Change {
             purpose: Purpose::Servers(client),
             path: file.path,
@@ -129,7 +130,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn of(wish: &Wish, held: &Held, file: &ServerFile) -> Self {
+    fn of(wish: &Wish, held: &SettingsFile, file: &ServerFile) -> Self {
         let place = file.place.clone();
         let entry = Ledger::of(&wish.state_home).read(&held.target);
         let is_old = entry.as_ref().is_some_and(|entry| entry.servers.is_none());
@@ -187,89 +188,76 @@ fn clients(wish: &Wish) -> Vec<&'static Client> {
     if wish.clients.is_empty() { CLIENTS.to_vec() } else { wish.clients.clone() }
 }
 
-/// A file with MCP servers in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerFile {
-    /// Where it is.
-    pub path: PathBuf,
-    /// The keys that lead to the servers.
-    pub place: Vec<String>,
-    /// Whether the client writes to it whenever it runs.
-    pub is_clients: bool,
+/// Names the file in an error about its contents.
+fn in_file(
+    file: &ServerFile,
+    edited: Result<Edited, SettingsError>,
+) -> Result<Edited, SettingsFileError> {
+    edited.map_err(|source| SettingsFileError::Settings { path: file.path.clone(), source })
 }
 
-impl ServerFile {
-    fn keys(&self) -> Vec<&str> {
-        self.place.iter().map(String::as_str).collect()
-    }
-
-    fn edited(&self, edited: Result<Edited, SettingsError>) -> Result<Edited, InstallError> {
-        edited.map_err(|source| InstallError::Settings { path: self.path.clone(), source })
-    }
-
-    /// Says why nothing happens to which server, and what else one should know.
-    fn say(&self, client: &Client, edited: &Edited, plan: &mut Plan) {
-        for (name, left) in &edited.left {
-            let why = match left {
-                Left::Guarded => "has the guard before it, or is its own".to_owned(),
-                Left::Remote => format!(
-                    "is no program that the client starts, so it stays as it is; `--remote={name}` \
+/// Says why nothing happens to which server, and what else one should know.
+fn note_servers(file: &ServerFile, client: &Client, edited: &Edited, plan: &mut Plan) {
+    for (name, left) in &edited.left {
+        let why = match left {
+            Left::Guarded => "has the guard before it, or is its own".to_owned(),
+            Left::Remote => format!(
+                "is no program that the client starts, so it stays as it is; `--remote={name}` \
                      puts the guard before it, if the client does not log in there"
-                ),
-                Left::Kept(why) => format!("{why}, so it stays as it is"),
-                Left::NotOurs => continue,
-                Left::ByHand => {
-                    "has the guard before it, which was not put there by `jackline init` on this \
+            ),
+            Left::Kept(why) => format!("{why}, so it stays as it is"),
+            Left::NotOurs => continue,
+            Left::ByHand => {
+                "has the guard before it, which was not put there by `jackline init` on this \
                      machine, and stays as it is"
-                        .to_owned()
-                }
-                Left::Changed => {
-                    plan.still_guarded.push(name.clone());
-                    format!(
-                        "was changed since the guard was put before it, so the guard is still \
+                    .to_owned()
+            }
+            Left::Changed => {
+                plan.still_guarded.push(name.clone());
+                format!(
+                    "was changed since the guard was put before it, so the guard is still \
                          there; take it out by hand, in `{}`: give it back the `command` and \
                          `args` that stand behind `--` in its `args`, or `\"type\": \"http\"`, \
                          the `url` and the `headers` that its `args` and `env` name",
-                        self.path.display()
-                    )
-                }
-            };
-            plan.notes.push(format!("`{name}` {why}"));
-        }
-        for name in &edited.bare {
-            plan.notes.push(format!(
-                "`{name}` is sent no header: if the client logs in there, it will not answer \
-                 behind the guard"
-            ));
-        }
-        if edited.changed.is_empty() {
-            return;
-        }
-        if self.is_clients {
-            plan.warnings.push(format!(
-                "{} writes to `{}` while it runs: close it first, or it may undo this",
-                client.title,
-                self.path.display()
-            ));
-        }
-        if let Some(line) = loose_line(&edited.text) {
-            plan.warnings.push(format!(
-                "{} takes no comments and no commas at the end of a list, as in line {line}, and \
-                 starts no server of `{}` for them; take them out",
-                client.title,
-                self.path.display()
-            ));
-        }
+                    file.path.display()
+                )
+            }
+        };
+        plan.notes.push(format!("`{name}` {why}"));
     }
+    for name in &edited.bare {
+        plan.notes.push(format!(
+            "`{name}` is sent no header: if the client logs in there, it will not answer \
+                 behind the guard"
+        ));
+    }
+    if edited.changed.is_empty() {
+        return;
+    }
+    if file.is_clients {
+        plan.warnings.push(format!(
+            "{} writes to `{}` while it runs: close it first, or it may undo this",
+            client.title,
+            file.path.display()
+        ));
+    }
+    if let Some(line) = loose_line(&edited.text) {
+        plan.warnings.push(format!(
+            "{} takes no comments and no commas at the end of a list, as in line {line}, and \
+                 starts no server of `{}` for them; take them out",
+            client.title,
+            file.path.display()
+        ));
+    }
+}
 
-    /// Says which servers were named, and are not there.
-    fn say_nowhere(&self, remote: &Remote, edited: &Edited, plan: &mut Plan) {
-        let Remote::Named(names) = remote else { return };
-        let left = edited.left.iter().map(|(name, _)| name);
-        let there: Vec<&String> = edited.changed.iter().chain(left).collect();
-        for name in names.iter().filter(|name| !there.contains(name)) {
-            let path = self.path.display();
-            plan.warnings.push(format!("there is no server `{name}` in `{path}`"));
-        }
+/// Says which servers were named, and are not there.
+fn warn_of_missing(file: &ServerFile, remote: &Remote, edited: &Edited, plan: &mut Plan) {
+    let Remote::Named(names) = remote else { return };
+    let left = edited.left.iter().map(|(name, _)| name);
+    let there: Vec<&String> = edited.changed.iter().chain(left).collect();
+    for name in names.iter().filter(|name| !there.contains(name)) {
+        let path = file.path.display();
+        plan.warnings.push(format!("there is no server `{name}` in `{path}`"));
     }
 }

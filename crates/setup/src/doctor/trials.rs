@@ -3,9 +3,10 @@
 use jackline_model::scripted::{Script, Step};
 
 use super::{Actor, CanaryReport, Doctor, Fault, Line, Standing};
-use crate::installation::HookEntry;
-use crate::list::Client;
 use crate::live::{LiveError, Run, SUBAGENT, Scratch, Seen};
+use jackline_clients::Client;
+use jackline_clients::installation::HookEntry;
+use jackline_clients::live_client::ModelCall;
 
 /// What the model has to be shown.
 pub const REASON: &str = "This call is a canary of jackline doctor";
@@ -52,7 +53,7 @@ impl Actor {
 
     /// Makes a file, if it may.
     fn touch(self, client: &Client, what: &str) -> Step {
-        client.live.command_call(&format!("touch {}", self.file(what)))
+        step(client.live.command_call(&format!("touch {}", self.file(what))))
     }
 }
 
@@ -63,7 +64,7 @@ pub(super) fn denied(doctor: &Doctor<'_>) -> Result<Vec<Line>, LiveError> {
     let steps = [
         main.touch(client, CANARY),
         main.touch(client, "witness"),
-        client.live.subagent_call(SUBAGENT),
+        step(client.live.subagent_call(SUBAGENT)),
         Step::say("done"),
     ];
     let part = [sub.touch(client, CANARY), sub.touch(client, "witness"), Step::say("done")];
@@ -128,7 +129,7 @@ pub(super) fn broken(doctor: &Doctor<'_>, fault: Fault) -> Result<Vec<Line>, Liv
     let hooks = fault.hooks(installed, &scratch, doctor.jackline, CANARY)?;
     scratch.install(client.installation, &hooks)?;
     let script = Script::new([
-        client.live.subagent_call(SUBAGENT),
+        step(client.live.subagent_call(SUBAGENT)),
         main.touch(client, CANARY),
         Step::say("done"),
     ])
@@ -196,4 +197,8 @@ impl Doctor<'_> {
         scratch.install(client.installation, &self.hooks())?;
         Ok(Run::new(client, &self.client.program, scratch, script))
     }
+}
+
+fn step(call: ModelCall) -> Step {
+    Step::call(call.tool, call.input)
 }

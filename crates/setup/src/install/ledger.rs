@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::InstallError;
 use super::mcp_servers::Memory;
+use jackline_clients::installation::LocationError;
 
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,7 +113,7 @@ impl Ledger {
 
     pub(crate) fn keep(&self, entry: &Entry) -> Result<(), InstallError> {
         let text = serde_json::to_vec(entry)
-            .map_err(|_| InstallError::NotUtf8 { path: entry.path.clone() })?;
+            .map_err(|_| LocationError::NotUtf8 { path: entry.path.clone() })?;
         Self::write(&self.place(&entry.path), &text)
     }
 

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{Actor, Line, Standing};
-use crate::hook_line::shell_word;
-use crate::install::{InstallError, holds_ours, read, switched_off};
-use crate::list::Client;
-use crate::program;
-use crate::version::Version;
+use crate::install::holds_ours;
+use jackline_clients::Client;
+use jackline_clients::hook_line::shell_word;
+use jackline_clients::program;
+use jackline_clients::settings_file::{SettingsFileError, read, switched_off};
+use jackline_clients::version::Version;
 
 /// Settings with hooks of ours in them.
 struct Found<'a> {
@@ -43,7 +44,7 @@ pub fn inspect(
                 ));
                 found.push(settings);
             }
-            Err(InstallError::Settings { path, source }) => {
+            Err(SettingsFileError::Settings { path, source }) => {
                 silenced.push(format!("`{}` {source}", path.display()));
             }
             Err(error) => silenced.push(error.to_string()),
@@ -57,9 +58,9 @@ pub fn inspect(
 }
 
 /// Reads settings, as far as the client can read them, too.
-fn read_ours<'a>(client: &'static Client, file: &'a Path) -> Result<Found<'a>, InstallError> {
+fn read_ours<'a>(client: &'static Client, file: &'a Path) -> Result<Found<'a>, SettingsFileError> {
     let text = read(file)?;
-    let wrong = |source| InstallError::Settings { path: file.to_owned(), source };
+    let wrong = |source| SettingsFileError::Settings { path: file.to_owned(), source };
     client.installation.remove(&text, None).map_err(wrong)?;
     let ours = client.installation.own_hooks(&text);
     Ok(Found { client, file, text, ours })
@@ -173,9 +174,9 @@ fn programs(client: &Client, found: &[Found<'_>], own: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claude::CLIENT;
-    use crate::claude::settings::{PINNED, hooks_for};
     use crate::live::Scratch;
+    use jackline_clients::claude::CLIENT;
+    use jackline_clients::claude::settings::{PINNED, hooks_for};
 
     const FILE: &str = ".claude/settings.json";
     const PROGRAM: &str = "jackline, it's here";

@@ -9,46 +9,33 @@
 mod diff;
 mod exclude;
 mod file;
-pub(crate) mod jsonc;
 mod ledger;
 pub(crate) mod mcp_servers;
 mod plan;
 mod removal;
 mod servers;
-mod silence;
 mod template;
 mod write;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jackline_clients::installation::{LocationError, Scope};
+use jackline_clients::settings_file::SettingsFileError;
 use jackline_journal::FileError;
 
-use crate::list::{CLIENTS, Client};
-use crate::version::Version;
+use jackline_clients::version::Version;
+use jackline_clients::{CLIENTS, Client};
 
 pub use diff::{DiffLine, diff};
-pub use jsonc::SettingsError;
 pub use mcp_servers::{Reaches, Remote};
-pub use plan::{plan, program_word, settings_files, settings_of_project};
+pub use plan::{plan, program_word, settings_of_project};
 pub use removal::plan_removal;
-pub use servers::{ServerFile, plan_unwrapping, plan_wrapping};
+pub use servers::{plan_unwrapping, plan_wrapping};
 pub use template::DEFINITION;
 pub use write::{Written, carry_out};
 
-pub(crate) use plan::{holds_ours, read};
-pub(crate) use silence::switched_off;
-
-/// For whom the guard is installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// For everybody who works in the project: the settings that are shared.
-    Project,
-    /// For this person in this project.
-    Local,
-    /// For this person, everywhere.
-    User,
-}
+pub(crate) use plan::holds_ours;
 
 /// What a person wants.
 #[derive(Debug, Clone)]
@@ -164,9 +151,9 @@ pub enum InstallError {
     /// No client was found, and none was named.
     #[error("no agent client was found here; name one: {}", commands())]
     NoClient,
-    /// The person has no home.
-    #[error("there is no home directory for `--user`; set HOME")]
-    NoHome,
+    /// The client has no place for its settings.
+    #[error(transparent)]
+    Location(#[from] LocationError),
     /// There is nothing that the guard could stand before.
     #[error(
         "there are no MCP servers in `{}`, so there is nothing to wrap; those of yours are found \
@@ -176,47 +163,14 @@ pub enum InstallError {
         /// The file.
         path: PathBuf,
     },
-    /// A directory, or something stranger, is where a file belongs.
-    #[error("`{}` is not a file; move it away, then run this again", path.display())]
-    NotAFile {
-        /// Where.
-        path: PathBuf,
-    },
-    /// The file is longer than any that a person writes.
-    #[error("`{}` is longer than 4 MiB; that can't be right, so it is left as it is", path.display())]
-    TooLong {
-        /// Where.
-        path: PathBuf,
-    },
-    /// The path can't be written down.
-    #[error("the path `{}` is not UTF-8", path.display())]
-    NotUtf8 {
-        /// Where.
-        path: PathBuf,
-    },
-    /// The settings are not what they have to be.
-    #[error("`{}` {source}; nothing was written", path.display())]
-    Settings {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: SettingsError,
-    },
+    /// A file can't be read, or its settings can't be understood.
+    #[error(transparent)]
+    File(#[from] SettingsFileError),
     /// Somebody else wrote to a file in the meantime.
     #[error("`{}` was changed by somebody else in the meantime; run this again", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
-    },
-    /// A file can't be read or written.
-    #[error("can't {action} `{}`: {source}; {}", path.display(), remedy(source))]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What was wanted.
-        action: &'static str,
-        /// What the system said.
-        source: io::Error,
     },
     /// It went wrong halfway.
     #[error(
@@ -241,7 +195,7 @@ pub enum InstallError {
 
 impl InstallError {
     pub(crate) fn of(path: &Path, action: &'static str, source: io::Error) -> Self {
-        Self::Io { path: path.to_owned(), action, source }
+        SettingsFileError::of(path, action, source).into()
     }
 }
 
@@ -253,23 +207,6 @@ fn commands() -> String {
 fn list(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
     names.join(", ")
-}
-
-fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "make it writable, or install for yourself alone with `--local` or `--user`"
-        }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "the file is as it was: free some space, then run this again"
-        }
-        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; try `--user`",
-        io::ErrorKind::NotADirectory => "a file is where a directory belongs; move it away",
-        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            "its symbolic links lead in a circle; mend them"
-        }
-        _ => "then run this again",
-    }
 }
 
 #[cfg(test)]

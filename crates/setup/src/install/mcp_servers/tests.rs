@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::install::jsonc::value_of;
+use jackline_clients::settings_text::value_of;
 
 const PLACE: [&str; 1] = ["mcpServers"];
 

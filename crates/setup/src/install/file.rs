@@ -2,73 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use jackline_clients::settings_file::SettingsFile;
 use rustix::fs::{Access, access};
 
-use super::InstallError;
-
-/// How long a file may be that we change.
-pub(crate) const FILE_BYTES_MAX: u64 = 4 << 20;
-
-/// How many symbolic links are followed to a file that is not there yet.
-const LINKS_MAX: usize = 40;
-
-/// A file as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// Where it really is: a symbolic link stays one.
-    pub(crate) target: PathBuf,
-    /// What is in it, if it is there.
-    pub(crate) bytes: Option<Vec<u8>>,
-}
-
-/// Looks at a file that may not be there.
-pub(crate) fn look(path: &Path) -> Result<Held, InstallError> {
-    let failed = |error| InstallError::of(path, "read", error);
-    let target = match fs::canonicalize(path) {
-        Ok(target) => target,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Held { target: follow(path).map_err(failed)?, bytes: None });
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    let found = fs::metadata(&target).map_err(failed)?;
-    if !found.is_file() {
-        return Err(InstallError::NotAFile { path: path.to_owned() });
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(&target).map_err(failed)?;
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
-        return Err(InstallError::TooLong { path: path.to_owned() });
-    }
-    Ok(Held { target, bytes: Some(bytes) })
-}
-
-/// Where a path leads whose end is not there.
-fn follow(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        match fs::read_link(&path) {
-            Ok(link) => path = path.parent().unwrap_or(Path::new("/")).join(link),
-            Err(_) => return Ok(settle(&path)),
-        }
-    }
-    Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
-}
-
-/// The same path by its real directories, as it will be once it is there.
-fn settle(path: &Path) -> PathBuf {
-    let real = path.ancestors().skip(1).find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let settled = real.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)));
-    settled.unwrap_or_else(|| path.to_owned())
-}
-
 /// Whether a file may be replaced. Who made theirs read-only meant it.
-pub(crate) fn may_replace(held: &Held) -> io::Result<()> {
+pub(crate) fn may_replace(held: &SettingsFile) -> io::Result<()> {
     if held.bytes.is_some() {
         access(&held.target, Access::WRITE_OK)?;
     }
@@ -149,6 +91,8 @@ pub(crate) fn remove(target: &Path, made: &[PathBuf]) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use jackline_clients::settings_file::look;
+
     use super::*;
 
     #[test]
@@ -165,32 +109,6 @@ mod tests {
         assert_eq!(fs::read(&link).unwrap(), b"new");
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o7777, 0o640);
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn a_link_to_nothing_is_filled_where_it_leads() {
-        let root = tempfile::tempdir().unwrap();
-        let link = root.path().join("link");
-        symlink("dots/real", &link).unwrap();
-        let held = look(&link).unwrap();
-        assert_eq!(
-            (held.bytes, held.target.as_path()),
-            (None, &*root.path().canonicalize().unwrap().join("dots/real"))
-        );
-    }
-
-    #[test]
-    fn odd_files_are_refused() {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("x");
-        symlink("x", &path).unwrap();
-        assert!(matches!(look(&path), Err(InstallError::Io { .. })));
-        fs::remove_file(&path).unwrap();
-        fs::create_dir(&path).unwrap();
-        assert!(matches!(look(&path), Err(InstallError::NotAFile { .. })));
-        fs::remove_dir(&path).unwrap();
-        File::create(&path).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
-        assert!(matches!(look(&path), Err(InstallError::TooLong { .. })));
     }
 
     #[test]

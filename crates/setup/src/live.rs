@@ -4,15 +4,11 @@
 //! of a scratch workspace, and what the model was shown from its requests. The
 //! client gets a home of its own, a key that is none, and the loopback address.
 
-mod client;
 mod clock;
-mod installed;
 mod process;
 mod run;
 mod scratch;
 
-pub use client::{HeadlessRun, LiveClient, SamplePayload};
-pub use installed::Installed;
 pub use run::{Run, SUBAGENT, Seen};
 pub use scratch::Scratch;
 
@@ -21,25 +17,14 @@ pub(crate) use clock::micros;
 use std::io;
 use std::path::PathBuf;
 
+use jackline_clients::installed::InstalledError;
+
 /// Why the client could not be driven.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// There is no such program.
-    #[error(
-        "the client `{program}` is not found; install it with `{how}`, or put it into PATH (`init` and `doctor` take --client-program)"
-    )]
-    NotFound {
-        /// What was looked for.
-        program: String,
-        /// The command that installs it.
-        how: &'static str,
-    },
-    /// It does not say which version it is.
-    #[error("`{} --version` does not say which version it is", program.display())]
-    NoVersion {
-        /// The program.
-        program: PathBuf,
-    },
+    /// The client can't be started.
+    #[error(transparent)]
+    Client(#[from] InstalledError),
     /// The scratch directories can't be used.
     #[error("can't use `{}`: {source}", path.display())]
     Scratch {

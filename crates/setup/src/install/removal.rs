@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::file::{Held, look};
 use super::ledger::{Entry, Ledger, Original};
-use super::plan::{Site, holds_ours, is_same, text_of};
+use super::plan::{Site, holds_ours};
 use super::write::{differs, is_as_left};
-use super::{Change, DEFINITION, Direction, InstallError, Plan, Purpose, Scope, Wish, exclude};
-use crate::list::{CLIENTS, Client};
+use super::{Change, DEFINITION, Direction, InstallError, Plan, Purpose, Wish, exclude};
+use jackline_clients::installation::Scope;
+use jackline_clients::settings_file::is_same;
+use jackline_clients::settings_file::{SettingsFile, SettingsFileError, look};
+use jackline_clients::{CLIENTS, Client};
 
 /// Works out what is to be given back.
 pub fn plan_removal(wish: &Wish) -> Result<Plan, InstallError> {
@@ -54,8 +56,8 @@ impl Removal {
             self.push(Purpose::Settings(client), path, held, original.bytes().map(<[u8]>::to_vec));
             return Ok(());
         }
-        let wrong = |source| InstallError::Settings { path: path.clone(), source };
-        let text = text_of(&held, &path)?;
+        let wrong = |source| SettingsFileError::Settings { path: path.clone(), source };
+        let text = held.text(&path)?;
         let was = original.as_ref().and_then(Original::bytes);
         let was = was.and_then(|bytes| std::str::from_utf8(bytes).ok());
         let edited = client.installation.remove(text, was).map_err(wrong)?;
@@ -79,7 +81,7 @@ impl Removal {
         let Some(entry) = self.ledger.read(&held.target) else { return Ok(()) };
         if let Some(original) = self.untouched(Some(&entry), &held) {
             self.push(Purpose::Exclude, path, held, original.bytes().map(<[u8]>::to_vec));
-        } else if let Some(text) = text_of(&held, &path).ok().and_then(exclude::without_line) {
+        } else if let Some(text) = held.text(&path).ok().and_then(exclude::without_line) {
             self.push(Purpose::Exclude, path, held, Some(text.into_bytes()));
         }
         Ok(())
@@ -105,16 +107,22 @@ impl Removal {
     }
 
     /// What comes back, where a file is as we left it.
-    fn untouched(&self, entry: Option<&Entry>, held: &Held) -> Option<Original> {
+    fn untouched(&self, entry: Option<&Entry>, held: &SettingsFile) -> Option<Original> {
         let entry = entry.filter(|entry| is_as_left(entry, held.bytes.as_deref()))?;
         self.ledger.original(entry)
     }
 
-    fn push(&mut self, purpose: Purpose, path: PathBuf, held: Held, after: Option<Vec<u8>>) {
+    fn push(
+        &mut self,
+        purpose: Purpose,
+        path: PathBuf,
+        held: SettingsFile,
+        after: Option<Vec<u8>>,
+    ) {
         if !differs(&held, after.as_deref()) {
             return;
         }
-        let Held { target, bytes: before } = held;
+        let SettingsFile { target, bytes: before } = held;
         self.plan.changes.push(Change {
             purpose,
             path,
