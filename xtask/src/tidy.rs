@@ -29,7 +29,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &str); 24] = [
+const LAYERS: [(&str, &str); 25] = [
     ("engine", "shell"),
     ("shell", ""),
     ("definition", "decode engine"),
@@ -38,7 +38,8 @@ const LAYERS: [(&str, &str); 24] = [
     ("runtime", "decode definition engine host journal"),
     ("analysis", "decode engine host journal runtime"),
     ("evidence", "analysis engine runtime"),
-    ("model", ""),
+    ("http", ""),
+    ("model", "http"),
     ("clients", "engine host journal runtime workspace"),
     ("setup", "clients engine host journal model runtime"),
     ("decode", "engine"),
@@ -47,7 +48,7 @@ const LAYERS: [(&str, &str); 24] = [
     ("registry", "attempt engine journal"),
     ("program", "attempt"),
     ("sandbox", "attempt program"),
-    ("mcp", "engine host journal runtime workspace"),
+    ("mcp", "engine host http journal runtime workspace"),
     (
         "task",
         "analysis attempt decode definition engine host journal model program registry runtime workspace",

@@ -1,21 +1,17 @@
 //! One request over HTTP, asked by a thread, so that whoever waits can still break it off.
 
 use std::io::Read as _;
-use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::Builder;
 use std::time::Duration;
 
+use jackline_http::{AgentTimeouts, Channel, ServerUrl, ServerUrlError, build_agent};
 use ureq::http::header::{HeaderMap, HeaderName};
-use ureq::http::uri::Uri;
 use ureq::{Agent, Error, Timeout};
 
 use crate::ask::{Delta, Hearer};
 use crate::error::{ErrorKind, ModelError};
 use crate::spec::ModelSpec;
-
-/// How long may pass until there is a connection.
-const CONNECT: Duration = Duration::from_secs(10);
 
 /// How often whoever waits is asked whether it still does.
 const TICK: Duration = Duration::from_millis(100);
@@ -43,46 +39,31 @@ pub enum UrlError {
 
 /// Checks an address. What is said to it may be secret.
 pub fn check_url(url: &str) -> Result<(), UrlError> {
-    let uri: Uri = url.parse().map_err(|_| UrlError::NoUrl)?;
-    let authority = uri.authority().ok_or(UrlError::NoUrl)?;
-    if authority.as_str().contains('@') {
-        return Err(UrlError::Credentials);
-    }
+    let checked = ServerUrl::parse(url).map_err(|error| match error {
+        ServerUrlError::Invalid => UrlError::NoUrl,
+        ServerUrlError::Credentials => UrlError::Credentials,
+    })?;
     // A path is put behind it.
-    if uri.query().is_some() {
+    if checked.uri.query().is_some() {
         return Err(UrlError::NoUrl);
     }
-    match uri.scheme_str() {
-        Some("https") => Ok(()),
-        Some("http") if is_loopback(authority.host()) => Ok(()),
-        Some("http") => Err(UrlError::Insecure),
-        _ => Err(UrlError::NoUrl),
+    match checked.channel {
+        Channel::Encrypted | Channel::Loopback => Ok(()),
+        Channel::Plain => Err(UrlError::Insecure),
     }
 }
 
-fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
-}
-
-/// Somebody who asks there. Where it is sent elsewhere it does not go.
+/// The agent that asks this model.
 pub(crate) fn agent(spec: &ModelSpec) -> Agent {
     let some = |time: Duration| Some(time.max(Duration::from_millis(1)));
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .user_agent(concat!("jackline/", env!("CARGO_PKG_VERSION")))
-        .timeout_resolve(Some(CONNECT))
-        .timeout_connect(Some(CONNECT))
-        .timeout_per_read(some(spec.silence_max))
-        .timeout_per_write(some(spec.silence_max))
-        .timeout_global(some(spec.timeout));
-    let host = spec.url().parse::<Uri>().ok();
-    let here = host.as_ref().and_then(Uri::host).is_some_and(is_loopback);
-    // What is on this machine is not asked through another one.
-    let config = if here { config.proxy(None) } else { config };
-    config.build().new_agent()
+    let timeouts = AgentTimeouts {
+        read: some(spec.silence_max),
+        write: some(spec.silence_max),
+        global: some(spec.timeout),
+    };
+    let server = ServerUrl::parse(spec.url()).ok();
+    let host = server.as_ref().and_then(|server| server.uri.host());
+    build_agent(host.unwrap_or_default(), timeouts)
 }
 
 /// What is posted.

@@ -22,7 +22,6 @@ mod retry;
 mod schema;
 pub mod scripted;
 mod spec;
-mod sse;
 
 pub use ask::{
     Call, Delta, End, Hearer, Kept, Message, Model, OutputSchema, Reply, Request, Said, Tool,

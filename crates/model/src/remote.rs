@@ -1,5 +1,6 @@
 //! A model that is asked over HTTP: what all providers have in common.
 
+use jackline_http::{OverlongEvent, SseData, SseParser};
 use serde_json::Value;
 use ureq::Agent;
 
@@ -9,11 +10,13 @@ use crate::error::{ErrorKind, ModelError};
 use crate::http::{Exchange, Head, Post, agent, half};
 use crate::refusal::{Complaint, looks_like_html, shortened, wait};
 use crate::spec::{Key, ModelSpec};
-use crate::sse::Events;
 
 /// How much of a refusal is read, and how much of an answer.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// How long one event of an answer may be.
+const EVENT_BYTES_MAX: usize = 8 << 20;
 
 /// How long the message of an error may be, and what a server says in it.
 const MESSAGE_CHARS_MAX: usize = 400;
@@ -163,7 +166,7 @@ struct Answer {
 enum Form {
     /// Nobody knows before the first byte.
     Unknown,
-    Events(Events),
+    Events(SseParser),
     Whole(Vec<u8>),
 }
 
@@ -171,12 +174,16 @@ impl Form {
     fn of(head: &Head) -> Self {
         let media = head.get("content-type").unwrap_or_default().to_ascii_lowercase();
         if media.starts_with("text/event-stream") {
-            Self::Events(Events::default())
+            Self::events()
         } else if media.starts_with("application/json") || media.starts_with("text/html") {
             Self::Whole(Vec::new())
         } else {
             Self::Unknown
         }
+    }
+
+    fn events() -> Self {
+        Self::Events(SseParser::new(EVENT_BYTES_MAX, OverlongEvent::Reject))
     }
 }
 
@@ -189,22 +196,25 @@ impl Answer {
         if let (Form::Unknown, Some(first)) = (&self.form, bytes.trim_ascii_start().first()) {
             self.form = match first {
                 b'{' | b'[' | b'<' => Form::Whole(Vec::new()),
-                _ => Form::Events(Events::default()),
+                _ => Form::events(),
             };
         }
         let mut told = false;
         match &mut self.form {
             Form::Unknown => {}
             Form::Whole(whole) => whole.extend_from_slice(bytes),
-            Form::Events(reader) => {
+            Form::Events(parser) => {
                 let mut events = Vec::new();
-                let fed = reader.feed(bytes, &mut events);
+                let fed = parser.feed(bytes, &mut events);
                 let hear: &mut Hearer<'_> = &mut |delta| {
                     told = true;
                     hear(delta)
                 };
-                for data in events {
-                    event(self.listen.as_mut(), &data, hear)?;
+                // The names of events are not needed: every provider repeats them in the data.
+                for event in events {
+                    if let Some(SseData::Whole(data)) = event.data {
+                        read_event(self.listen.as_mut(), &data, hear)?;
+                    }
                 }
                 fed.map_err(|_| bad("an event of the answer is longer than any can be"))?;
             }
@@ -236,8 +246,12 @@ impl Answer {
     }
 }
 
-/// One event of a stream.
-fn event(listen: &mut dyn Listen, data: &[u8], hear: &mut Hearer<'_>) -> Result<(), ModelError> {
+/// Reads the data of one event.
+fn read_event(
+    listen: &mut dyn Listen,
+    data: &[u8],
+    hear: &mut Hearer<'_>,
+) -> Result<(), ModelError> {
     match data.trim_ascii() {
         b"" => Ok(()),
         b"[DONE]" => {

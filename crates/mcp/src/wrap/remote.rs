@@ -10,7 +10,6 @@ mod flight;
 mod listener;
 mod mirror;
 mod outgoing;
-mod sse;
 mod stream;
 mod trouble;
 

@@ -1,16 +1,12 @@
 //! Where a server is that runs elsewhere, and what it is told with every request.
 
 use std::fmt;
-use std::net::IpAddr;
-use std::time::Duration;
 
 use jackline_engine::Digest;
+use jackline_http::{AgentTimeouts, Channel, ServerUrl, ServerUrlError, build_agent};
 use ureq::Agent;
 use ureq::http::header::{HeaderName, HeaderValue};
 use ureq::http::uri::Uri;
-
-/// How long may pass until there is a connection.
-const CONNECT: Duration = Duration::from_secs(10);
 
 /// What the protocol or the connection say themselves.
 const OWN: [&str; 12] = [
@@ -36,7 +32,6 @@ const SECRET_CHARS_MIN: usize = 4;
 pub struct Address {
     pub(super) uri: Uri,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    loopback: bool,
     shows: Shows,
 }
 
@@ -87,19 +82,15 @@ pub enum AddressError {
 impl Address {
     /// Checks an address.
     pub fn parse(url: &str, encryption: Encryption) -> Result<Self, AddressError> {
-        let uri: Uri = url.parse().map_err(|_| AddressError::NoUrl)?;
-        let authority = uri.authority().ok_or(AddressError::NoUrl)?;
-        if authority.as_str().contains('@') {
-            return Err(AddressError::Credentials);
+        let checked = ServerUrl::parse(url).map_err(|error| match error {
+            ServerUrlError::Invalid => AddressError::NoUrl,
+            ServerUrlError::Credentials => AddressError::Credentials,
+        })?;
+        let address = Self { headers: Vec::new(), shows: Shows::Path, uri: checked.uri };
+        if checked.channel == Channel::Plain && encryption == Encryption::Demanded {
+            return Err(AddressError::Insecure(address.in_secret().to_string()));
         }
-        let loopback = is_loopback(authority.host());
-        let address = Self { headers: Vec::new(), loopback, shows: Shows::Path, uri };
-        match address.uri.scheme_str() {
-            Some("https") => Ok(address),
-            Some("http") if loopback || encryption == Encryption::Waived => Ok(address),
-            Some("http") => Err(AddressError::Insecure(address.in_secret().to_string())),
-            _ => Err(AddressError::NoUrl),
-        }
+        Ok(address)
     }
 
     /// For an address that was given in secret, as by a variable: its path may be a key, too.
@@ -123,18 +114,9 @@ impl Address {
         Ok(self)
     }
 
-    /// Somebody who asks there. Where it is sent elsewhere it does not go.
+    /// The agent that reaches this server. A request has its own timeout where it needs one.
     pub(super) fn agent(&self) -> Agent {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("jackline/", env!("CARGO_PKG_VERSION")))
-            .timeout_resolve(Some(CONNECT))
-            .timeout_connect(Some(CONNECT));
-        // What is on this machine is not asked through another one.
-        let config = if self.loopback { config.proxy(None) } else { config };
-        config.build().new_agent()
+        build_agent(self.uri.host().unwrap_or_default(), AgentTimeouts::default())
     }
 
     /// What a server is known by, however much of it is shown.
@@ -178,11 +160,6 @@ impl fmt::Display for Address {
         };
         write!(f, "{}{path}", self.host())
     }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! A stream of events, taken up again where it breaks.
 
+use std::io::{ErrorKind, Read as _};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use jackline_http::{OverlongEvent, SseData, SseEvent, SseParser};
 use ureq::Body;
 
 use super::flight::{Flight, media};
-use super::sse::{Data, Event, Events};
 use crate::wrap::clock::now_ms;
 use crate::wrap::errors::Failure;
-use crate::wrap::lines::{LINE_BYTES_MAX, id_in_ends};
+use crate::wrap::lines::{END_BYTES, LINE_BYTES_MAX, id_in_ends};
 use crate::wrap::message::Id;
 use crate::wrap::server::lock;
 
@@ -29,6 +30,9 @@ const LASTED_MS: u64 = 30_000;
 /// How often is looked whether somebody still waits.
 const TICK: Duration = Duration::from_millis(50);
 
+/// How much of a stream is read at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
 /// Where a stream is taken up again.
 #[derive(Default)]
 pub(super) struct Mark {
@@ -37,6 +41,18 @@ pub(super) struct Mark {
     retry_ms: Option<u64>,
     /// How often nothing came of it.
     tries: u32,
+}
+
+impl Mark {
+    /// Notes where a stream resumes after this event.
+    fn note(&mut self, event: &SseEvent) {
+        self.tries = 0;
+        self.retry_ms = event.retry_ms.or(self.retry_ms);
+        // An empty name takes back the one before.
+        if let Some(id) = &event.id {
+            self.id = Some(id.clone()).filter(|id| !id.is_empty());
+        }
+    }
 }
 
 /// What a server answers to somebody who wants to hear it.
@@ -81,17 +97,8 @@ impl Flight<'_> {
     /// Hears a stream to its end. Says whether everything asked is answered.
     pub(super) fn hear(&self, body: Body, mark: &mut Mark) -> bool {
         let began = now_ms();
-        let mut events = Events::new(body.into_reader(), LINE_BYTES_MAX);
-        while let Ok(Some(event)) = events.next() {
-            mark.tries = 0;
-            mark.retry_ms = event.retry_ms.or(mark.retry_ms);
-            // An empty name takes back the one before.
-            if let Some(id) = &event.id {
-                mark.id = Some(id.clone()).filter(|id| !id.is_empty());
-            }
-            if self.said(event) {
-                return true;
-            }
+        if self.read_stream(body, mark) {
+            return true;
         }
         if now_ms().saturating_sub(began) >= LASTED_MS {
             mark.tries = 0;
@@ -99,16 +106,40 @@ impl Flight<'_> {
         false
     }
 
+    /// Reads the events of a stream. Returns whether everything asked is answered.
+    fn read_stream(&self, body: Body, mark: &mut Mark) -> bool {
+        let mut reader = body.into_reader();
+        let mut parser = SseParser::new(LINE_BYTES_MAX, OverlongEvent::KeepEnds(END_BYTES));
+        let (mut chunk, mut events) = (vec![0; CHUNK_BYTES], Vec::new());
+        loop {
+            let bytes = match reader.read(&mut chunk) {
+                Ok(count) if count > 0 => chunk.get(..count).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok(_) | Err(_) => return false,
+            };
+            if parser.feed(bytes, &mut events).is_err() {
+                return false;
+            }
+            for event in events.drain(..) {
+                mark.note(&event);
+                if self.said(event) {
+                    return true;
+                }
+            }
+        }
+    }
+
     /// Says whether an event was the last answer that somebody waits for.
-    fn said(&self, event: Event) -> bool {
+    fn said(&self, event: SseEvent) -> bool {
         if event.name.is_some_and(|name| name != "message") {
             return false;
         }
         let asks = self.asks();
         match event.data {
-            Data::Whole(data) if data.is_empty() => false,
-            Data::Whole(data) => self.heard(data) && asks,
-            Data::TooLong { head, tail, bytes } => {
+            None => false,
+            Some(SseData::Whole(data)) if data.is_empty() => false,
+            Some(SseData::Whole(data)) => self.heard(data) && asks,
+            Some(SseData::TooLong { head, tail, bytes }) => {
                 let text = format!("the server sent an event of {bytes} bytes; it is dropped");
                 self.shared.complain(&text);
                 let named = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
