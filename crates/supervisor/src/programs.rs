@@ -10,11 +10,11 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use jackline_attempt::{InternalOutcome, OutcomeError, ProviderError};
-use jackline_model::{End, Tool};
+use jackline_attempt::{InternalOutcome, OutcomeError};
+use jackline_model::{ErrorKind, ModelError, Reply, Tool};
 use jackline_task::{
-    ArtifactKind, Called, Calls, Ground, Held, Model, ModelSpec, Reply, Request, Task, What, hold,
-    recover,
+    ArtifactKind, ArtifactRequest, Author, Called, Calls, Ground, Held, ModelSpec, Task, What,
+    hold, recover,
 };
 use serde_json::{Map, Value};
 
@@ -43,8 +43,8 @@ pub(crate) struct Programs<'w> {
     kept: u64,
 }
 
-/// Asks the model of the run for what a call wants written.
-struct Asks<'a, 'o, 'd, 'h, 'w> {
+/// Has the model of the run write what a call wants, in the conversation of the run.
+struct RunAuthor<'a, 'o, 'd, 'h, 'w> {
     own: &'a mut Own<'o>,
     front: &'a RefCell<&'d mut RunFront<'h>>,
     whom: &'a mut Whom<'w>,
@@ -137,8 +137,9 @@ impl<'w> Programs<'w> {
         let gate = front.gate();
         let (called, ended, full) = {
             let front = RefCell::new(&mut *front);
-            let asks = Asks { own: &mut *own, front: &front, whom, ended: None, full: false };
-            let asks = Rc::new(RefCell::new(asks));
+            let author =
+                RunAuthor { own: &mut *own, front: &front, whom, ended: None, full: false };
+            let author = Rc::new(RefCell::new(author));
             let mut hear = |step: &jackline_task::Told| {
                 let told = match &step.what {
                     What::Aside { text } => Told::Aside { text: text.clone() },
@@ -146,10 +147,10 @@ impl<'w> Programs<'w> {
                 };
                 front.borrow_mut().say(&told);
             };
-            let model = Rc::clone(&asks);
-            let called = self.calls.call(&self.task, &defined, gate, model, &mut hear);
-            let mut asks = asks.borrow_mut();
-            (called, asks.ended.take(), asks.full)
+            let shared = Rc::clone(&author);
+            let called = self.calls.call(&self.task, &defined, gate, shared, &mut hear);
+            let mut author = author.borrow_mut();
+            (called, author.ended.take(), author.full)
         };
         front.say_standing();
         if let Some(ended) = ended {
@@ -206,12 +207,12 @@ impl<'w> Programs<'w> {
     }
 }
 
-impl Model for Asks<'_, '_, '_, '_, '_> {
+impl Author for RunAuthor<'_, '_, '_, '_, '_> {
     fn name(&self) -> String {
         self.whom.engine.model_name().to_owned()
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Reply, ProviderError> {
+    fn write(&mut self, request: &ArtifactRequest) -> Result<Reply, ModelError> {
         if self.full {
             // The conversation begins anew, and why it is asked again has to be in it.
             if !request.news.is_empty() {
@@ -232,7 +233,8 @@ impl Model for Asks<'_, '_, '_, '_, '_> {
         match self.own.turn(front, self.whom, system, Vec::new()) {
             Ok(Turn { said, end, full, .. }) => {
                 self.full = full;
-                Ok(Reply { text: said.text, usage: None, cut_off: end == End::Length })
+                // The run reports the usage itself.
+                Ok(Reply { said, end, usage: None, request: None })
             }
             Err(Ended::Failed(error)) => {
                 let message = error.to_string();
@@ -244,15 +246,11 @@ impl Model for Asks<'_, '_, '_, '_, '_> {
     }
 }
 
-impl Asks<'_, '_, '_, '_, '_> {
+impl RunAuthor<'_, '_, '_, '_, '_> {
     /// Leaves the call for something that is not its matter.
-    fn leave(&mut self, ended: Ended, message: &str) -> ProviderError {
+    fn leave(&mut self, ended: Ended, message: &str) -> ModelError {
         self.ended = Some(ended);
-        ProviderError {
-            error_type: "provider".to_owned(),
-            message: message.to_owned(),
-            retriable: false,
-        }
+        ModelError::new(ErrorKind::Cancelled, message)
     }
 }
 

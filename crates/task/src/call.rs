@@ -17,13 +17,13 @@ use jackline_host::clock::now;
 use jackline_program::programs;
 use serde_json::{Map, Value};
 
+use crate::author::SharedAuthor;
 use crate::call::caller::Caller;
 use crate::call::hearing::Hearing;
 use crate::call::plan::{PlanRunner, Rehearsal};
 use crate::call::undoing::Undoing;
 use crate::call::watched::Watched;
 use crate::call::writer::{PlanWriter, ProgramWriter, Writer};
-use crate::model::SharedModel;
 use crate::shared::Shared;
 use crate::spec::{ArtifactKind, Task};
 use crate::told::{Told, What};
@@ -36,7 +36,7 @@ pub(crate) struct Calling<'s, 'r> {
     pub(crate) arguments: Map<String, Value>,
     pub(crate) depth: u32,
     pub(crate) parent: Option<String>,
-    pub(crate) model: SharedModel<'r>,
+    pub(crate) author: SharedAuthor<'r>,
     /// Its own name in the session.
     pub(crate) id: String,
     /// Which attempt is under way.
@@ -53,7 +53,7 @@ impl<'s, 'r> Calling<'s, 'r> {
     pub(crate) fn new(
         shared: &'s Shared<'r>,
         task: &'s Task,
-        model: SharedModel<'r>,
+        author: SharedAuthor<'r>,
         arguments: Map<String, Value>,
         below: Option<(&str, u32)>,
     ) -> Self {
@@ -63,7 +63,7 @@ impl<'s, 'r> Calling<'s, 'r> {
             arguments,
             depth: below.map_or(0, |(_, depth)| depth),
             parent: below.map(|(parent, _)| parent.to_owned()),
-            model,
+            author,
             id: shared.next_call(),
             attempt: Cell::new(0),
             open: Cell::new(None),
@@ -91,7 +91,7 @@ impl<'s, 'r> Calling<'s, 'r> {
             parent_call_id: self.parent.as_deref(),
             depth: self.depth,
             name: &self.task.name,
-            model: self.model.borrow().name(),
+            model: self.author.borrow().name(),
             arguments: &self.arguments,
             code: &self.written.borrow(),
             generation_attempt: trace.lanes.asked,

@@ -14,9 +14,9 @@ use jackline_workspace::Workspace;
 use jackline_workspace::undo::Left;
 use serde_json::Map;
 
+use crate::author::SharedAuthor;
 use crate::call::Calling;
 use crate::context::Contexts;
-use crate::model::SharedModel;
 use crate::recover::left;
 use crate::shared::Shared;
 use crate::spec::Task;
@@ -74,7 +74,7 @@ pub struct Called {
 pub(crate) struct Over<'r> {
     pub(crate) front: TaskFront<'r>,
     pub(crate) task: &'r Task,
-    pub(crate) model: SharedModel<'r>,
+    pub(crate) author: SharedAuthor<'r>,
     /// What calls may spend.
     pub(crate) defined: &'r Definition,
     pub(crate) hear: &'r mut dyn FnMut(&Told),
@@ -90,17 +90,17 @@ impl<'w> Calls<'w> {
         Self { ground, registry, directory, contexts: RefCell::default(), attempts, made }
     }
 
-    /// Makes a call, by a model that somebody else has. `hear` is told how it goes on.
+    /// Makes a call with the author that the caller has. `hear` is told how it goes on.
     pub fn call<'r>(
         &'r self,
         task: &'r Task,
         defined: &'r Definition,
         gate: &'r RefCell<Gate>,
-        model: SharedModel<'r>,
+        author: SharedAuthor<'r>,
         hear: &'r mut dyn FnMut(&Told),
     ) -> Called {
         let front = TaskFront::new(gate, Some("the next program can make it"));
-        self.make(Over { front, task, model, defined, hear }, |_, _| {})
+        self.make(Over { front, task, author, defined, hear }, |_, _| {})
     }
 
     /// The same for one who has more to tell the guards when it has ended.
@@ -109,7 +109,7 @@ impl<'w> Calls<'w> {
         over: Over<'r>,
         ended: impl FnOnce(&mut TaskFront<'r>, &InternalOutcome),
     ) -> Called {
-        let Over { front, task, model, defined, hear } = over;
+        let Over { front, task, author, defined, hear } = over;
         let ground = &self.ground;
         let shared = Shared {
             front: RefCell::new(front),
@@ -133,7 +133,7 @@ impl<'w> Calls<'w> {
             ending: ground.ending.clone(),
             hear: RefCell::new(hear),
         };
-        let calling = Calling::new(&shared, task, model, Map::new(), None);
+        let calling = Calling::new(&shared, task, author, Map::new(), None);
         let (outcome, trace) = calling.run();
         ended(&mut shared.front.borrow_mut(), &outcome);
         calling.tell_asides();

@@ -1,8 +1,9 @@
 //! Finds the program in what a model wrote around it.
 
 use jackline_attempt::ProviderError;
+use jackline_model::{End, Reply};
 
-use crate::model::{Reply, provider_error};
+use crate::author::provider_error;
 
 const THOUGHTS: [&str; 2] = ["</think>", "</thinking>"];
 
@@ -23,12 +24,13 @@ pub(crate) fn program(reply: &Reply) -> Result<String, ProviderError> {
 
 /// What was said, without thoughts; an error where that is nothing, or not all.
 pub(crate) fn said(reply: &Reply) -> Result<&str, ProviderError> {
-    let end = THOUGHTS.iter().filter_map(|mark| Some(reply.text.rfind(mark)? + mark.len())).max();
-    let said = end.and_then(|end| reply.text.get(end..)).unwrap_or(&reply.text);
+    let text = &reply.said.text;
+    let end = THOUGHTS.iter().filter_map(|mark| Some(text.rfind(mark)? + mark.len())).max();
+    let said = end.and_then(|end| text.get(end..)).unwrap_or(text);
     if said.trim().is_empty() {
         return Err(provider_error("empty_answer", "the model said nothing"));
     }
-    if reply.cut_off {
+    if reply.end == End::Length {
         let message = "the model's answer was cut off at its limit of length";
         return Err(provider_error("invalid_code", message));
     }
@@ -55,11 +57,17 @@ fn blocks(text: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use jackline_model::Said;
+
     use super::*;
 
+    fn reply(text: &str, end: End) -> Reply {
+        let said = Said { text: text.to_owned(), ..Said::default() };
+        Reply { said, end, usage: None, request: None }
+    }
+
     fn of(text: &str) -> Result<String, String> {
-        let reply = Reply { text: text.to_owned(), ..Reply::default() };
-        program(&reply).map_err(|error| error.error_type)
+        program(&reply(text, End::Turn)).map_err(|error| error.error_type)
     }
 
     #[test]
@@ -75,7 +83,7 @@ mod tests {
         assert_eq!(of("").unwrap_err(), "empty_answer");
         assert_eq!(of("<think>so</think> \n").unwrap_err(), "empty_answer");
         assert_eq!(of("```\na\n```\n```\nb\n```").unwrap_err(), "invalid_code");
-        let cut = Reply { text: "ok(".to_owned(), cut_off: true, ..Reply::default() };
+        let cut = reply("ok(", End::Length);
         assert_eq!(program(&cut).unwrap_err().error_type, "invalid_code");
     }
 }

@@ -6,6 +6,7 @@
 //! model is told why, and asked again, within budgets. Whoever asked gets a public outcome;
 //! everything else is in the journal of the session and in its trace.
 
+mod author;
 mod call;
 mod calls;
 mod context;
@@ -23,11 +24,12 @@ mod task_front;
 mod told;
 mod trace;
 
+pub use author::{ArtifactRequest, Author, SharedAuthor};
 pub use calls::{Called, Calls, Ground};
 pub use context::Contexts;
 pub use held::{Held, hold};
 pub use load::load;
-pub use model::{Answer, Chat, Model, ModelSpec, Reply, Request, Script, SharedModel, Usage};
+pub use model::{Answer, Chat, ModelSpec, Script};
 pub use recover::{Recovered, Recovery, recover};
 pub use session::{Opening, Report, TaskError, new_session_name, run};
 pub use spec::{ArtifactKind, Delegate, TASK_FILE, Task};

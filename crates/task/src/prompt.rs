@@ -5,7 +5,7 @@ use jackline_decode::plan_schema;
 use jackline_program::Known;
 use serde_json::{Map, Value, json};
 
-use crate::model::Request;
+use crate::author::ArtifactRequest;
 use crate::spec::ArtifactKind;
 
 const PROGRAM: &str = "\
@@ -84,12 +84,12 @@ impl ArtifactKind {
     }
 }
 
-pub(crate) fn render(says: &Says<'_>) -> Request {
+pub(crate) fn render(says: &Says<'_>) -> ArtifactRequest {
     let mut task = vec![format!("# Task\n\n{}", says.prompt.trim())];
     if !says.arguments.is_empty() {
         task.push(format!("# Arguments\n\nIn `arguments`: {}", json!(says.arguments)));
     }
-    Request {
+    ArtifactRequest {
         system: says.artifact.instructions().to_owned(),
         task: task.join("\n\n"),
         means: means(says).join("\n\n"),

@@ -130,8 +130,8 @@ pub fn run(
     if let Some(text) = recovery.unfinished() {
         return Err(TaskError::Unfinished(text));
     }
-    let model = model::make(&task.model, None, &named_variable);
-    let name = model.borrow().name();
+    let author = model::make(&task.model, None, &named_variable);
+    let name = author.borrow().name();
     front.start(shown, name, &task.prompt).map_err(TaskError::Session)?;
     let held = hold(&directory).map_err(|error| TaskError::Session(error.to_string()))?;
     let Some(held) = held else {
@@ -148,7 +148,7 @@ pub fn run(
         ending: Ending::when(move || cancelled.load(Ordering::Relaxed)),
         attempts: 0,
     });
-    let over = Over { front, task, model, defined: &resolved.definition, hear };
+    let over = Over { front, task, author, defined: &resolved.definition, hear };
     let called = calls.make(over, |front, outcome| front.end(outcome.is_ok()));
     let Called { outcome: internal, trace, stuck, .. } = called;
     drop(held);

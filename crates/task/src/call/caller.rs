@@ -215,10 +215,10 @@ impl Host for Caller<'_, '_, '_> {
         let mut ended = None;
         self.gated(DELEGATE, proposed, |_| {
             let key = jackline_host::environment::named_variable;
-            let model = model::make(&delegate.task.model, Some(&calling.model), &key);
+            let author = model::make(&delegate.task.model, Some(&calling.author), &key);
             let below = Some((calling.id.as_str(), depth));
             let task = &delegate.task;
-            let child = Calling::new(calling.shared, task, model, arguments, below);
+            let child = Calling::new(calling.shared, task, author, arguments, below);
             let (outcome, _) = child.run();
             let error = outcome.error().map(|error| error.error_type.clone());
             let back = match error {

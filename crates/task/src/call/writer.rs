@@ -1,12 +1,13 @@
 //! Has the model write, and finds what it wrote in what it said.
 
 use jackline_attempt::{Ask, Generator, ProviderError};
+use jackline_model::Reply;
 use jackline_program::{Host as _, Program};
 
+use crate::author::{model_failure, provider_error};
 use crate::call::Calling;
 use crate::call::caller::Caller;
 use crate::extract;
-use crate::model::{Reply, provider_error};
 use crate::prompt::{Says, render};
 use crate::told::What;
 
@@ -80,11 +81,12 @@ impl Writer<'_, '_, '_> {
             texts: texts.as_deref(),
             ask,
         });
-        let mut model = calling.model.borrow_mut();
-        let reply = model.ask(&request)?;
+        let mut author = calling.author.borrow_mut();
+        let reply = author.write(&request).map_err(|error| model_failure(&error))?;
         if let Some(usage) = reply.usage {
             let mut front = calling.shared.front.borrow_mut();
-            front.report_usage(model.name(), usage.input, usage.output);
+            let input = usage.input + usage.cache_read + usage.cache_creation;
+            front.report_usage(author.name(), input, usage.output);
         }
         Ok(reply)
     }

@@ -1,10 +1,14 @@
-//! A model that says what a script says.
+//! A model whose answers a task file gives.
+//!
+//! It is not the scripted model of `jackline-model`: a script of a task that is over is an error,
+//! it repeats its last answer only, and its answers cost no tokens.
 
 use std::collections::VecDeque;
 
-use jackline_attempt::ProviderError;
+use jackline_model::{End, ErrorKind, Hearer, Model, ModelError, Reply, Request, Said};
 
-use super::{Model, Reply, Request, provider_error};
+/// The name of a scripted model in traces.
+pub(super) const NAME: &str = "scripted";
 
 /// What a scripted model says, one answer after the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,19 +50,35 @@ impl Player {
 }
 
 impl Model for Player {
-    fn name(&self) -> String {
-        "scripted".to_owned()
+    fn name(&self) -> &'static str {
+        NAME
     }
 
-    fn ask(&mut self, _: &Request) -> Result<Reply, ProviderError> {
+    fn ask(&mut self, _: &Request, _: &mut Hearer<'_>) -> Result<Reply, ModelError> {
         match self.next() {
-            Some(Answer::Text(text)) => Ok(Reply { text, ..Reply::default() }),
-            Some(Answer::Timeout) => Err(provider_error("timeout", "the model did not answer")),
-            Some(Answer::Status(status)) => Err(super::refused(status, "as the script says")),
+            Some(Answer::Text(text)) => {
+                let said = Said { text, ..Said::default() };
+                Ok(Reply { said, end: End::Turn, usage: None, request: None })
+            }
+            Some(Answer::Timeout) => {
+                Err(ModelError::new(ErrorKind::Timeout, "the model did not answer"))
+            }
+            Some(Answer::Status(status)) => Err(refused(status)),
             None => {
-                let over = provider_error("provider", "the script has no further answer");
-                Err(ProviderError { retriable: false, ..over })
+                let message = "the script has no further answer";
+                Err(ModelError::new(ErrorKind::BadRequest, message))
             }
         }
     }
+}
+
+fn refused(status: u16) -> ModelError {
+    let kind = match status {
+        401 | 403 => ErrorKind::Auth,
+        429 => ErrorKind::RateLimit,
+        408 | 500.. => ErrorKind::Overload,
+        _ => ErrorKind::BadRequest,
+    };
+    let message = format!("the model's server answered with status {status}: as the script says");
+    ModelError { status: Some(status), ..ModelError::new(kind, message) }
 }
