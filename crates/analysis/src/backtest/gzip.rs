@@ -1,76 +1,44 @@
 //! Unpacks gzip as it is read: a file of any size in a fixed room.
 //!
 //! Members may follow each other, as `cat a.gz b.gz` leaves them. A file that
-//! ends too early, or whose sum is wrong, is an error and not a shorter file.
+//! ends too early, or whose checksum is wrong, is an error and not a shorter file.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
 
-use zlib_rs::{Inflate, InflateFlush, Status};
+use flate2::bufread::GzDecoder;
 
 /// How a gzip file begins.
 pub(super) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The largest window, and a header and sum as gzip has them.
-const GZIP: u8 = 15 + 16;
-
-/// Reads what was packed.
+/// Reads the unpacked bytes of all members.
+///
+/// `MultiGzDecoder` does nearly this, but refuses the zeros that tapes pad with.
 pub(super) struct Gunzip<R> {
-    source: R,
-    at: At,
-}
-
-enum At {
-    /// Before the first member, or one that may follow.
-    Between {
-        first: bool,
-    },
-    Member(Box<Inflate>),
-    End,
+    /// The member under way; none after the last.
+    member: Option<GzDecoder<R>>,
 }
 
 impl<R: BufRead> Gunzip<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, at: At::Between { first: true } }
+        Self { member: Some(GzDecoder::new(source)) }
     }
 
-    /// Begins with a member, where there is one left.
-    fn next(&mut self, first: bool) -> io::Result<At> {
-        if !first {
-            // Tapes pad with zeros.
-            while self.source.fill_buf()?.first() == Some(&0) {
-                self.source.consume(1);
-            }
-            if self.source.fill_buf()?.is_empty() {
-                return Ok(At::End);
-            }
+    /// Begins the member that follows, if there is one.
+    fn next_member(&mut self) -> io::Result<()> {
+        let Some(member) = self.member.take() else { return Ok(()) };
+        let mut source = member.into_inner();
+        while source.fill_buf()?.first() == Some(&0) {
+            source.consume(1);
         }
-        let begins = self.source.fill_buf()?;
-        if !MAGIC.starts_with(begins.get(..MAGIC.len()).unwrap_or(begins)) {
-            return Err(broken("what follows is not gzip"));
+        let begin = source.fill_buf()?;
+        if begin.is_empty() {
+            return Ok(());
         }
-        Ok(At::Member(Box::new(Inflate::new(true, GZIP))))
-    }
-}
-
-/// Unpacks some of a member; none is its end.
-fn unpack(state: &mut Inflate, source: &mut impl BufRead, out: &mut [u8]) -> io::Result<usize> {
-    loop {
-        let input = source.fill_buf()?;
-        let last = input.is_empty();
-        let (taken, given) = (state.total_in(), state.total_out());
-        let status = state.decompress(input, out, InflateFlush::NoFlush);
-        let count = |now: u64, before: u64| usize::try_from(now - before).unwrap_or(usize::MAX);
-        source.consume(count(state.total_in(), taken));
-        let written = count(state.total_out(), given);
-        match status {
-            Err(_) => return Err(broken("it was damaged")),
-            Ok(_) if written > 0 => return Ok(written),
-            Ok(Status::StreamEnd) => return Ok(0),
-            Ok(Status::Ok | Status::BufError) if !last => {}
-            Ok(Status::Ok | Status::BufError) => {
-                return Err(broken("it is cut off"));
-            }
+        if !MAGIC.starts_with(begin.get(..MAGIC.len()).unwrap_or(begin)) {
+            return Err(invalid("what follows is not gzip"));
         }
+        self.member = Some(GzDecoder::new(source));
+        Ok(())
     }
 }
 
@@ -79,39 +47,44 @@ impl<R: BufRead> Read for Gunzip<R> {
         if out.is_empty() {
             return Ok(0);
         }
-        loop {
-            self.at = match &mut self.at {
-                At::End => return Ok(0),
-                At::Between { first } => {
-                    let first = *first;
-                    self.next(first)?
-                }
-                At::Member(state) => match unpack(state, &mut self.source, out)? {
-                    0 => At::Between { first: false },
-                    count => return Ok(count),
-                },
-            };
+        while let Some(member) = &mut self.member {
+            match member.read(out).map_err(explain)? {
+                0 => self.next_member()?,
+                count => return Ok(count),
+            }
         }
+        Ok(0)
     }
 }
 
-fn broken(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("it can't be unpacked: {what}"))
+/// Says what is wrong with the file. An error of the system stays as it is.
+fn explain(error: io::Error) -> io::Error {
+    match error.kind() {
+        _ if error.raw_os_error().is_some() => error,
+        ErrorKind::UnexpectedEof => invalid("it is cut off"),
+        ErrorKind::InvalidInput | ErrorKind::InvalidData => invalid("it was damaged"),
+        _ => error,
+    }
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("it can't be unpacked: {what}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::write::GzEncoder;
+    use flate2::{Compression, Crc};
+
     use super::*;
-    use zlib_rs::{Deflate, DeflateFlush, crc32};
 
     /// What `gzip` would have written.
     fn packed(bytes: &[u8]) -> Vec<u8> {
-        let mut out = vec![0; bytes.len() + 100];
-        let mut state = Deflate::new(6, true, GZIP);
-        let status = state.compress(bytes, &mut out, DeflateFlush::Finish).unwrap();
-        assert_eq!(status, Status::StreamEnd);
-        out.truncate(usize::try_from(state.total_out()).unwrap());
-        out
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
     }
 
     fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, String> {
@@ -141,7 +114,9 @@ mod tests {
         // A sum of its own, more fields, a name, a comment.
         bytes[3] = 2 | 4 | 8 | 16;
         let fields = [&[2, 0, 9, 9][..], b"name\0", b"comment\0"].concat();
-        let sum = crc32::crc32(0, &[&bytes[..10], &fields].concat()).to_le_bytes();
+        let mut sum = Crc::new();
+        sum.update(&[&bytes[..10], &fields].concat());
+        let sum = sum.sum().to_le_bytes();
         bytes.splice(10..10, [&fields, &sum[..2]].concat());
         assert_eq!(unpacked(&bytes).unwrap(), b"x");
     }
