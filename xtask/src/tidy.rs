@@ -2,6 +2,7 @@
 
 mod benchmarks;
 mod confined;
+mod repeats;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -78,6 +79,7 @@ pub(crate) fn run() -> Result<(), String> {
     check_sources(&mut problems);
     confined::check(&mut problems);
     benchmarks::check(&mut problems);
+    repeats::check(&mut problems);
     check_changelog(&mut problems);
     if problems.is_empty() {
         println!("tidy: all house rules hold");

@@ -1,0 +1,115 @@
+//! Finds product code that stands in two places line by line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::{children, product_part, read, show, sources};
+use crate::shell::root;
+
+/// How many lines in a row make a repeat. Blank lines, comments, imports and lone punctuation do
+/// not count.
+const LINES_MIN: usize = 6;
+
+/// The lines of a file that count, each with its number.
+struct CodeFile {
+    name: String,
+    lines: Vec<(usize, String)>,
+}
+
+/// Where a run of lines begins: the file, and the index of its first line that counts.
+type Position = (usize, usize);
+
+pub(super) fn check(problems: &mut Vec<String>) {
+    let files = product_files();
+    let mut repeats: Vec<String> =
+        repeats(&files).into_iter().map(|repeat| describe(&files, repeat)).collect();
+    println!("tidy: {} runs of {LINES_MIN} or more lines stand in two places", repeats.len());
+    problems.append(&mut repeats);
+}
+
+fn product_files() -> Vec<CodeFile> {
+    let crates = children(&root().join("crates"));
+    let mut directories: Vec<_> = crates.iter().map(|path| path.join("src")).collect();
+    directories.push(root().join("xtask/src"));
+    let paths: Vec<_> = directories.iter().flat_map(|directory| sources(directory)).collect();
+    let tests: Vec<PathBuf> = paths.iter().flat_map(|path| test_modules(path)).collect();
+    let is_test = |path: &Path| tests.iter().any(|module| path.starts_with(module));
+    let product = paths.iter().filter(|path| !is_test(&path.with_extension("")));
+    product.map(|path| CodeFile::of(path)).collect()
+}
+
+/// The modules that a file declares for tests only, as paths without `.rs`.
+fn test_modules(file: &Path) -> Vec<PathBuf> {
+    let is_root = ["lib.rs", "main.rs", "mod.rs"].iter().any(|name| file.ends_with(name));
+    let directory = if is_root { file.with_file_name("") } else { file.with_extension("") };
+    let text = read(file);
+    let declared = text.split("#[cfg(test)]\nmod ").skip(1);
+    let names = declared.filter_map(|rest| rest.split_once(';').map(|(name, _)| name));
+    names.filter(|name| !name.contains([' ', '{'])).map(|name| directory.join(name)).collect()
+}
+
+impl CodeFile {
+    fn of(path: &Path) -> Self {
+        let text = product_part(&read(path));
+        let mut lines = Vec::new();
+        let mut in_import = false;
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            let starts_import = line.starts_with("use ") || line.starts_with("pub use ");
+            if in_import || starts_import {
+                in_import = !line.ends_with(';');
+                continue;
+            }
+            if !line.starts_with("//") && line.chars().any(char::is_alphanumeric) {
+                lines.push((at + 1, line.to_owned()));
+            }
+        }
+        Self { name: show(path), lines }
+    }
+
+    fn line(&self, at: usize) -> Option<&str> {
+        self.lines.get(at).map(|(_, line)| line.as_str())
+    }
+}
+
+/// The pairs of places that share a run, each with the length of the run. A run that stands in more
+/// than two places is paired with its first place.
+fn repeats(files: &[CodeFile]) -> Vec<(Position, Position, usize)> {
+    let mut first_places: BTreeMap<Vec<&str>, Position> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        let mut at = 0;
+        while at + LINES_MIN <= file.lines.len() {
+            let window: Vec<&str> = (at..at + LINES_MIN).filter_map(|at| file.line(at)).collect();
+            let first = *first_places.entry(window).or_insert((number, at));
+            // A run that overlaps itself is a list of equal lines.
+            if first == (number, at) || (first.0 == number && first.1 + LINES_MIN > at) {
+                at += 1;
+                continue;
+            }
+            let lines = run_length(files, first, (number, at));
+            found.push((first, (number, at), lines));
+            at += lines;
+        }
+    }
+    found
+}
+
+fn run_length(files: &[CodeFile], (one, from): Position, (other, at): Position) -> usize {
+    let line = |file: usize, at: usize| files.get(file).and_then(|file| file.line(at));
+    let same = |ahead: &usize| {
+        let shared = line(one, from + ahead);
+        shared.is_some() && shared == line(other, at + ahead)
+    };
+    (0..).take_while(same).count()
+}
+
+fn describe(files: &[CodeFile], (one, other, lines): (Position, Position, usize)) -> String {
+    let place = |(file, at): Position| {
+        let file = files.get(file);
+        let name = file.map_or("?", |file| file.name.as_str());
+        let line = file.and_then(|file| file.lines.get(at)).map_or(0, |(line, _)| *line);
+        format!("{name}:{line}")
+    };
+    format!("{} repeats {lines} lines of {}; share the code", place(other), place(one))
+}
