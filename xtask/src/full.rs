@@ -85,7 +85,7 @@ fn kills(words: &[String]) -> Result<(), String> {
     takes_no_words("kills", words)?;
     let often = [("UNDO_KILLS", KILLS), ("REGISTRY_KILLS", KILLS)];
     test(&["-p", "jackline-workspace", "--test", "tools", "killed_at_any_moment"], &[], &often)?;
-    test(&["-p", "jackline-registry", "--test", "registry", "killed_at_any_moment"], &[], &often)
+    test(&["-p", "jackline-task", "--test", "tasks", "killed_at_any_moment"], &[], &often)
 }
 
 fn soak(words: &[String]) -> Result<(), String> {

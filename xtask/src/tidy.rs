@@ -30,7 +30,7 @@ const ENGINE_MAY_USE: [&str; 7] =
 const PURE: &str = "jackline-shell";
 
 /// Who may know whom among our own crates.
-const LAYERS: [(&str, &str); 25] = [
+const LAYERS: [(&str, &str); 24] = [
     ("engine", "shell"),
     ("shell", ""),
     ("definition", "decode engine"),
@@ -46,27 +46,26 @@ const LAYERS: [(&str, &str); 25] = [
     ("decode", "engine"),
     ("workspace", "engine"),
     ("attempt", "engine"),
-    ("registry", "attempt engine journal"),
-    ("program", "attempt"),
-    ("sandbox", "attempt program"),
+    ("sandbox-host", "attempt"),
+    ("sandbox", "attempt sandbox-host"),
     ("mcp", "engine host http journal runtime workspace"),
     (
         "task",
-        "analysis attempt decode definition engine host journal model program registry runtime workspace",
+        "analysis attempt decode definition engine host journal model runtime sandbox-host workspace",
     ),
     (
         "supervisor",
-        "attempt decode definition engine host journal model program runtime task workspace",
+        "attempt decode definition engine host journal model runtime sandbox-host task workspace",
     ),
     (
         "cli",
-        "analysis attempt clients definition engine evidence host journal mcp model program registry runtime setup supervisor task workspace",
+        "analysis attempt clients definition engine evidence host journal mcp model runtime sandbox-host setup supervisor task workspace",
     ),
     ("conformance", "analysis decode definition engine host journal runtime"),
     ("fuzzing", "analysis clients decode definition engine host journal runtime shell"),
     (
         "bench",
-        "analysis attempt clients decode definition engine host journal model program runtime setup shell supervisor task workspace",
+        "analysis attempt clients decode definition engine host journal model runtime sandbox-host setup shell supervisor task workspace",
     ),
 ];
 

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use jackline_journal::FileStore;
 use jackline_model::scripted::{Script, Step};
-use jackline_program::Sandbox;
+use jackline_sandbox_host::Sandbox;
 use jackline_supervisor::{Acts, EngineKind, EngineSpec, Kept, Opening, RunTask, Told};
 use serde_json::json;
 

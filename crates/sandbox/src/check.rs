@@ -13,7 +13,7 @@ mod registry;
 mod tree;
 
 use jackline_attempt::Subtype;
-use jackline_program::protocol::{Known, Objection, Place};
+use jackline_sandbox_host::protocol::{Known, Objection, Place};
 use monty::MontyRun;
 use monty_types::{CompileOptions, ExcType};
 use ruff_python_parser::{ParseError, parse_module};

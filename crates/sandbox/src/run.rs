@@ -7,7 +7,7 @@ mod printed;
 use std::io;
 use std::time::Duration;
 
-use jackline_program::protocol::{End, Ended, Failure, Known, Named, Run};
+use jackline_sandbox_host::protocol::{End, Ended, Failure, Known, Named, Run};
 use monty::{MontyRepl, ReplFunctionCall, ReplProgress};
 use monty_types::{
     CompileOptions, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult,

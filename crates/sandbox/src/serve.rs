@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use jackline_program::protocol::{Answer, FromWorker, ToWorker, VERSION, Wanted};
+use jackline_sandbox_host::protocol::{Answer, FromWorker, ToWorker, VERSION, Wanted};
 
 use crate::check::check;
 use crate::confine::compute_at_most;

@@ -1,6 +1,6 @@
 //! Values of programs as JSON, and back. What is no data is not made into some.
 
-use jackline_program::protocol::Failure;
+use jackline_sandbox_host::protocol::Failure;
 use monty_types::MontyObject;
 use serde_json::{Map, Number, Value};
 

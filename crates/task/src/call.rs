@@ -14,7 +14,7 @@ use jackline_attempt::{
     Call, Executor, Generator, InternalOutcome, Parts, Trace, Validator, egress,
 };
 use jackline_host::clock::now;
-use jackline_program::programs;
+use jackline_sandbox_host::programs;
 use serde_json::{Map, Value};
 
 use crate::author::SharedAuthor;

@@ -4,12 +4,12 @@
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 
+use crate::registry::Registry;
 use jackline_attempt::{InternalOutcome, Trace};
 use jackline_engine::{AttemptResult, Definition, SessionId};
 use jackline_journal::FileStore;
-use jackline_program::{Ending, Limits, Workers};
-use jackline_registry::Registry;
 use jackline_runtime::Gate;
+use jackline_sandbox_host::{Ending, Limits, Workers};
 use jackline_workspace::Workspace;
 use jackline_workspace::undo::Left;
 use serde_json::Map;

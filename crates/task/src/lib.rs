@@ -16,6 +16,7 @@ mod load;
 mod model;
 mod prompt;
 mod recover;
+pub mod registry;
 mod session;
 mod shared;
 mod spec;

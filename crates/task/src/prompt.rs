@@ -2,7 +2,7 @@
 
 use jackline_attempt::Ask;
 use jackline_decode::plan_schema;
-use jackline_program::Known;
+use jackline_sandbox_host::Known;
 use serde_json::{Map, Value, json};
 
 use crate::author::ArtifactRequest;
@@ -183,7 +183,7 @@ fn tools(known: &Known) -> String {
 mod tests {
     use jackline_attempt::{Feedback, Subtype, Violation};
     use jackline_decode::{Decoded, Ending, Schema, decode};
-    use jackline_program::Named;
+    use jackline_sandbox_host::Named;
 
     use super::*;
 

@@ -11,8 +11,8 @@ use jackline_host::HostAccess;
 use jackline_host::clock::now;
 use jackline_host::environment::named_variable;
 use jackline_journal::FileStore;
-use jackline_program::{Ending, Sandbox, WorkerError, Workers};
 use jackline_runtime::{Definitions, Fault, Gate, Runtime};
+use jackline_sandbox_host::{Ending, Sandbox, WorkerError, Workers};
 use jackline_workspace::{Workspace, WorkspaceError};
 
 use crate::calls::{Called, Calls, Ground, Over};

@@ -3,12 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 
+use crate::registry::{Overlay, Registry};
 use jackline_attempt::{HealthLimits, Violation};
 use jackline_engine::definition::Budgets;
 use jackline_engine::{Class, Digest, ViolationSubtype, ViolationType};
 use jackline_journal::FileStore;
-use jackline_program::{Ending, Limits, Workers};
-use jackline_registry::{Overlay, Registry};
+use jackline_sandbox_host::{Ending, Limits, Workers};
 use jackline_workspace::Workspace;
 
 use crate::context::Contexts;

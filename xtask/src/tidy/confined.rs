@@ -23,7 +23,7 @@ const RULES: [Confined; 2] = [
         word: "claude",
         rule: "crates below `clients` know no agent client",
         crates: "attempt decode definition engine host journal mcp model \
-                 program registry runtime sandbox shell supervisor task workspace",
+                 runtime sandbox sandbox-host shell supervisor task workspace",
         files: &[
             ("definition/data/models.yaml", "prices and context windows of models"),
             ("definition/packs/secrets.yaml", "paths of credentials"),

@@ -101,7 +101,8 @@ fn run_length(files: &[CodeFile], (one, from): Position, (other, at): Position) 
         let shared = line(one, from + ahead);
         shared.is_some() && shared == line(other, at + ahead)
     };
-    (0..).take_while(same).count()
+    let most = files.get(one).map_or(0, |file| file.lines.len());
+    (0..most).take_while(same).count()
 }
 
 fn describe(files: &[CodeFile], (one, other, lines): (Position, Position, usize)) -> String {

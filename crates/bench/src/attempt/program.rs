@@ -8,7 +8,7 @@ use jackline_attempt::{
     Ask, Budgets, Call, Ended, Generator, InternalOutcome, Parts, ProviderError, Restored,
     RollbackError, SnapshotError, Stage, Stages, Transaction,
 };
-use jackline_program::{
+use jackline_sandbox_host::{
     CallError, Forged, Host, Known, Limits, Named, Program, Sandbox, Workers, programs,
 };
 use serde_json::{Map, Value, json};

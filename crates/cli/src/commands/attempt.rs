@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jackline_attempt::PublicStatus;
-use jackline_program::Sandbox;
+use jackline_sandbox_host::Sandbox;
 use jackline_task::{Opening, Report, TaskError, load};
 use serde_json::json;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};

@@ -16,8 +16,8 @@ use jackline_engine::{SessionId, StopCode, Timestamp};
 use jackline_host::clock::boot_number;
 use jackline_host::state_home;
 use jackline_journal::{FileStore, SessionEntry};
-use jackline_program::Sandbox;
 use jackline_runtime::Sessions;
+use jackline_sandbox_host::Sandbox;
 use jackline_supervisor::{EngineKind, Kept, Opening, PREFIX, RunError, RunTask, Told, load};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 

@@ -2,7 +2,7 @@
 
 use jackline_host::clock::now;
 use jackline_host::state_home;
-use jackline_registry::{Registry, RegistryError, Tool};
+use jackline_task::registry::{Registry, RegistryError, Tool};
 use serde_json::{Value, json};
 
 use super::person::may_open;

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jackline_journal::FileStore;
-use jackline_program::Sandbox;
+use jackline_sandbox_host::Sandbox;
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, Run, World, feed};

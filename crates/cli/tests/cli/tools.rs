@@ -4,7 +4,7 @@ use std::fs;
 
 use jackline_attempt::HealthLimits;
 use jackline_engine::{Digest, Timestamp};
-use jackline_registry::{Forged, Registry};
+use jackline_task::registry::{Forged, Registry};
 use serde_json::{Value, json};
 
 use crate::hook_support::prepared;

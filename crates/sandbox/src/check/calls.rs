@@ -1,7 +1,7 @@
 //! Tools and delegates that are not there.
 
 use jackline_attempt::Subtype;
-use jackline_program::protocol::{Known, Named};
+use jackline_sandbox_host::protocol::{Known, Named};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;

@@ -4,7 +4,7 @@
 //! a value that is written into the program. That there is nothing is no made-up value.
 
 use jackline_attempt::Subtype;
-use jackline_program::protocol::{Known, Named};
+use jackline_sandbox_host::protocol::{Known, Named};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{BoolOp, CmpOp, ExceptHandler, Expr, Stmt};
 use ruff_text_size::Ranged;

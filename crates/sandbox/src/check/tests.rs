@@ -1,7 +1,7 @@
 //! Programs and what is wrong with them, to the column.
 
 use jackline_attempt::Subtype;
-use jackline_program::protocol::{Known, Named};
+use jackline_sandbox_host::protocol::{Known, Named};
 use proptest::prelude::*;
 
 use super::*;

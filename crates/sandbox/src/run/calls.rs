@@ -3,8 +3,10 @@
 use std::io;
 
 use jackline_attempt::Subtype;
-use jackline_program::Limits;
-use jackline_program::protocol::{Answer, End, Failure, Known, Named, Objection, Place, Wanted};
+use jackline_sandbox_host::Limits;
+use jackline_sandbox_host::protocol::{
+    Answer, End, Failure, Known, Named, Objection, Place, Wanted,
+};
 use monty_types::{ExcType, ExtFunctionResult, MontyException, MontyObject};
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! What the end of a run means.
 
-use jackline_program::protocol::{End, Failure, Place};
+use jackline_sandbox_host::protocol::{End, Failure, Place};
 use monty::MontyRepl;
 use monty_types::{ExcType, MontyException};
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use jackline_attempt::{
     Ask, Budgets, Call, Generator, InternalOutcome, Parts, ProviderError, Restored, RollbackError,
     SnapshotError, Stage, Stages, Trace, Transaction,
 };
-use jackline_program::{Program, programs};
+use jackline_sandbox_host::{Program, programs};
 use serde_json::json;
 
 use crate::world::World;

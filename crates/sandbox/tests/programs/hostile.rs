@@ -1,7 +1,7 @@
 //! Programs that are made to do harm: the worker may end, the host goes on.
 
 use jackline_attempt::Outcome;
-use jackline_program::Limits;
+use jackline_sandbox_host::Limits;
 use serde_json::json;
 
 use crate::world::World;

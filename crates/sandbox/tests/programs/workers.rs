@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use jackline_attempt::Fault;
-use jackline_program::Sandbox;
+use jackline_sandbox_host::Sandbox;
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -8,7 +8,7 @@ use jackline_attempt::{
     Executor as _, Fault, InternalOutcome, Outcome, OutcomeError, Subtype, Validator as _,
     Violation,
 };
-use jackline_program::{
+use jackline_sandbox_host::{
     CallError, Forged, Host, Known, Limits, Named, Program, Ran, Sandbox, Workers, programs,
 };
 use serde_json::{Map, Value, json};

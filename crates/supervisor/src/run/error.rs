@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use jackline_journal::StoreError;
-use jackline_program::WorkerError;
 use jackline_runtime::GuardFault;
+use jackline_sandbox_host::WorkerError;
 use jackline_workspace::WorkspaceError;
 
 /// Why a run was not begun, or could not go on.

@@ -3,14 +3,14 @@
 
 use std::cell::RefCell;
 
+use crate::registry::{RegistryError, Tool};
 use jackline_attempt::ToolState;
 use jackline_attempt::{
     Executor as _, Fault, InternalOutcome, Outcome, Subtype, Validator as _, Violation,
 };
 use jackline_engine::Status;
-use jackline_program::{CallError, Forged, Host, Known, Named, Program, programs};
-use jackline_registry::{RegistryError, Tool};
 use jackline_runtime::CallResult;
+use jackline_sandbox_host::{CallError, Forged, Host, Known, Named, Program, programs};
 use jackline_workspace::{Code, SHELL, Shows};
 use serde_json::{Map, Value, json};
 
@@ -247,7 +247,7 @@ impl Host for Caller<'_, '_, '_> {
                 .correct("Forge the tool under another name.");
             return Err(CallError::Refused(vec![refused]));
         }
-        let forged = jackline_registry::Forged {
+        let forged = crate::registry::Forged {
             description: if description.trim().is_empty() { name.clone() } else { description },
             source,
         };

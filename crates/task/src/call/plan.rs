@@ -6,8 +6,8 @@ use jackline_decode::{Decoded, Ending, Schema, decode, plan_schema};
 use jackline_engine::{ActorId, SessionId, ToolName};
 use jackline_host::HostAccess;
 use jackline_journal::Store as _;
-use jackline_program::{CallError, Host as _};
 use jackline_runtime::{Definitions, reason_of};
+use jackline_sandbox_host::{CallError, Host as _};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -1,9 +1,9 @@
 //! What an attempt changes, held until it is known whether that stays: files, what is
 //! remembered, and tools. What policies know is the engine's matter.
 
+use crate::registry::Overlay;
 use jackline_attempt::{Restored, RollbackError, SnapshotError, Transaction};
 use jackline_host::clock::now;
-use jackline_registry::Overlay;
 use jackline_workspace::undo::{self, UndoError};
 
 use crate::call::Calling;

@@ -2,7 +2,7 @@
 
 use jackline_attempt::{Ask, Generator, ProviderError};
 use jackline_model::Reply;
-use jackline_program::{Host as _, Program};
+use jackline_sandbox_host::{Host as _, Program};
 
 use crate::author::{model_failure, provider_error};
 use crate::call::Calling;

@@ -16,6 +16,7 @@ mod held;
 mod leaks;
 mod plans;
 mod recovery;
+mod registry;
 mod task_files;
 mod tools;
 mod world;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use jackline_journal::Note;
-use jackline_registry::Registry;
+use jackline_task::registry::Registry;
 use jackline_task::{ArtifactKind, Task};
 use serde_json::json;
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use jackline_engine::SessionId;
 use jackline_journal::{EventRecord, FileStore, Line, parse_record};
-use jackline_program::Sandbox;
-use jackline_registry::Registry;
+use jackline_sandbox_host::Sandbox;
+use jackline_task::registry::Registry;
 use jackline_task::{
     Answer, ArtifactKind, Delegate, ModelSpec, Opening, Report, Script, TRACE_FILE, Task,
     TaskError, Told, What, run,

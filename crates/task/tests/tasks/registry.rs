@@ -1,19 +1,12 @@
 //! The registry from outside: what stays, what does not, and what a crash leaves.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests say what they expect"
-)]
-
 mod crash;
 mod stories;
 
 use std::path::PathBuf;
 
 use jackline_engine::Timestamp;
-use jackline_registry::{Forged, Registry};
+use jackline_task::registry::{Forged, Registry};
 use tempfile::TempDir;
 
 const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);

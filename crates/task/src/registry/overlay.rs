@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jackline_engine::{Digest, Timestamp};
 
-use crate::error::RegistryError;
-use crate::tool::{Forged, Tool};
-use crate::{Listing, Registry};
+use crate::registry::error::RegistryError;
+use crate::registry::tool::{Forged, Tool};
+use crate::registry::{Listing, Registry};
 
 /// How many tools one attempt may forge.
 const FORGED_MAX: usize = 32;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use jackline_attempt::HealthLimits;
 use jackline_engine::Digest;
-use jackline_registry::Registry;
+use jackline_task::registry::Registry;
 
-use crate::{Home, NOW, forged};
+use super::{Home, NOW, forged};
 
 /// How many changes a child makes.
 const CHANGES: u64 = 30;
@@ -80,7 +80,7 @@ fn killed_at_any_moment_it_is_as_before_or_after() {
     for round in 0..rounds {
         let home = Home::new();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "crash::changes_to_be_killed", "--ignored", "--nocapture"])
+            .args(["--exact", "registry::crash::changes_to_be_killed", "--ignored", "--nocapture"])
             .env("REGISTRY_HOME", home.home.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -10,9 +10,9 @@ use jackline_journal::{
     FileError, create_directory, lock_exclusive as hold, lock_shared as share, write_private,
 };
 
-use crate::change::{Becomes, Line};
-use crate::error::RegistryError;
-use crate::tool::{SOURCE_BYTES_MAX, Tool, check_name};
+use crate::registry::change::{Becomes, Line};
+use crate::registry::error::RegistryError;
+use crate::registry::tool::{SOURCE_BYTES_MAX, Tool, check_name};
 
 /// How long an entry may be: its source, written as JSON, and the rest.
 const ENTRY_BYTES_MAX: u64 = (SOURCE_BYTES_MAX * 6 + (64 << 10)) as u64;

@@ -4,7 +4,7 @@ use jackline_attempt::Health;
 use jackline_engine::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::error::RegistryError;
+use crate::registry::error::RegistryError;
 
 /// How many tools there may be.
 pub const TOOLS_MAX: usize = 256;

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use jackline_attempt::{HealthLimits, ToolState};
 use jackline_engine::Digest;
-use jackline_registry::{Registry, RegistryError, SOURCE_BYTES_MAX, TOOLS_MAX};
+use jackline_task::registry::{Registry, RegistryError, SOURCE_BYTES_MAX, TOOLS_MAX};
 
-use crate::{Home, NOW, forged};
+use super::{Home, NOW, forged};
 
 #[test]
 fn a_tool_of_a_failed_attempt_leaves_no_entry() {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use jackline_engine::Timestamp;
 use jackline_journal::write_private;
 
-use crate::change::{Change, Line};
-use crate::error::RegistryError;
-use crate::files::io_error;
+use crate::registry::change::{Change, Line};
+use crate::registry::error::RegistryError;
+use crate::registry::files::io_error;
 
 /// How long the journal may get before it is begun anew; the one before it is kept.
 const BYTES_MAX: u64 = 4 << 20;

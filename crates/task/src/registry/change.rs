@@ -4,7 +4,7 @@ use jackline_attempt::Health;
 use jackline_engine::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::tool::Tool;
+use crate::registry::tool::Tool;
 
 /// A change. It says what comes of it, so that it can be made twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

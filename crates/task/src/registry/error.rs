@@ -2,7 +2,7 @@
 
 use jackline_journal::{FileError, StoreError};
 
-use crate::tool::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, SOURCE_BYTES_MAX, TOOLS_MAX};
+use crate::registry::tool::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, SOURCE_BYTES_MAX, TOOLS_MAX};
 
 /// Why something could not be read or changed.
 #[derive(Debug, thiserror::Error)]
