@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, output, root};
 
 /// How many crates of others `jackline` may be made of. Start-up and build time are part of the
-/// product: raise this only with a reason. Of the 159, 40 are the validator of JSON Schema, 19
+/// product: raise this only with a reason. Of the 160, 40 are the validator of JSON Schema, 19
 /// `ratatui-core`, 18 ripgrep's libraries, 18 `ureq` with its TLS and 7 `ed25519-dalek`.
-const CRATES_MAX: usize = 159;
+const CRATES_MAX: usize = 160;
 
 /// How long a source file may be before it wants a seam; tests are lists, and longer.
 const LINES_MAX: usize = 600;

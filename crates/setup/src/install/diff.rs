@@ -1,5 +1,7 @@
 //! What a change does to a text, line by line, for people.
 
+use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices, group_diff_ops};
+
 /// How many unchanged lines are shown around a change.
 const AROUND: usize = 3;
 
@@ -23,106 +25,48 @@ pub enum DiffLine {
 /// The difference of two texts.
 pub fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let head = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
-    let (old_rest, new_rest) =
-        (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
-    let tail = old_rest
-        .iter()
-        .rev()
-        .zip(new_rest.iter().rev())
-        .take_while(|(one, other)| one == other)
-        .count();
-    let middle = |lines: &'_ [&'_ str]| lines.len().saturating_sub(tail);
-    let (old_middle, new_middle) = (
-        old_rest.get(..middle(old_rest)).unwrap_or_default(),
-        new_rest.get(..middle(new_rest)).unwrap_or_default(),
-    );
-    let same = |line: &&str| DiffLine::Same((*line).to_owned());
-    let mut lines: Vec<DiffLine> = old.iter().take(head).map(same).collect();
-    lines.extend(compare(old_middle, new_middle));
-    lines.extend(old.iter().skip(old.len() - tail).map(same));
-    fold(lines)
-}
-
-/// The longest common lines stay; between them what goes comes first.
-fn compare(old: &[&str], new: &[&str]) -> Vec<DiffLine> {
-    let added = |line: &&str| DiffLine::Added((*line).to_owned());
-    let removed = |line: &&str| DiffLine::Removed((*line).to_owned());
-    if old.len().saturating_mul(new.len()) > PAIRS_MAX {
-        return old.iter().map(removed).chain(new.iter().map(added)).collect();
-    }
-    let lengths = common_lengths(old, new);
-    let length = |i: usize, j: usize| {
-        lengths.get(i).and_then(|row: &Vec<u32>| row.get(j)).copied().unwrap_or(0)
-    };
-    let (mut i, mut j) = (0, 0);
     let mut lines = Vec::new();
-    loop {
-        match (old.get(i), new.get(j)) {
-            (Some(one), Some(other)) if one == other => {
-                lines.push(DiffLine::Same((*one).to_owned()));
-                (i, j) = (i + 1, j + 1);
+    // How many lines of the old text are shown or left out.
+    let mut done = 0;
+    for group in group_diff_ops(compare(&old, &new), AROUND) {
+        for op in &group {
+            if op.old_range().start > done {
+                lines.push(DiffLine::Gap);
             }
-            (Some(one), other) if other.is_none() || length(i + 1, j) >= length(i, j + 1) => {
-                lines.push(removed(one));
-                i += 1;
-            }
-            (_, Some(other)) => {
-                lines.push(added(other));
-                j += 1;
-            }
-            (_, None) => return lines,
-        }
-    }
-}
-
-/// How many lines the rest of both have in common, from every place on.
-fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<u32>> {
-    let mut rows = vec![vec![0; new.len() + 1]];
-    for one in old.iter().rev() {
-        let mut row = vec![0; new.len() + 1];
-        if let Some(below) = rows.last() {
-            for (j, other) in new.iter().enumerate().rev() {
-                let at = |row: &[u32], j: usize| row.get(j).copied().unwrap_or(0);
-                let best = if one == other {
-                    at(below, j + 1) + 1
-                } else {
-                    at(below, j).max(at(&row, j + 1))
-                };
-                if let Some(cell) = row.get_mut(j) {
-                    *cell = best;
+            lines.extend(op.iter_changes(old.as_slice(), new.as_slice()).map(|change| {
+                let text = change.value().to_owned();
+                match change.tag() {
+                    ChangeTag::Equal => DiffLine::Same(text),
+                    ChangeTag::Insert => DiffLine::Added(text),
+                    ChangeTag::Delete => DiffLine::Removed(text),
                 }
-            }
+            }));
+            done = op.old_range().end;
         }
-        rows.push(row);
     }
-    rows.reverse();
-    rows
+    if done < old.len() {
+        lines.push(DiffLine::Gap);
+    }
+    lines
 }
 
-/// Leaves out what is far from any change.
-fn fold(lines: Vec<DiffLine>) -> Vec<DiffLine> {
-    let changed: Vec<usize> = lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| !matches!(line, DiffLine::Same(_)))
-        .map(|(at, _)| at)
-        .collect();
-    let near = |at: usize| {
-        let next = changed.partition_point(|change| *change < at);
-        let close = |place: Option<&usize>| place.is_some_and(|place| place.abs_diff(at) <= AROUND);
-        close(changed.get(next))
-            || close(next.checked_sub(1).and_then(|before| changed.get(before)))
-    };
-    let mut folded = Vec::new();
-    for (at, line) in lines.into_iter().enumerate() {
-        if near(at) {
-            folded.push(line);
-        } else if folded.last() != Some(&DiffLine::Gap) {
-            folded.push(DiffLine::Gap);
-        }
+/// Which lines are the same. Beyond a limit the whole changed part is replaced.
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let is_same = |(one, other): &(&&str, &&str)| one == other;
+    let head = old.iter().zip(new).take_while(is_same).count();
+    let shorter = old.len().min(new.len());
+    let both_ends = old.iter().rev().zip(new.iter().rev());
+    let tail = both_ends.take(shorter - head).take_while(is_same).count();
+    let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
+    if old_len.saturating_mul(new_len) <= PAIRS_MAX {
+        return capture_diff_slices(Algorithm::Myers, old, new);
     }
-    folded
+    let (old_index, new_index) = (old.len() - tail, new.len() - tail);
+    vec![
+        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
+        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
+        DiffOp::Equal { old_index, new_index, len: tail },
+    ]
 }
 
 #[cfg(test)]
@@ -148,6 +92,29 @@ mod tests {
         let changed = long.replace("10", "ten");
         let expected = ["…", " 7", " 8", " 9", "-10", "+ten", " 11", " 12", " 13", "…"];
         assert_eq!(shown(&long, &changed), expected);
+    }
+
+    #[test]
+    fn changes_that_are_far_apart_have_a_gap_between_them() {
+        let long = |first: &str, second: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n7\n{second}\n");
+        let expected = ["-a", "+b", " 1", " 2", " 3", "…", " 5", " 6", " 7", "-c", "+d"];
+        assert_eq!(shown(&long("a", "c"), &long("b", "d")), expected);
+        let near = |first: &str, second: &str| long(first, second).replace("4\n", "");
+        assert!(!shown(&near("a", "c"), &near("b", "d")).contains(&"…".to_owned()));
+        assert!(shown("", "").is_empty());
+    }
+
+    #[test]
+    fn a_change_of_too_many_lines_is_shown_as_gone_and_come() {
+        let line = |word: &str, n: usize| format!("{word}{n}\nsame\n");
+        let lines = |word: &str| (0..2100).map(|n| line(word, n)).collect::<Vec<_>>().concat();
+        let text = |word: &str| format!("first\n{}last\n", lines(word));
+        let found = shown(&text("a"), &text("b"));
+        // The last `same` is a part of the end.
+        let removed = found.iter().filter(|line| line.starts_with('-')).count();
+        let added = found.iter().filter(|line| line.starts_with('+')).count();
+        assert_eq!((removed, added, found.len()), (4199, 4199, 2 * 4199 + 3));
+        assert!(found[1].starts_with('-') && found[1 + 4199].starts_with('+'));
     }
 
     #[test]
