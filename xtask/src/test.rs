@@ -45,6 +45,7 @@ pub(crate) fn run(filter: &[String]) -> Result<(), String> {
     // The quicker runner leaves out the examples in the documentation.
     if filter.is_empty() {
         shell::run(cargo(&["test", "--doc", "--quiet"]).args(WHAT))?;
+        shell::run(&mut cargo(&["run", "--quiet", "--locked", "-p", "jackline-example-embed"]))?;
     }
     shell::run(cargo(&["nextest", "run"]).args(WHAT).args(filter))
 }

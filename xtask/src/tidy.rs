@@ -79,6 +79,7 @@ pub(crate) fn run() -> Result<(), String> {
     confined::check(&mut problems);
     benchmarks::check(&mut problems);
     repeats::check(&mut problems);
+    check_example(&mut problems);
     check_changelog(&mut problems);
     if problems.is_empty() {
         println!("tidy: all house rules hold");
@@ -186,10 +187,20 @@ fn check_sources(problems: &mut Vec<String>) {
             if let Some(mark) = marks.iter().find(|mark| text.contains(mark.as_str())) {
                 problems.push(format!("{} has a `{mark}`", show(&file)));
             }
-            if !text.starts_with("//!") {
+            if !text.starts_with("//!") && !text.starts_with("#![doc") {
                 problems.push(format!("{} does not say why it exists", show(&file)));
             }
         }
+    }
+}
+
+/// The README of the runtime, which is its documentation, shows the example that CI runs.
+fn check_example(problems: &mut Vec<String>) {
+    let example = read(&root().join("examples/embed/src/main.rs"));
+    let readme = read(&root().join("crates/runtime/README.md"));
+    let shown = readme.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("```\n"));
+    if shown.is_none_or(|(shown, _)| shown != example) {
+        problems.push("the README of crates/runtime does not show examples/embed".to_owned());
     }
 }
 

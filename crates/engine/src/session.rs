@@ -24,6 +24,28 @@ use crate::verdict::{
 };
 
 /// One agent run under a definition.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use jackline_engine::wire::parse_line;
+/// use jackline_engine::{Decision, Definition, Facts, Now, Place, Record, Session, SessionId, Timestamp};
+///
+/// let mut session = Session::new(Arc::new(Definition::default()), Arc::new(Place::default()));
+/// let line = br#"{"event":"tool_proposed","call":"c1","tool":"echo","args":{}}"#;
+/// let event = parse_line(line, Some(&SessionId::parse("s1")?))?;
+///
+/// // A caller answers the queries of `session.needs(&event, &facts)` first. Of a world without
+/// // files there is nothing to answer.
+/// let facts = Facts::at(Now::wall(Timestamp::from_ms(0)));
+///
+/// let verdict = session.decide(&event, &facts);
+/// assert_eq!(verdict.decision, Decision::Allow);
+/// // A caller makes the record durable before it shows the verdict.
+/// session.apply(&Record { seq: 1, event: &event, facts: &facts, verdict: &verdict });
+/// assert_eq!(session.seq(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Session {
     definition: Arc<Definition>,

@@ -1,8 +1,4 @@
-//! The only caller of the engine.
-//!
-//! The runtime gathers the facts an engine asks for, lets it decide, makes the
-//! record durable, and only then answers. What goes wrong on the way becomes a
-//! denial that says the guard is broken, not the call.
+#![doc = include_str!("../README.md")]
 
 mod answer;
 mod asks;

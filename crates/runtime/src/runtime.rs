@@ -86,6 +86,23 @@ pub(crate) struct StoredVerdict {
 }
 
 /// Runs the engine for many sessions.
+///
+/// ```
+/// use jackline_engine::wire::parse_line;
+/// use jackline_engine::{Definition, SessionId};
+/// use jackline_host::HostAccess;
+/// use jackline_journal::MemoryStore;
+/// use jackline_runtime::{Definitions, Runtime};
+///
+/// let definitions = Definitions::made(Definition::default(), HostAccess::default())?;
+/// let mut runtime = Runtime::new(MemoryStore::default(), definitions, std::env::temp_dir());
+/// let line = br#"{"event":"tool_proposed","call":"c1","tool":"echo","args":{}}"#;
+/// let answer = runtime.answer(parse_line(line, Some(&SessionId::parse("s1")?))?);
+/// assert!(answer.json.contains(r#""decision":"allow""#));
+/// // When the answer is out, the rest is done: saving states, telling people.
+/// runtime.finish(answer.deferred);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Runtime {
     settings: Settings,
     definitions: Definitions,

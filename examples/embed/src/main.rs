@@ -1,10 +1,9 @@
 //! A guarded agent loop: every call passes the guard before it runs.
-#![expect(clippy::print_stdout, reason = "the example shows what happens")]
 
-use std::{collections::BTreeMap, error::Error, path::Path};
+use std::{error::Error, path::Path};
 
 use jackline_engine::definition::{Policy, PolicyRule};
-use jackline_engine::{Arguments, CallView, SessionId, SessionStarted, Status, StopProposed};
+use jackline_engine::{Arguments, CallView, SessionId, SessionStarted, Status};
 use jackline_host::HostAccess;
 use jackline_journal::MemoryStore;
 use jackline_runtime::{
@@ -52,40 +51,32 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut gate = Gate::new(runtime, SessionId::parse("example")?);
     gate.start(SessionStarted::default(), None);
 
-    let files = BTreeMap::from([("notes.txt", "Lunch is at 12."), ("passwords.txt", "hunter2")]);
-    for (tool, args) in agent() {
-        let shown = format!("{tool} {args}");
-        match gate.propose(ProposedCall::new(tool, Arguments::Parsed(args.clone()))) {
-            CallRuling::Run(permit) => {
-                let args = permit.args.unwrap_or(args);
-                let text = match args.get("path").and_then(Value::as_str) {
-                    Some(path) => files.get(path).map_or("no such file", |text| text).to_owned(),
-                    None => "sent".to_owned(),
-                };
-                println!("{shown}\n  -> {text}");
-                gate.finish(CallResult {
-                    text: Some(text),
-                    ..CallResult::new(permit.number, Status::Ok)
-                });
-            }
-            // A model would read this text as the result of its call.
-            CallRuling::Refuse(refusal)
-            | CallRuling::Ask(refusal, _)
-            | CallRuling::Stop(refusal) => println!("{shown}\n  -> {}", refusal.text()),
-        }
+    // Stands in for a model: the calls that it makes, one after the other.
+    let email = json!({ "to": "dana@example.com", "text": "Lunch is at 12." });
+    let calls = [
+        ("read_file", json!({ "path": "notes.txt" }), "ran"),
+        ("read_file", json!({ "path": "passwords.txt" }), "denied"),
+        ("send_email", email.clone(), "ran"),
+        ("send_email", email, "denied"),
+    ];
+    for (tool, args, expected) in calls {
+        let outcome = guarded(&mut gate, tool, &args);
+        assert_eq!(outcome, expected, "{tool} {args}");
     }
-    let stop = gate.propose_stop(StopProposed::default());
-    println!("the agent may stop: {}", stop.objection().is_none());
     Ok(())
 }
 
-/// Stands in for a model: the calls that it makes, one after the other.
-fn agent() -> [(&'static str, Value); 4] {
-    let email = json!({ "to": "dana@example.com", "text": "Lunch is at 12." });
-    [
-        ("read_file", json!({ "path": "notes.txt" })),
-        ("read_file", json!({ "path": "passwords.txt" })),
-        ("send_email", email.clone()),
-        ("send_email", email),
-    ]
+/// Proposes a call, and runs it where the guard allows it.
+fn guarded(gate: &mut Gate, tool: &str, args: &Value) -> &'static str {
+    match gate.propose(ProposedCall::new(tool, Arguments::Parsed(args.clone()))) {
+        CallRuling::Run(permit) => {
+            let text = Some(format!("{tool} returned this"));
+            gate.finish(CallResult { text, ..CallResult::new(permit.number, Status::Ok) });
+            "ran"
+        }
+        // The model reads `refusal.text()` as the result of its call.
+        CallRuling::Refuse(_refusal)
+        | CallRuling::Ask(_refusal, _)
+        | CallRuling::Stop(_refusal) => "denied",
+    }
 }
