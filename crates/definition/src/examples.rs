@@ -13,8 +13,9 @@ use jackline_engine::{
 };
 use serde_json::{Map, Value};
 
-use crate::lower::{Example, Given, Lowered, LoweredRule, Run, is_of_pack};
+use crate::lower::Lowered;
 use crate::reader::Reader;
+use crate::sections::rules::{Example, ExampleCall, ExampleWorld, LoweredRule, is_of_pack};
 
 /// Where examples are played.
 const WORKSPACE: &str = "/workspace";
@@ -60,8 +61,8 @@ fn check_instead(stage: &Stage, rule: &LoweredRule, reader: &mut Reader<'_>) {
         at,
         matches: false,
         tool: None,
-        run: Run::Line(line.clone()),
-        given: Given::default(),
+        run: ExampleCall::Line(line.clone()),
+        given: ExampleWorld::default(),
     };
     if stage.play(rule, &example) == Outcome::Matches {
         let name = &rule.rule.name;
@@ -160,8 +161,8 @@ impl Stage {
     fn event(&self, rule: &Rule, example: &Example) -> Option<Event> {
         let tool = self.called(rule, example);
         let args = match &example.run {
-            Run::Args(args) => args.clone(),
-            Run::Line(line) => self.with_line(&tool, line),
+            ExampleCall::Args(args) => args.clone(),
+            ExampleCall::Line(line) => self.with_line(&tool, line),
         };
         let kind = EventKind::ToolProposed(ToolProposed {
             tool: ToolName::parse(tool).ok()?,
@@ -180,11 +181,13 @@ impl Stage {
             return tool.clone();
         }
         let kind = match (&rule.scope, &example.run) {
-            (RuleScope::Tool(tool), Run::Line(_)) if self.kind_of(tool) != Kind::Exec => Kind::Exec,
+            (RuleScope::Tool(tool), ExampleCall::Line(_)) if self.kind_of(tool) != Kind::Exec => {
+                Kind::Exec
+            }
             (RuleScope::Tool(tool), _) => return tool.clone(),
             (RuleScope::Kind(kind), _) => *kind,
-            (RuleScope::Any, Run::Line(_)) => Kind::Exec,
-            (RuleScope::Any, Run::Args(_)) => Kind::Other,
+            (RuleScope::Any, ExampleCall::Line(_)) => Kind::Exec,
+            (RuleScope::Any, ExampleCall::Args(_)) => Kind::Other,
         };
         let name = Kind::ALL.iter().find(|(_, known)| *known == kind);
         name.map_or("other", |(name, _)| *name).to_owned()
@@ -203,7 +206,7 @@ impl Stage {
 }
 
 /// Answers a query from what an example says is given.
-pub(crate) fn fact(query: &Query, given: &Given) -> Fact {
+pub(crate) fn fact(query: &Query, given: &ExampleWorld) -> Fact {
     match query {
         Query::File { path, .. } => Fact::File(FileFact::of(kind_at(path, given))),
         Query::Git { .. } => Fact::Git(GitFact {
@@ -220,7 +223,7 @@ pub(crate) fn fact(query: &Query, given: &Given) -> Fact {
     }
 }
 
-fn kind_at(path: &str, given: &Given) -> FileKind {
+fn kind_at(path: &str, given: &ExampleWorld) -> FileKind {
     let is_parent =
         |file: &String| file.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     if given.exists.iter().any(|file| file == path) {
@@ -307,11 +310,11 @@ f:25:97: `watching` objects to this example"
 
     #[test]
     fn what_is_given_answers_what_is_asked() {
-        let given = Given {
+        let given = ExampleWorld {
             dirty: true,
             exists: vec!["a/b".to_owned(), "d/".to_owned()],
             ignored: vec!["target/".to_owned()],
-            ..Given::default()
+            ..ExampleWorld::default()
         };
         assert_eq!(kind_at("a/b", &given), FileKind::File);
         assert_eq!(kind_at("a", &given), FileKind::Directory);

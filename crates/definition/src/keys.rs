@@ -1,76 +1,56 @@
-//! The keys of a definition, each with what it takes, its default and a line
-//! of documentation.
+//! What a key of a definition file is: its name, its type, its default and its sentence.
 //!
-//! This is the one place where keys are listed. The check for unknown keys,
-//! the JSON Schema of the file and its reference page are made from it.
+//! Each section lists its keys in tables of this form (`sections/`). The check for unknown keys,
+//! the JSON Schema and the reference page are made from these tables.
 
-mod attempts;
-mod budgets;
-mod identity;
-mod io;
-mod loops;
-mod models;
-mod progress;
-mod rules;
-mod schemas;
-mod tables;
-
-pub(crate) use attempts::*;
-pub(crate) use budgets::*;
-pub(crate) use identity::*;
-pub(crate) use io::*;
-pub(crate) use loops::*;
-pub(crate) use models::*;
-pub(crate) use progress::*;
-pub(crate) use rules::*;
-pub(crate) use schemas::*;
-pub(crate) use tables::*;
-
-/// The keys one mapping takes.
+/// The keys of one mapping.
 pub(crate) struct Keys {
-    /// Its name in the schema.
+    /// The name of the mapping in the JSON Schema.
     pub(crate) id: &'static str,
-    /// What the mapping is called in messages.
+    /// How messages name the mapping.
     pub(crate) of: &'static str,
-    /// What it is for; the beginning of its part of the reference.
+    /// What the mapping is for. Its part of the reference page begins with this text.
     pub(crate) doc: &'static str,
-    /// Keys that work.
+    /// The keys, in the order of the reference page.
     pub(crate) known: &'static [Key],
-    /// Which of them have to be there.
+    /// Which keys are required.
     pub(crate) needs: &'static [Needs],
 }
 
 /// One key.
+#[derive(Clone, Copy)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) takes: Takes,
-    /// What holds where it is left out, in words.
+    /// The default, in words.
     pub(crate) default: &'static str,
-    /// What it does.
+    /// What the key does, in one sentence or a few.
     pub(crate) doc: &'static str,
 }
 
-/// What a key takes.
+/// The type of a value.
+#[derive(Clone, Copy)]
 pub(crate) enum Takes {
-    /// Text with at least one letter.
+    /// Text that is not empty.
     Text,
-    /// Text of a form that a pattern describes, and what it is called.
+    /// Text that matches a pattern, and the name of that form.
     Form(&'static str, &'static str),
     /// `true` or `false`.
     Flag,
-    /// A whole number in a range.
+    /// A whole number from the first number to the second.
     Count(u64, u64),
     /// An amount of dollars, with up to six decimals.
     Usd,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A list with at least so many items, each of this kind.
+    /// A list with at least this many items of this type.
     List(usize, &'static Takes),
     /// A mapping with known keys.
     Map(&'static Keys),
-    /// A mapping from names of one sort to values, with at least so many.
+    /// A mapping from names to values: the least number of entries, what a name names, the type
+    /// of a value.
     Names(usize, &'static str, &'static Takes),
-    /// Any of these.
+    /// Any of these types.
     OneOf(&'static [Takes]),
     /// A JSON pointer into the arguments of a call.
     Pointer,
@@ -80,11 +60,11 @@ pub(crate) enum Takes {
     Arguments,
     /// A JSON Schema.
     Schema,
-    /// Explicitly nothing.
+    /// An explicit `null`.
     Nothing,
 }
 
-/// Which keys have to be there.
+/// Which keys are required.
 pub(crate) enum Needs {
     /// All of these.
     All(&'static [&'static str]),
@@ -96,41 +76,71 @@ pub(crate) enum Needs {
     Single,
 }
 
+/// The largest numbers that the fields of the engine hold.
+pub(crate) const U16: u64 = u16::MAX as u64;
+pub(crate) const U32: u64 = u32::MAX as u64;
+pub(crate) const I64: u64 = i64::MAX as u64;
+
+/// A list of texts with at least one item.
+pub(crate) const TEXTS: Takes = Takes::List(1, &Takes::Text);
+
+/// An address of a web server.
+pub(crate) const ADDRESS: Takes =
+    Takes::Form("^https?://[^/?#:\\s\"'\\\\][^\\s\"'\\\\]*$", "an address (`https://…`)");
+
+/// A row of a table of keys.
+pub(crate) const fn key(
+    name: &'static str,
+    takes: Takes,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { name, takes, default, doc }
+}
+
 impl Keys {
-    /// The names of the keys that work.
+    /// The names of the keys.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.known.iter().map(|key| key.name)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use jackline_engine::Kind;
-    use jackline_engine::definition::{ModelOccasion, ModelProvider, Occasion};
-
-    use super::*;
-
-    #[test]
-    fn kinds_and_occasions_are_the_engines() {
-        let kinds: Vec<&str> = Kind::ALL.iter().map(|(name, _)| *name).collect();
-        assert_eq!(KINDS, kinds);
-        let occasions: Vec<&str> = Occasion::ALL.iter().map(|(name, _)| *name).collect();
-        assert_eq!(OCCASIONS, occasions);
-        assert_eq!(PROVIDERS, ModelProvider::ALL.map(|(name, _)| name));
-        assert_eq!(MODEL_OCCASIONS, ModelOccasion::ALL.map(|(name, _)| name));
-    }
-
-    #[test]
-    fn every_mapping_is_listed_once_and_every_key_is_documented() {
-        let mut ids: Vec<&str> = ALL.iter().map(|keys| keys.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), ALL.len());
-        for keys in ALL {
-            let mut names: Vec<&str> = keys.names().collect();
-            names.sort_unstable();
-            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{}", keys.id);
-            assert!(keys.known.iter().all(|key| key.doc.ends_with('.')), "{}", keys.id);
+    /// The range of a key that takes a number.
+    pub(crate) fn range(&self, name: &str) -> Option<(u64, u64)> {
+        let row = self.known.iter().find(|row| row.name == name)?;
+        match row.takes {
+            Takes::Count(least, most) => Some((least, most)),
+            _ => None,
         }
     }
+}
+
+/// The words of a list of words with their values, for [`Takes::Word`].
+#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it, and reports a bad index")]
+pub(crate) const fn words_of<T: Copy, const N: usize>(
+    pairs: &[(&'static str, T)],
+) -> [&'static str; N] {
+    let mut words = [""; N];
+    let mut at = 0;
+    while at < N {
+        words[at] = pairs[at].0;
+        at += 1;
+    }
+    words
+}
+
+/// Several lists as one. The first list is not empty.
+#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it, and reports a bad index")]
+pub(crate) const fn concat<T: Copy, const N: usize>(lists: &[&[T]]) -> [T; N] {
+    let mut all = [lists[0][0]; N];
+    let (mut next, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut item = 0;
+        while item < lists[list].len() {
+            all[next] = lists[list][item];
+            next += 1;
+            item += 1;
+        }
+        list += 1;
+    }
+    all
 }

@@ -1,36 +1,31 @@
-//! Layers: what a machine, a person and a repository demand, as one definition.
+//! Layers: the definitions of a machine, a person and a repository, as one definition.
 //!
-//! Managed → user → repository. A lower layer may only tighten, and what it
-//! wanted to loosen is listed with the reason. Trust lifts a repository beside
-//! the person who trusts it: then it may loosen what *they* demand, never what
-//! the machine's owner does, and it may have commands run.
+//! Managed → user → repository. A lower layer may only tighten. A demand that would loosen is
+//! ignored and listed with the reason. Trust lifts a repository beside the person who trusts it.
+//! It may then loosen what that person demands, but never what the owner of the machine demands,
+//! and its commands may run.
+//!
+//! How the demands of one section are joined is in the module of that section (`sections/`).
 
-mod attempts;
+mod demand;
 #[cfg(test)]
-mod every_key;
-mod finish;
+pub(crate) mod every_key;
 #[cfg(test)]
 mod held_as_hard;
-mod identity;
-mod io;
 mod join;
-mod loops;
-mod models;
-mod modes;
+mod lines;
 #[cfg(test)]
 mod never_looser;
-mod parts;
-mod progress;
-mod schemas;
 #[cfg(test)]
-mod tests;
-mod tools;
+pub(crate) mod tests;
 
 use jackline_engine::{Definition, Mode};
 
-use finish::finish;
-use join::{How, Joining};
-use parts::Parts;
+pub(crate) use demand::{Demand, LayerSource, union, values};
+pub(crate) use join::{JoinRule, LayerJoin, smaller};
+pub(crate) use lines::EffectiveLines;
+
+use crate::sections::{LayerDemands, problems};
 
 /// Whose word a definition is, from the one that has the most to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,32 +147,37 @@ pub enum Standing {
 /// Makes one definition of several, at most one a layer.
 pub fn combine(mut layers: Vec<Layered>, trusted: bool) -> Combined {
     layers.sort_by_key(|layered| layered.layer);
-    let mut joining = Joining::new(&layers);
-    let parts: Vec<Parts> = layers
-        .into_iter()
-        .enumerate()
-        .map(|(number, layered)| {
-            let runs = layered.layer != Layer::Repository || trusted;
-            let mut parts = Parts::of(layered, number, trusted);
-            if !runs {
-                joining.withhold(&mut parts);
-            }
-            parts
-        })
-        .collect();
-    // From the repository up: trust lets it speak beside the person, and
-    // whatever comes of that is below the machine's owner.
-    let whole = parts.into_iter().rev().reduce(|below, above| {
-        let beside = trusted && joining.layer(above.mode.by) == Layer::User;
-        let how = if beside { How::Override } else { How::Tighten };
-        joining.join(above, below, how)
+    let mut join = LayerJoin::new(&layers);
+    let mut demands = Vec::with_capacity(layers.len());
+    for (layer, layered) in layers.iter().enumerate() {
+        let trusted = layered.layer != Layer::Repository || trusted;
+        let Layered { definition, modes, .. } = layered;
+        let mut own = LayerDemands::take(&LayerSource { definition, modes, layer, trusted });
+        if !trusted {
+            own.withhold(&mut join);
+        }
+        demands.push(own);
+    }
+    // From the repository up: a trusted repository speaks beside the person, and the result of
+    // both is below the owner of the machine.
+    let all = demands.into_iter().rev().reduce(|mut below, above| {
+        let beside = trusted && join.layer(above.mode.demand.layer) == Layer::User;
+        join.rule = if beside { JoinRule::Override } else { JoinRule::Tighten };
+        LayerDemands::join(&above, &mut below, &mut join)
     });
-    match whole {
-        Some(whole) => finish(whole, joining),
-        None => Combined {
+    let Some(all) = all else {
+        return Combined {
             definition: Definition::default(),
             decisions: Vec::new(),
             problems: Vec::new(),
-        },
-    }
+        };
+    };
+    let mut lines = EffectiveLines::new(&join);
+    all.describe(&mut lines);
+    let mut decisions = lines.sorted();
+    decisions.extend(join.named);
+    decisions.extend(join.ignored);
+    let definition = all.into_definition();
+    let problems = problems(&definition);
+    Combined { definition, decisions, problems }
 }

@@ -20,10 +20,34 @@ mod merge;
 mod reader;
 mod reference;
 mod schema;
+mod sections;
 mod source;
+mod values;
 mod well_known;
-pub mod words;
 pub mod yaml;
+
+/// The demands of a lowered definition in words for people, one line each.
+pub mod words {
+    pub use crate::sections::advisor::text as advisor;
+    pub use crate::sections::attempts::text as attempts;
+    pub use crate::sections::completion::{cap, text as checker};
+    pub use crate::sections::context::text as context;
+    pub use crate::sections::feedback::text as feedback;
+    pub use crate::sections::health::text as health;
+    pub use crate::sections::identity::text as identity;
+    pub use crate::sections::io::text as io;
+    pub use crate::sections::limits::{limit, limits, tool_limit};
+    pub use crate::sections::loops::text as loops;
+    pub use crate::sections::mode::word as mode;
+    pub use crate::sections::models::text as models;
+    pub use crate::sections::notify::{host, text as notifier};
+    pub use crate::sections::policies::text as policy;
+    pub use crate::sections::progress::text as progress;
+    pub use crate::sections::rules::text as rule;
+    pub use crate::sections::schemas::text as schemas;
+    pub use crate::sections::shell::word as opaque;
+    pub use crate::sections::tools::{text as tool, unknown_word as unknown_tools};
+}
 
 pub use compiled::{decode, encode};
 pub use diagnostic::{At, Diagnostic, Diagnostics};

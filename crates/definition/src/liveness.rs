@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jackline_engine::definition::{PolicyRule, Rule, RuleScope, Tool, UnknownTools};
 use jackline_engine::{Kind, Mode};
 
-use crate::lower::modes::pack_of;
-use crate::lower::{Lowered, LoweredRule};
+use crate::lower::Lowered;
 use crate::reader::Reader;
+use crate::sections::modes::pack_of;
+use crate::sections::rules::LoweredRule;
 use crate::source::Origin;
 use crate::well_known;
 

@@ -173,6 +173,54 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A number that is not 0.
+    pub(crate) fn positive<T: TryFrom<i64> + Default + PartialEq>(
+        &mut self,
+        node: &Node,
+        what: &str,
+    ) -> Option<T> {
+        let number = self.count(node, what)?;
+        if number == T::default() {
+            self.complain(node.at, format!("{what} can't be 0"));
+            return None;
+        }
+        Some(number)
+    }
+
+    /// Reads a number into `slot`, if it is in the range that the row of its key gives.
+    pub(crate) fn bounded<T: TryFrom<u64>>(
+        &mut self,
+        key: &str,
+        node: &Node,
+        keys: &Keys,
+        slot: &mut T,
+    ) {
+        self.bounded_with_hint(key, node, keys, slot, |least, most| {
+            format!("from {least} to {most}")
+        });
+    }
+
+    /// The same, with the hint for a number outside of the range.
+    pub(crate) fn bounded_with_hint<T: TryFrom<u64>>(
+        &mut self,
+        key: &str,
+        node: &Node,
+        keys: &Keys,
+        slot: &mut T,
+        hint: impl FnOnce(u64, u64) -> String,
+    ) {
+        let what = format!("`{}.{key}`", keys.of.trim_matches('`'));
+        let Some(number) = self.count::<u64>(node, &what) else { return };
+        let Some((least, most)) = keys.range(key) else { return };
+        match T::try_from(number) {
+            Ok(fitting) if (least..=most).contains(&number) => *slot = fitting,
+            _ => {
+                let message = format!("{what} can't be {number}");
+                self.complain_hint(node.at, message, hint(least, most));
+            }
+        }
+    }
+
     /// Dollars, with up to six decimals, in millionths.
     pub(crate) fn usd(&mut self, node: &Node, what: &str) -> Option<u64> {
         let text = match &node.value {

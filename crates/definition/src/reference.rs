@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::builtin::{BuiltIn, PACKS, PRESETS};
 use crate::diagnostic::Diagnostics;
-use crate::keys::{self, EFFECTS, Keys, Takes};
+use crate::keys::{Keys, Takes};
+use crate::sections::rules::EFFECT_WORDS;
+use crate::sections::{MAPPINGS, ROOT};
 use crate::well_known;
 use crate::yaml;
 
@@ -38,9 +40,9 @@ definition may be made of 32.
 /// The reference page of the definition file, in Markdown.
 pub fn reference() -> String {
     let mut page = INTRODUCTION.to_owned();
-    for keys in keys::ALL {
+    for keys in MAPPINGS {
         mapping(keys, &mut page);
-        if keys.id == keys::ROOT.id {
+        if keys.id == ROOT.id {
             page.push_str(EXTENDS);
             built_in(&mut page);
         }
@@ -52,7 +54,7 @@ pub fn reference() -> String {
 }
 
 fn mapping(keys: &Keys, page: &mut String) {
-    if keys.id != keys::ROOT.id {
+    if keys.id != ROOT.id {
         let _ = write!(page, "\n## {}\n", title(keys));
     }
     if !keys.doc.is_empty() {
@@ -173,7 +175,7 @@ fn packs(page: &mut String) {
         page.push_str("\n| rule | does | says | instead |\n|---|---|---|---|\n");
         for rule in rules {
             let text = |key: &str| cell(rule.get(key).and_then(Value::as_str).unwrap_or_default());
-            let effect = EFFECTS.iter().find(|effect| rule.get(**effect).is_some());
+            let effect = EFFECT_WORDS.iter().find(|effect| rule.get(**effect).is_some());
             let effect = effect.copied().unwrap_or_default();
             let instead = match text("instead") {
                 instead if instead.is_empty() => instead,

@@ -2,17 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::keys::{self, Key, Keys, Needs, Takes};
+use crate::keys::{Key, Keys, Needs, Takes};
+use crate::sections::{MAPPINGS, ROOT};
 
 /// The JSON Schema (2020-12) of a definition.
 pub fn schema() -> Value {
     let definitions: Map<String, Value> =
-        keys::ALL.iter().map(|keys| (keys.id.to_owned(), mapping(keys))).collect();
+        MAPPINGS.iter().map(|keys| (keys.id.to_owned(), mapping(keys))).collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "jackline.yaml",
         "description": "The guardrails of one agent.",
-        "$ref": reference(&keys::ROOT),
+        "$ref": reference(&ROOT),
         "$defs": definitions,
     })
 }

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::combine;
 use super::tests::{managed, repository, user};
 use crate::examples::fact;
-use crate::lower::Given;
+use crate::sections::rules::ExampleWorld;
 use any::{Case, a_case};
 
 /// A tool that nobody describes but the lower layer.
@@ -123,7 +123,7 @@ fn decide(session: &mut Session, event: &Event) -> Verdict {
     let mut facts = Facts::at(Now::wall(event.at.unwrap()));
     facts.observed = observe(event);
     let verdict = session.ground().understand(event, |understood| {
-        session.gather_known(understood, &mut facts, |query| fact(query, &Given::default()));
+        session.gather_known(understood, &mut facts, |query| fact(query, &ExampleWorld::default()));
         session.decide_on(understood, &facts)
     });
     let seq = session.seq() + 1;

@@ -1,26 +1,22 @@
 //! What layers may do to each other.
 
-mod models;
-mod tools;
-
 use jackline_engine::definition::{
-    Checker, Dependency, Effect, Need, Opaque, Policy, PolicyRule, Rule, RuleScope, Rules,
-    SequentialDependency, Shell, Tool, UnknownTools,
+    Checker, Effect, Opaque, Rule, RuleScope, Rules, Shell, Tool, UnknownTools,
 };
 use jackline_engine::expr::Expr;
 use jackline_engine::{Definition, Kind, Mode};
 
 use super::*;
 
-pub(super) fn user(definition: Definition) -> Layered {
+pub(crate) fn user(definition: Definition) -> Layered {
     Layered { layer: Layer::User, file: "user.yaml".to_owned(), definition, modes: vec![] }
 }
 
-pub(super) fn managed(definition: Definition) -> Layered {
+pub(crate) fn managed(definition: Definition) -> Layered {
     Layered { layer: Layer::Managed, file: "managed.yaml".to_owned(), definition, modes: vec![] }
 }
 
-pub(super) fn repository(definition: Definition) -> Layered {
+pub(crate) fn repository(definition: Definition) -> Layered {
     Layered {
         layer: Layer::Repository,
         file: "jackline.yaml".to_owned(),
@@ -29,19 +25,19 @@ pub(super) fn repository(definition: Definition) -> Layered {
     }
 }
 
-fn untrusted(high: &Definition, low: &Definition) -> Combined {
+pub(crate) fn untrusted(high: &Definition, low: &Definition) -> Combined {
     combine(vec![user(high.clone()), repository(low.clone())], false)
 }
 
-fn trusted(high: &Definition, low: &Definition) -> Combined {
+pub(crate) fn trusted(high: &Definition, low: &Definition) -> Combined {
     combine(vec![user(high.clone()), repository(low.clone())], true)
 }
 
-pub(super) fn of_file(source: &str) -> Definition {
+pub(crate) fn of_file(source: &str) -> Definition {
     crate::load(source.as_bytes(), "f").unwrap()
 }
 
-pub(super) fn rule(name: &str, effect: Effect) -> Rule {
+pub(crate) fn rule(name: &str, effect: Effect) -> Rule {
     Rule {
         name: name.to_owned(),
         origin: "f".to_owned(),
@@ -55,29 +51,29 @@ pub(super) fn rule(name: &str, effect: Effect) -> Rule {
     }
 }
 
-fn rules(mode: Mode, list: &[Rule]) -> Definition {
+pub(crate) fn rules(mode: Mode, list: &[Rule]) -> Definition {
     let list = list.iter().map(|rule| Rule { mode, ..rule.clone() }).collect();
     Definition { mode, rules: Rules::new(list), ..Definition::default() }
 }
 
-fn tools(list: &[Tool]) -> Definition {
+pub(crate) fn tools(list: &[Tool]) -> Definition {
     Definition { tools: list.to_vec(), ..Definition::default() }
 }
 
-pub(super) fn condition(text: &str) -> Expr {
+pub(crate) fn condition(text: &str) -> Expr {
     crate::cel::lower(text).unwrap()
 }
 
-pub(super) fn command(line: &str, number: u16, trusted: bool) -> Checker {
+pub(crate) fn command(line: &str, number: u16, trusted: bool) -> Checker {
     Checker::Command { number, line: line.to_owned(), timeout_seconds: 60, trusted }
 }
 
-fn completing(checker: Checker) -> Definition {
+pub(crate) fn completing(checker: Checker) -> Definition {
     Definition { completion: Some(checker), ..Definition::default() }
 }
 
 /// What was ignored, as people read it.
-pub(super) fn ignored(combined: &Combined) -> Vec<String> {
+pub(crate) fn ignored(combined: &Combined) -> Vec<String> {
     let line = |line: &EffectiveLine| match &line.standing {
         Standing::InForce => None,
         Standing::Ignored { why, until_trusted } => {
@@ -88,7 +84,7 @@ pub(super) fn ignored(combined: &Combined) -> Vec<String> {
     combined.decisions.iter().filter_map(line).collect()
 }
 
-fn in_force(combined: &Combined, subject: Subject) -> Vec<(String, Layer)> {
+pub(crate) fn in_force(combined: &Combined, subject: Subject) -> Vec<(String, Layer)> {
     let lines = combined
         .decisions
         .iter()
@@ -283,7 +279,7 @@ fn a_repository_that_observes_does_not_silence_a_rule() {
     assert_eq!(trusted(&high, &low).definition.mode, Mode::Observe);
 }
 
-const GUIDANCE: &str = "feedback: [ { static: Look., every_n_calls: 3 } ]";
+pub(crate) const GUIDANCE: &str = "feedback: [ { static: Look., every_n_calls: 3 } ]";
 
 #[test]
 fn everybody_is_told_and_an_untrusted_repository_runs_nothing() {
@@ -310,44 +306,6 @@ fn everybody_is_told_and_an_untrusted_repository_runs_nothing() {
 }
 
 #[test]
-fn a_rule_is_there_once_and_is_the_higher_layers() {
-    let theirs = rule("pack/a", Effect::Deny);
-    let same = Rule { origin: "elsewhere".to_owned(), ..theirs.clone() };
-    let high = rules(Mode::Enforce, std::slice::from_ref(&theirs));
-    assert_eq!(untrusted(&high, &rules(Mode::Observe, &[same])).definition.rules, high.rules);
-    // A layer that left it out does not take it from the others.
-    assert_eq!(untrusted(&high, &rules(Mode::Enforce, &[])).definition.rules, high.rules);
-
-    let weaker = rules(Mode::Enforce, &[rule("pack/a", Effect::Warn)]);
-    let combined = untrusted(&high, &weaker);
-    assert_eq!(combined.definition.rules, high.rules);
-    assert_eq!(
-        ignored(&combined),
-        [
-            "`pack/a` warns of `git push` ignored: the user layer has another rule of that name; trust would let it"
-        ]
-    );
-    let combined = trusted(&high, &weaker);
-    assert_eq!(combined.definition.rules, weaker.rules);
-    assert_eq!(
-        ignored(&combined),
-        [
-            "`pack/a` denies `git push` ignored: the repository layer says otherwise, and its file is trusted"
-        ]
-    );
-}
-
-#[test]
-fn the_same_rule_holds_where_either_layer_has_it_hold() {
-    let one = rule("a", Effect::Deny);
-    let combined = untrusted(
-        &rules(Mode::Observe, std::slice::from_ref(&one)),
-        &rules(Mode::Enforce, std::slice::from_ref(&one)),
-    );
-    assert_eq!(combined.definition.rules, Rules::new(vec![one]));
-}
-
-#[test]
 fn trust_outweighs_the_person_and_not_the_owner_of_the_machine() {
     let (owner, person) = (of_file("limits: { steps: 50 }"), of_file("limits: { steps: 20 }"));
     let wish = of_file("mode: observe\nlimits: { steps: 90 }");
@@ -367,83 +325,6 @@ fn trust_outweighs_the_person_and_not_the_owner_of_the_machine() {
     // A person can't loosen what the owner of the machine demands.
     let combined = combine(vec![managed(person.clone()), user(owner.clone())], true);
     assert_eq!(combined.definition, person);
-}
-
-#[test]
-fn a_repositorys_commands_run_only_when_trusted() {
-    let own = Checker::Any(vec![command("make a", 7, true), command("make b", 8, true)]);
-    let theirs = Checker::All(vec![command("make c", 0, false), command("make d", 1, false)]);
-    let alone = combine(vec![repository(completing(own.clone()))], false);
-    assert_eq!(
-        alone.definition.completion,
-        Some(Checker::Any(vec![command("make a", 0, false), command("make b", 1, false)]))
-    );
-    let expected = |trust: bool| {
-        Some(Checker::All(vec![
-            Checker::All(vec![command("make c", 0, true), command("make d", 1, true)]),
-            Checker::Any(vec![command("make a", 2, trust), command("make b", 3, trust)]),
-        ]))
-    };
-    let (high, low) = (completing(theirs.clone()), completing(own));
-    assert_eq!(untrusted(&high, &low).definition.completion, expected(false));
-    assert_eq!(trusted(&high, &low).definition.completion, expected(true));
-    // What the person demands too is theirs to run.
-    assert_eq!(
-        untrusted(&high, &completing(theirs)).definition.completion,
-        Some(Checker::All(vec![command("make c", 0, true), command("make d", 1, true)]))
-    );
-}
-
-#[test]
-fn policies_are_all_in_force_and_sections_stay_apart() {
-    let high = of_file(
-        "sections: [ { name: a, tools: [x, y], policies: [ sequential_dependency: { x: [y] } ] } ]\n\
-         policies: [ sequential_dependency: { p: [q] } ]",
-    );
-    let low = of_file(
-        "sections: [ { name: b, tools: [x, z], policies: [ sequential_dependency: { x: [z] } ] } ]\n\
-         policies: [ sequential_dependency: { p: [q] } ]",
-    );
-    let combined = untrusted(&high, &low);
-    let sections: Vec<_> = combined.definition.policies.iter().map(|p| p.section).collect();
-    assert_eq!(sections, [Some(0), Some(1), None]);
-    let of = |name: &str| {
-        let tool = combined.definition.tools.iter().find(|tool| tool.name == name);
-        tool.unwrap().sections.clone()
-    };
-    assert_eq!((of("x"), of("y"), of("z")), (vec![0, 1], vec![0], vec![1]));
-    assert_eq!(
-        in_force(&combined, Subject::Policy),
-        [
-            ("x needs y".to_owned(), Layer::User),
-            ("x needs z".to_owned(), Layer::Repository),
-            ("p needs q".to_owned(), Layer::User)
-        ]
-    );
-}
-
-#[test]
-fn layers_that_cannot_be_obeyed_together_are_a_problem() {
-    let needs = |tool: &str, need: &str| {
-        of_file(&format!("policies: [ sequential_dependency: {{ {tool}: [{need}] }} ]"))
-    };
-    assert_eq!(
-        untrusted(&needs("a", "b"), &needs("b", "a")).problems,
-        ["a cycle that nothing can satisfy: `a` needs `b` needs `a`"]
-    );
-    let many = |from: usize| {
-        let dependency = |number: usize| Dependency {
-            tool: "deploy".to_owned(),
-            needs: vec![Need { tool: format!("t{number}"), fresh: false }],
-        };
-        let rule = SequentialDependency::new((from..from + 200).map(dependency).collect());
-        let rule = PolicyRule::SequentialDependency(rule);
-        Definition { policies: vec![Policy { section: None, rule }], ..Definition::default() }
-    };
-    assert_eq!(
-        untrusted(&many(0), &many(200)).problems,
-        ["400 prerequisites; at most 256 are kept"]
-    );
 }
 
 #[test]
@@ -472,80 +353,4 @@ fn each_demand_says_whose_it_is() {
             "rule | `git/push` asks a person about `git push` | user.yaml pack git",
         ]
     );
-}
-
-#[test]
-fn a_limit_on_iterations_keeps_the_steps_it_counts() {
-    let high = of_file("limits: { iterations: 3 }");
-    let low = |steps: u32| {
-        of_file(&format!(
-            "progress: {{ max_consecutive_failures: 2, steps_per_iteration: {steps} }}"
-        ))
-    };
-    let steps =
-        |combined: &Combined| combined.definition.progress.as_ref().unwrap().steps_per_iteration;
-    let combined = untrusted(&high, &low(80));
-    assert_eq!(combined.definition.progress, low(50).progress);
-    assert_eq!(
-        ignored(&combined),
-        [
-            "`progress.steps_per_iteration: 80` ignored: the user layer counts iterations of 50 steps; trust would let it"
-        ]
-    );
-    assert_eq!(steps(&trusted(&high, &low(80))), 80);
-    let layers = vec![managed(high.clone()), user(low(80)), repository(low(90))];
-    assert_eq!(steps(&combine(layers, true)), 50);
-    // Shorter ones reach the limit sooner; and where nothing counts them, they are the repository's.
-    assert_eq!(steps(&untrusted(&high, &low(20))), 20);
-    assert_eq!(steps(&untrusted(&of_file("limits: { steps: 3 }"), &low(80))), 80);
-}
-
-#[test]
-fn what_an_iteration_is_says_the_higher_layer() {
-    let high = of_file("progress: { exempt_phases: [plan, review] }");
-    let low = of_file(
-        "progress: { max_consecutive_failures: 2, exempt_phases: [plan, build], steps_per_iteration: 20 }",
-    );
-    let combined = untrusted(&high, &low);
-    let both = of_file("progress: { max_consecutive_failures: 2, exempt_phases: [plan] }");
-    assert_eq!(combined.definition, both);
-    let lines = ignored(&combined);
-    assert_eq!(lines.len(), 1);
-    assert!(
-        lines[0].ends_with("ignored: the user layer demands more in part; trust would let it"),
-        "{lines:?}"
-    );
-    assert_eq!(trusted(&high, &low).definition, low);
-}
-
-#[test]
-fn a_repositorys_full_context_skips_no_check() {
-    let high = of_file("completion: { clean: {} }");
-    let low = of_file("context: { warn: 1, compact: 1, block: 1 }");
-    let combined = untrusted(&high, &low);
-    assert_eq!(combined.definition.context, None);
-    assert_eq!(
-        ignored(&combined),
-        [
-            "`context`: warn at 1 %, compact at 1 %, block at 1 % ignored: the user layer has checks that a full context would skip; trust would let it"
-        ]
-    );
-    assert_eq!(trusted(&high, &low).definition.context, low.context);
-    // Nobody is told later that the context fills up, and a check is skipped as before.
-    let high = of_file("completion: { clean: {} }\ncontext: {}");
-    let low = of_file("context: { warn: 50, compact: 60, ineffective_max: 1 }");
-    assert_eq!(untrusted(&high, &low).definition.context, low.context);
-}
-
-#[test]
-fn a_repository_cannot_cut_short_what_another_layer_says() {
-    let (high, low) = (of_file(GUIDANCE), of_file("feedback_bytes_max: 1"));
-    assert_eq!(untrusted(&high, &low).definition, high);
-    assert_eq!(
-        ignored(&untrusted(&high, &low)),
-        [
-            "`feedback_bytes_max: 1` ignored: the user layer has feedback of its own; trust would let it"
-        ]
-    );
-    assert_eq!(untrusted(&low, &high).definition.feedback_bytes_max, 1);
 }

@@ -1,0 +1,245 @@
+//! The sections of `jackline.yaml`, one module each.
+//!
+//! A section module holds everything about its keys, side by side: the rows with type, default
+//! and sentence, how a value is lowered to the engine's struct, how the demands of two layers are
+//! joined, the text that describes them for people, and the tests. The list of all sections is at
+//! the end of this file. `docs/adding-a-key.md` shows how to add a key.
+
+pub(crate) mod advisor;
+pub(crate) mod attempts;
+pub(crate) mod completion;
+pub(crate) mod context;
+pub(crate) mod dirty_bits;
+pub(crate) mod feedback;
+pub(crate) mod general;
+pub(crate) mod health;
+pub(crate) mod identity;
+pub(crate) mod io;
+pub(crate) mod journal;
+pub(crate) mod limits;
+pub(crate) mod loops;
+pub(crate) mod mode;
+pub(crate) mod models;
+pub(crate) mod modes;
+pub(crate) mod notify;
+pub(crate) mod policies;
+pub(crate) mod prices;
+pub(crate) mod progress;
+pub(crate) mod protected;
+pub(crate) mod rules;
+pub(crate) mod schemas;
+pub(crate) mod shell;
+pub(crate) mod tools;
+
+use jackline_engine::Definition;
+
+use crate::keys::{Key, Keys, concat};
+#[cfg(test)]
+use crate::layers::every_key::Looser;
+use crate::layers::{EffectiveLines, LayerJoin, LayerSource};
+use crate::lower::Lowering;
+use crate::reader::Reader;
+use crate::yaml::Node;
+
+/// A section: its keys, and what the loader and the layers do with them.
+pub(crate) trait Section {
+    /// What one layer demands in this section.
+    type Part: Clone;
+
+    /// Its keys at the top level of the file, in the order of the reference page.
+    const KEYS: &'static [Key];
+
+    /// The mappings below these keys, in the order of the reference page.
+    const MAPPINGS: &'static [&'static Keys] = &[];
+
+    /// When its demands are joined.
+    const JOIN_STEP: JoinStep = JoinStep::Last;
+
+    /// A looser value for each key that holds an agent.
+    #[cfg(test)]
+    const LOOSER: &'static [Looser] = &[];
+
+    /// Lowers the value of one of its top-level keys. A section that must wait for others does
+    /// nothing here and has a step in `lower.rs`.
+    fn lower<'n>(
+        _key: &str,
+        _node: &'n Node,
+        _lowering: &mut Lowering<'n>,
+        _reader: &mut Reader<'_>,
+    ) {
+    }
+
+    /// Takes its demands out of the definition of one layer.
+    fn take(source: &LayerSource<'_>) -> Self::Part;
+
+    /// Removes what an untrusted repository may not have.
+    fn withhold(_part: &mut Self::Part, _join: &mut LayerJoin) {}
+
+    /// Whether it has a demand that the `mode` of the definition can switch to observing.
+    fn follows_mode(_part: &Self::Part) -> bool {
+        false
+    }
+
+    /// Joins the demands of two layers. The lower one may only tighten, unless `join` lets it
+    /// override; a demand that loses is reported with the reason.
+    fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part;
+
+    /// Describes the demands in force, one line each.
+    fn describe(_part: &Self::Part, _lines: &mut EffectiveLines<'_>) {}
+
+    /// Puts the joined demands into the definition that the engine runs on.
+    fn put(part: Self::Part, definition: &mut Definition);
+
+    /// Why layers that are fine alone can't be obeyed together.
+    fn problems(_definition: &Definition) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// When a section is joined. Reports about ignored demands come in this order, and within a
+/// step in the order of the list of sections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JoinStep {
+    /// Sections that look at others: tools, which also change the policies and rules of the
+    /// lower layer, and the guards of a whole session.
+    First,
+    /// The general answers of a definition.
+    Second,
+    /// Everything else.
+    Last,
+}
+
+impl JoinStep {
+    const ALL: [Self; 3] = [Self::First, Self::Second, Self::Last];
+}
+
+/// Makes the tables and the struct of demands from the list of sections.
+macro_rules! sections {
+    ($($field:ident: $section:ty,)*) => {
+        /// What one layer demands, section by section.
+        #[derive(Clone)]
+        pub(crate) struct LayerDemands {
+            $(pub(crate) $field: <$section as Section>::Part,)*
+        }
+
+        impl LayerDemands {
+            /// Takes the definition of one layer apart.
+            pub(crate) fn take(source: &LayerSource<'_>) -> Self {
+                let mut demands = Self { $($field: <$section>::take(source),)* };
+                demands.mode.governs =
+                    false $(|| <$section>::follows_mode(&demands.$field))*;
+                demands
+            }
+
+            /// Removes what an untrusted repository may not have.
+            pub(crate) fn withhold(&mut self, join: &mut LayerJoin) {
+                $(<$section>::withhold(&mut self.$field, join);)*
+            }
+
+            /// Joins two layers.
+            pub(crate) fn join(high: &Self, low: &mut Self, join: &mut LayerJoin) -> Self {
+                let mut joined = high.clone();
+                for step in JoinStep::ALL {
+                    $(if <$section>::JOIN_STEP == step {
+                        joined.$field = <$section>::join(high, low, join);
+                    })*
+                }
+                joined
+            }
+
+            /// Describes the demands in force.
+            pub(crate) fn describe(&self, lines: &mut EffectiveLines<'_>) {
+                $(<$section>::describe(&self.$field, lines);)*
+            }
+
+            /// Makes a definition again.
+            pub(crate) fn into_definition(self) -> Definition {
+                let mut definition = Definition::default();
+                $(<$section>::put(self.$field, &mut definition);)*
+                definition
+            }
+        }
+
+        /// Why layers that are fine alone can't be obeyed together.
+        pub(crate) fn problems(definition: &Definition) -> Vec<String> {
+            [$(<$section>::problems(definition)),*].concat()
+        }
+
+        /// Lowers the value of a top-level key.
+        pub(crate) fn lower<'n>(
+            key: &str,
+            node: &'n Node,
+            lowering: &mut Lowering<'n>,
+            reader: &mut Reader<'_>,
+        ) {
+            $(if <$section>::KEYS.iter().any(|row| row.name == key) {
+                <$section>::lower(key, node, lowering, reader);
+            })*
+        }
+
+        static TOP_LEVEL: [Key; 0 $(+ <$section>::KEYS.len())*] =
+            concat(&[$(<$section>::KEYS),*]);
+
+        /// Every mapping with known keys, in the order of the reference page.
+        pub(crate) static MAPPINGS: [&Keys; 1 $(+ <$section>::MAPPINGS.len())*] =
+            concat(&[&[&ROOT], $(<$section>::MAPPINGS),*]);
+
+        /// The looser values of all sections.
+        #[cfg(test)]
+        pub(crate) const LOOSER: &[&[Looser]] = &[$(<$section>::LOOSER),*];
+    };
+}
+
+/// The top level of the file.
+pub(crate) static ROOT: Keys =
+    Keys { id: "definition", of: "the definition", doc: "", known: &TOP_LEVEL, needs: &[] };
+
+// All sections, in the order of the reference page.
+sections! {
+    name: general::GeneralSection,
+    mode: mode::ModeSection,
+    modes: modes::ModesSection,
+    tools: tools::ToolsSection,
+    unknown_tools: tools::UnknownToolsSection,
+    policies: policies::PoliciesSection,
+    rules: rules::RulesSection,
+    shell: shell::ShellSection,
+    protected: protected::ProtectedSection,
+    completion: completion::CompletionSection,
+    limits: limits::LimitsSection,
+    loops: loops::LoopsSection,
+    progress: progress::ProgressSection,
+    dirty_bits: dirty_bits::DirtyBitsSection,
+    counts: limits::CountsSection,
+    prices: prices::PricesSection,
+    context: context::ContextSection,
+    schemas: schemas::SchemasSection,
+    io: io::IoSection,
+    attempts: attempts::AttemptsSection,
+    health: health::HealthSection,
+    models: models::ModelsSection,
+    advisor: advisor::AdvisorSection,
+    identity: identity::IdentitySection,
+    feedback: feedback::FeedbackSection,
+    notify: notify::NotifySection,
+    journal: journal::JournalSection,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mapping_is_listed_once_and_every_key_is_documented() {
+        let mut ids: Vec<&str> = MAPPINGS.iter().map(|keys| keys.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), MAPPINGS.len());
+        for keys in MAPPINGS {
+            let mut names: Vec<&str> = keys.names().collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{}", keys.id);
+            assert!(keys.known.iter().all(|key| key.doc.ends_with('.')), "{}", keys.id);
+        }
+    }
+}
