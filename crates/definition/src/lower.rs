@@ -32,7 +32,7 @@ pub(crate) struct Lowering<'n> {
     pub(crate) tools: Tools,
     pub(crate) rules: Vec<LoweredRule>,
     pub(crate) idle: Vec<(String, At)>,
-    pub(crate) modes: Vec<NamedMode<'n>>,
+    pub(crate) modes: Vec<NamedMode>,
     /// The value of `unknown_tools`, if the file has one.
     pub(crate) unknown_tools: Option<UnknownTools>,
     /// The values of the top-level keys.
@@ -78,6 +78,6 @@ pub(crate) fn lower(
         section(&mut lowering, reader);
     }
     let Lowering { definition, tools, rules, idle, modes, .. } = lowering;
-    let modes = modes.iter().map(|named| (named.name.to_owned(), named.mode)).collect();
+    let modes = modes.into_iter().map(|named| (named.name, named.mode)).collect();
     Lowered { definition, tools, rules, idle, modes }
 }

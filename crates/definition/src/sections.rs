@@ -23,6 +23,7 @@ pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod notify;
 pub(crate) mod policies;
+pub(crate) mod prelude;
 pub(crate) mod prices;
 pub(crate) mod progress;
 pub(crate) mod protected;
@@ -61,13 +62,7 @@ pub(crate) trait Section {
 
     /// Lowers the value of one of its top-level keys. A section that must wait for others does
     /// nothing here and has a step in `lower.rs`.
-    fn lower<'n>(
-        _key: &str,
-        _node: &'n Node,
-        _lowering: &mut Lowering<'n>,
-        _reader: &mut Reader<'_>,
-    ) {
-    }
+    fn lower(_: &str, _: &Node, _: &mut Lowering<'_>, _: &mut Reader<'_>) {}
 
     /// Takes its demands out of the definition of one layer.
     fn take(source: &LayerSource<'_>) -> Self::Part;
@@ -166,10 +161,10 @@ macro_rules! sections {
         }
 
         /// Lowers the value of a top-level key.
-        pub(crate) fn lower<'n>(
+        pub(crate) fn lower(
             key: &str,
-            node: &'n Node,
-            lowering: &mut Lowering<'n>,
+            node: &Node,
+            lowering: &mut Lowering<'_>,
             reader: &mut Reader<'_>,
         ) {
             $(if <$section>::KEYS.iter().any(|row| row.name == key) {

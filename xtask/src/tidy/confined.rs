@@ -27,9 +27,9 @@ const RULES: [Confined; 2] = [
         files: &[
             ("definition/data/models.yaml", "prices and context windows of models"),
             ("definition/packs/secrets.yaml", "paths of credentials"),
-            ("definition/src/layers/every_key.rs", "baseline: an example of each key"),
             ("definition/src/layers/held_as_hard/any.rs", "baseline: client names of tests"),
             ("definition/src/layers/held_as_hard/stories.rs", "baseline: client names of tests"),
+            ("definition/src/sections/models/tests.rs", "baseline: an example of each key"),
             ("engine/src/guards/protected/paths.rs", "paths of settings that are protected"),
             ("host/src/agent_names.rs", "tables of programs, variables and settings of agents"),
         ],

@@ -1,18 +1,9 @@
 //! `advisor`: the models that are asked where a supervised run is stuck.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{Advisor, ModelChoice, ModelKind};
 
 use super::models::{self, MODEL, labels, pauses};
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::{Count, List, Map, Nothing, OneOf};
-use crate::keys::{Key, Keys, Needs, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::{Node, NodeValue};
+use super::prelude::*;
 
 static KEYS: [Key; 1] = [key(
     "advisor",
@@ -54,9 +45,9 @@ impl Section for AdvisorSection {
     const JOIN_STEP: JoinStep = JoinStep::First;
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &LOOSER;
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let is_off = node.value == NodeValue::Null;
         lowering.definition.advisor = (!is_off).then(|| read(node, reader));
     }
@@ -146,20 +137,27 @@ pub fn text(advisor: &Advisor) -> String {
 }
 
 #[cfg(test)]
-const ADVISED: &str = "advisor: { models: [ { provider: openai, model: m } ] }";
+mod tests {
+    use super::*;
 
-#[cfg(test)]
-const LOOSER: [Looser; 4] = [
-    looser("advisor.models", ADVISED, "advisor: { models: [ { provider: openai, model: n } ] }"),
-    looser("advisor.models", "loops: {}", ADVISED),
-    looser(
-        "advisor.transcript_lines",
-        ADVISED,
-        "advisor: { models: [ { provider: openai, model: m } ], transcript_lines: 501 }",
-    ),
-    looser(
-        "advisor.budget",
-        ADVISED,
-        "advisor: { models: [ { provider: openai, model: m } ], budget: 3 }",
-    ),
-];
+    const ADVISED: &str = "advisor: { models: [ { provider: openai, model: m } ] }";
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser(
+            "advisor.models",
+            ADVISED,
+            "advisor: { models: [ { provider: openai, model: n } ] }",
+        ),
+        looser("advisor.models", "loops: {}", ADVISED),
+        looser(
+            "advisor.transcript_lines",
+            ADVISED,
+            "advisor: { models: [ { provider: openai, model: m } ], transcript_lines: 501 }",
+        ),
+        looser(
+            "advisor.budget",
+            ADVISED,
+            "advisor: { models: [ { provider: openai, model: m } ], budget: 3 }",
+        ),
+    ];
+}

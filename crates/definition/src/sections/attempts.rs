@@ -1,18 +1,9 @@
 //! `attempts`: how often a program or a plan of a model is tried again.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::Budgets;
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Count, List, Map, Text};
-use crate::keys::{Key, Keys, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, smaller};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::{changed_numbers, limited_list};
-use crate::yaml::Node;
 
 static KEYS: [Key; 1] = [key(
     "attempts",
@@ -71,22 +62,9 @@ impl Section for AttemptsSection {
     const MAPPINGS: &'static [&'static Keys] = &[&ATTEMPTS];
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &[
-        looser("attempts.provider", "attempts: { provider: 0 }", "attempts: { provider: 2 }"),
-        looser("attempts.provider", "", "attempts: { provider: 2 }"),
-        looser("attempts.guardrail", "attempts: { guardrail: 2 }", "attempts: { guardrail: 3 }"),
-        looser("attempts.execution", "attempts: { execution: 0 }", "attempts: { execution: 2 }"),
-        looser("attempts.outcome", "attempts: { outcome: 2 }", "attempts: { outcome: 3 }"),
-        looser("attempts.ceiling", "", "attempts: { ceiling: 7 }"),
-        looser("attempts.terminal", "", "attempts: { terminal: [missing_credentials] }"),
-        looser(
-            "attempts.terminal",
-            "attempts: { terminal: [no_key, no_net] }",
-            "attempts: { terminal: [no_key] }",
-        ),
-    ];
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mut budgets = Budgets::default();
         for (key, node) in reader.fields(node, &ATTEMPTS) {
             let slot = match key {
@@ -175,4 +153,24 @@ pub fn text(attempts: &Budgets) -> Option<String> {
         changed.push(format!("terminal {}", terminal.join(", ")));
     }
     (!changed.is_empty()).then(|| format!("attempts: {}", changed.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser("attempts.provider", "attempts: { provider: 0 }", "attempts: { provider: 2 }"),
+        looser("attempts.provider", "", "attempts: { provider: 2 }"),
+        looser("attempts.guardrail", "attempts: { guardrail: 2 }", "attempts: { guardrail: 3 }"),
+        looser("attempts.execution", "attempts: { execution: 0 }", "attempts: { execution: 2 }"),
+        looser("attempts.outcome", "attempts: { outcome: 2 }", "attempts: { outcome: 3 }"),
+        looser("attempts.ceiling", "", "attempts: { ceiling: 7 }"),
+        looser("attempts.terminal", "", "attempts: { terminal: [missing_credentials] }"),
+        looser(
+            "attempts.terminal",
+            "attempts: { terminal: [no_key, no_net] }",
+            "attempts: { terminal: [no_key] }",
+        ),
+    ];
 }

@@ -1,16 +1,9 @@
 //! `completion` and `completion_cap`: what must be true before the agent may stop.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{Cap, Checker, RequiredFile};
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Count, Flag, List, Map, Nothing, OneOf, Path, Text};
-use crate::keys::{I64, Key, Keys, Needs, U32, key};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, values};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::path;
-use crate::yaml::{Node, NodeValue};
 
 static KEYS: [Key; 2] = [
     key(
@@ -117,7 +110,7 @@ impl Section for CompletionSection {
     const KEYS: &'static [Key] = &KEYS;
     const MAPPINGS: &'static [&'static Keys] = &[&CHECKER, &FILE, &COMMAND, &CLEAN, &CAP];
 
-    fn lower<'n>(key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(key: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         match key {
             "completion" => lowering.definition.completion = read(node, reader),
             _ => read_cap(node, &mut lowering.definition.completion_cap, reader),

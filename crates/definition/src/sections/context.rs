@@ -1,17 +1,8 @@
 //! `context`: what is done about a context that fills up.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::Context;
 
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::{Count, Map, Nothing, OneOf};
-use crate::keys::{I64, Key, Keys, U32, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::{Node, NodeValue};
+use super::prelude::*;
 
 static KEYS: [Key; 1] = [key(
     "context",
@@ -74,20 +65,9 @@ impl Section for ContextSection {
     const JOIN_STEP: JoinStep = JoinStep::First;
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &[
-        looser("context.window", "context: { window: 100 }", "context: { window: 200 }"),
-        looser("context.window", "context: {}", "context: { window: 100 }"),
-        looser("context.window", "context: { window: 100 }", "context: { warn: 70 }"),
-        looser("context.warn", "context: {}", "context: { warn: 76 }"),
-        looser("context.compact", "context: {}", "context: { compact: 84 }"),
-        looser("context.block", "context: {}", "context: { block: 90 }"),
-        // A full context lets a stop pass where the client compacts itself.
-        looser("context.block", "context: {}\ncompletion: { clean: {} }", "context: { block: 81 }"),
-        looser("context.min_freed_pct", "context: {}", "context: { min_freed_pct: 10 }"),
-        looser("context.ineffective_max", "context: {}", "context: { ineffective_max: 3 }"),
-    ];
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let is_off = node.value == NodeValue::Null;
         lowering.definition.context = (!is_off).then(|| read(node, reader));
     }
@@ -189,7 +169,21 @@ pub fn text(context: Context) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::layers::tests::{ignored, of_file, trusted, untrusted};
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser("context.window", "context: { window: 100 }", "context: { window: 200 }"),
+        looser("context.window", "context: {}", "context: { window: 100 }"),
+        looser("context.window", "context: { window: 100 }", "context: { warn: 70 }"),
+        looser("context.warn", "context: {}", "context: { warn: 76 }"),
+        looser("context.compact", "context: {}", "context: { compact: 84 }"),
+        looser("context.block", "context: {}", "context: { block: 90 }"),
+        // A full context lets a stop pass where the client compacts itself.
+        looser("context.block", "context: {}\ncompletion: { clean: {} }", "context: { block: 81 }"),
+        looser("context.min_freed_pct", "context: {}", "context: { min_freed_pct: 10 }"),
+        looser("context.ineffective_max", "context: {}", "context: { ineffective_max: 3 }"),
+    ];
 
     #[test]
     fn a_repositorys_full_context_skips_no_check() {

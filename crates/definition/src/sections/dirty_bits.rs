@@ -1,18 +1,10 @@
 //! `dirty_bits`: which commands test and build, and which files are documentation.
 
+use jackline_engine::canonical;
 use jackline_engine::definition::DirtyBits;
-use jackline_engine::{Definition, canonical};
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{List, Map, Path, Text};
-use crate::keys::{Key, Keys, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, union};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::{command_words, limited_list};
-use crate::yaml::Node;
 
 static KEYS: [Key; 1] = [key(
     "dirty_bits",
@@ -54,14 +46,9 @@ impl Section for DirtyBitsSection {
     const MAPPINGS: &'static [&'static Keys] = &[&DIRTY_BITS];
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &[
-        looser("dirty_bits.tests", "completion: { clean: {} }", "dirty_bits: { tests: ['true'] }"),
-        looser("dirty_bits.tests", "progress: {}", "dirty_bits: { tests: ['true'] }"),
-        looser("dirty_bits.builds", "progress: {}", "dirty_bits: { builds: ['true'] }"),
-        looser("dirty_bits.docs", "completion: { clean: {} }", "dirty_bits: { docs: ['src/**'] }"),
-    ];
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mut bits = DirtyBits::default();
         for (key, node) in reader.fields(node, &DIRTY_BITS) {
             let what = format!("`dirty_bits.{key}`");
@@ -149,4 +136,16 @@ pub(crate) fn rests_on_tests(demands: &LayerDemands) -> Option<usize> {
 
 fn text((key, pattern): &DirtyPattern) -> String {
     format!("dirty_bits.{key}: {pattern}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser("dirty_bits.tests", "completion: { clean: {} }", "dirty_bits: { tests: ['true'] }"),
+        looser("dirty_bits.tests", "progress: {}", "dirty_bits: { tests: ['true'] }"),
+        looser("dirty_bits.builds", "progress: {}", "dirty_bits: { builds: ['true'] }"),
+        looser("dirty_bits.docs", "completion: { clean: {} }", "dirty_bits: { docs: ['src/**'] }"),
+    ];
 }

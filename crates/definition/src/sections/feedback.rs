@@ -1,16 +1,9 @@
 //! `feedback`, `feedback_bytes_max` and `deadline`: soft guidance for the agent.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{FeedbackProvider, FileCreated, Speech, Trigger};
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Count, List, Map, OneOf, Path, Text, Word};
-use crate::keys::{I64, Key, Keys, Needs, U32, key, words_of};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, union, values};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::{limited_list, path, shortened};
-use crate::yaml::{Node, NodeValue};
 
 static KEYS: [Key; 3] = [
     key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
@@ -98,7 +91,7 @@ impl Section for FeedbackSection {
     const KEYS: &'static [Key] = &KEYS;
     const MAPPINGS: &'static [&'static Keys] = &[&PROVIDER, &FILE_CREATED, &DEADLINE];
 
-    fn lower<'n>(key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(key: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         if key == "feedback_bytes_max"
             && let Some(bytes) = reader.count(node, "`feedback_bytes_max`")
         {

@@ -1,14 +1,6 @@
 //! `version`, `name` and `extends`: what the file is.
 
-use jackline_engine::Definition;
-
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Count, Form, List, OneOf, Text};
-use crate::keys::{Key, key};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
+use super::prelude::*;
 
 // `extends.rs` reads `version` and `extends`, before the files are merged.
 static KEYS: [Key; 3] = [
@@ -35,7 +27,7 @@ impl Section for GeneralSection {
 
     const KEYS: &'static [Key] = &KEYS;
 
-    fn lower<'n>(key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(key: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         if key == "name"
             && let Some(name) = name(node, reader)
         {

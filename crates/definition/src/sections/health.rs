@@ -1,17 +1,8 @@
 //! `health`: when a tool that an attempt made is good.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::HealthLimits;
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Count, Map};
-use crate::keys::{Key, Keys, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
+use super::prelude::*;
 
 static KEYS: [Key; 1] =
     [key("health", Map(&HEALTH), "", "When a tool that an attempt forged is good.")];
@@ -49,25 +40,10 @@ impl Section for HealthSection {
     const KEYS: &'static [Key] = &KEYS;
     const MAPPINGS: &'static [&'static Keys] = &[&HEALTH];
 
-    // Neither value of these is stricter than the other, so the higher layer's holds.
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &[
-        looser("health.window", "health: { window: 10 }", "health: { window: 11 }"),
-        looser("health.window", "health: { window: 10 }", "health: { window: 9 }"),
-        looser("health.min_samples", "health: { min_samples: 3 }", "health: { min_samples: 4 }"),
-        looser(
-            "health.degrade_above_pct",
-            "health: { degrade_above_pct: 50 }",
-            "health: { degrade_above_pct: 70 }",
-        ),
-        looser(
-            "health.recover_below_pct",
-            "health: { recover_below_pct: 20 }",
-            "health: { recover_below_pct: 40 }",
-        ),
-    ];
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mut health = HealthLimits::default();
         for (key, node) in reader.fields(node, &HEALTH) {
             let slot = match key {
@@ -114,4 +90,26 @@ pub fn text(health: HealthLimits) -> String {
     format!(
         "health: degraded above {degrade_above_pct} % of {window} uses, recovered below {recover_below_pct} %, from {min_samples} uses on"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neither value of these is stricter than the other, so the higher layer's holds.
+    pub(super) const LOOSER: &[Looser] = &[
+        looser("health.window", "health: { window: 10 }", "health: { window: 11 }"),
+        looser("health.window", "health: { window: 10 }", "health: { window: 9 }"),
+        looser("health.min_samples", "health: { min_samples: 3 }", "health: { min_samples: 4 }"),
+        looser(
+            "health.degrade_above_pct",
+            "health: { degrade_above_pct: 50 }",
+            "health: { degrade_above_pct: 70 }",
+        ),
+        looser(
+            "health.recover_below_pct",
+            "health: { recover_below_pct: 20 }",
+            "health: { recover_below_pct: 40 }",
+        ),
+    ];
 }

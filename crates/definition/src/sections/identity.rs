@@ -1,18 +1,9 @@
 //! `identity`: which agents may work.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::Identity;
 
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::{List, Map, Nothing, OneOf, Text};
-use crate::keys::{Key, Keys, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::limited_list;
-use crate::yaml::{Node, NodeValue};
 
 static KEYS: [Key; 1] =
     [key("identity", Map(&IDENTITY), "none: everybody may work", "Who may work under it.")];
@@ -51,13 +42,9 @@ impl Section for IdentitySection {
     const JOIN_STEP: JoinStep = JoinStep::First;
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &[
-        looser("identity.roles", "identity: { roles: [a] }", "identity: { roles: [a, b] }"),
-        looser("identity.roles", "identity: {}", "identity: { roles: [developer, b] }"),
-        looser("identity.workflow", "identity: { workflow: x }", "identity: { workflow: y }"),
-    ];
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mut identity = Identity::default();
         for (key, node) in reader.fields(node, &IDENTITY) {
             match key {
@@ -149,8 +136,15 @@ pub fn text(identity: &Identity) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::layers::combine;
     use crate::layers::tests::{of_file, repository, user};
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser("identity.roles", "identity: { roles: [a] }", "identity: { roles: [a, b] }"),
+        looser("identity.roles", "identity: {}", "identity: { roles: [developer, b] }"),
+        looser("identity.workflow", "identity: { workflow: x }", "identity: { workflow: y }"),
+    ];
 
     #[test]
     fn a_lower_layer_names_fewer_roles_and_never_more() {

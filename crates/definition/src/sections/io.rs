@@ -1,18 +1,9 @@
 //! `io`: how much of the output of tools is shown.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{Io, OutputIo, ReadFileIo, ShellIo};
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Count, Flag, Map};
-use crate::keys::{Key, Keys, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, smaller};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::changed_numbers;
-use crate::yaml::Node;
 
 static KEYS: [Key; 1] = [key("io", Map(&IO), "", "How much of what tools answer is shown.")];
 
@@ -90,38 +81,9 @@ impl Section for IoSection {
     const MAPPINGS: &'static [&'static Keys] = &[&IO, &IO_READ_FILE, &IO_OUTPUT, &IO_SHELL];
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &[
-        looser(
-            "io_read_file.max_lines",
-            "io: { read_file: { max_lines: 5 } }",
-            "io: { read_file: { max_lines: 6 } }",
-        ),
-        looser("io_read_file.max_bytes", "", "io: { read_file: { max_bytes: 262145 } }"),
-        looser(
-            "io_read_file.max_line_bytes",
-            "io: { read_file: { max_line_bytes: 16 } }",
-            "io: { read_file: { max_line_bytes: 17 } }",
-        ),
-        looser(
-            "io_output.max_bytes",
-            "io: { output: { max_bytes: 5000 } }",
-            "io: { output: { max_bytes: 5001 } }",
-        ),
-        looser("io_output.relative_paths", "", "io: { output: { relative_paths: false } }"),
-        looser(
-            "io_shell.seconds",
-            "io: { shell: { seconds: 5 } }",
-            "io: { shell: { seconds: 6 } }",
-        ),
-        looser("io_shell.seconds", "", "io: { shell: { seconds: 121 } }"),
-        looser(
-            "io_shell.output_bytes",
-            "io: { shell: { output_bytes: 2000 } }",
-            "io: { shell: { output_bytes: 2001 } }",
-        ),
-    ];
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mut io = Io::default();
         for (key, node) in reader.fields(node, &IO) {
             match key {
@@ -219,4 +181,40 @@ pub fn text(io: &Io) -> Option<String> {
         changed.push("output.relative_paths false".to_owned());
     }
     (!changed.is_empty()).then(|| format!("io: {}", changed.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser(
+            "io_read_file.max_lines",
+            "io: { read_file: { max_lines: 5 } }",
+            "io: { read_file: { max_lines: 6 } }",
+        ),
+        looser("io_read_file.max_bytes", "", "io: { read_file: { max_bytes: 262145 } }"),
+        looser(
+            "io_read_file.max_line_bytes",
+            "io: { read_file: { max_line_bytes: 16 } }",
+            "io: { read_file: { max_line_bytes: 17 } }",
+        ),
+        looser(
+            "io_output.max_bytes",
+            "io: { output: { max_bytes: 5000 } }",
+            "io: { output: { max_bytes: 5001 } }",
+        ),
+        looser("io_output.relative_paths", "", "io: { output: { relative_paths: false } }"),
+        looser(
+            "io_shell.seconds",
+            "io: { shell: { seconds: 5 } }",
+            "io: { shell: { seconds: 6 } }",
+        ),
+        looser("io_shell.seconds", "", "io: { shell: { seconds: 121 } }"),
+        looser(
+            "io_shell.output_bytes",
+            "io: { shell: { output_bytes: 2000 } }",
+            "io: { shell: { output_bytes: 2001 } }",
+        ),
+    ];
 }

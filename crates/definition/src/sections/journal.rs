@@ -1,15 +1,9 @@
 //! `journal`: how the journal is kept.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{Journal, Redact};
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Count, Map, Word};
-use crate::keys::{I64, Key, Keys, U32, key, words_of};
-use crate::layers::{Demand, EffectiveLines, JoinRule, LayerJoin, LayerSource};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
+use super::prelude::*;
+use crate::layers::JoinRule;
 
 static KEYS: [Key; 1] = [key("journal", Map(&JOURNAL), "", "How the journal is kept.")];
 
@@ -53,7 +47,7 @@ impl Section for JournalSection {
     const KEYS: &'static [Key] = &KEYS;
     const MAPPINGS: &'static [&'static Keys] = &[&JOURNAL];
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let journal = &mut lowering.definition.journal;
         for (key, node) in reader.fields(node, &JOURNAL) {
             match key {

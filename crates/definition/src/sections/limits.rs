@@ -1,20 +1,13 @@
 //! `limits` and `iterations_extension`: allowances that only go down.
 
+use jackline_engine::Dimension;
 use jackline_engine::definition::{Limit, Limits, Per};
 use jackline_engine::models::usd;
-use jackline_engine::{Definition, Dimension};
 
-use super::{LayerDemands, Section, prices};
-use crate::keys::Takes::{Count, Flag, Map, Names, Nothing, OneOf, Usd, Word};
-use crate::keys::{I64, Key, Keys, Needs, Takes, key, words_of};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
+use super::prices;
 use crate::sections::tools::Tools;
 use crate::values::tool_name;
-use crate::yaml::{Node, NodeValue};
 
 static LIMITS_KEYS: [Key; 1] =
     [key("limits", Map(&LIMITS), "none", "Allowances that only go down.")];
@@ -132,7 +125,7 @@ impl Section for LimitsSection {
     const MAPPINGS: &'static [&'static Keys] = &[&LIMITS, &LIMIT];
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &LOOSER;
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
         let limits = limits(&source.definition.limits);
@@ -417,55 +410,63 @@ fn extension(more: u64) -> String {
 }
 
 #[cfg(test)]
-const LOOSER: [Looser; 18] = [
-    looser("limits.steps", "limits: { steps: 5 }", "limits: { steps: 9 }"),
-    looser("limits.wall_seconds", "limits: { wall_seconds: 5 }", "limits: { wall_seconds: 9 }"),
-    looser("limits.cost_usd", "limits: { cost_usd: 0.5 }", "limits: { cost_usd: 0.500001 }"),
-    looser("limits.input_tokens", "limits: { input_tokens: 5 }", "limits: { input_tokens: 9 }"),
-    looser("limits.output_tokens", "limits: { output_tokens: 5 }", "limits: { output_tokens: 9 }"),
-    looser("limits.total_tokens", "limits: { total_tokens: 5 }", "limits: { total_tokens: 9 }"),
-    looser("limits.iterations", "limits: { iterations: 5 }", "limits: { iterations: 9 }"),
-    looser(
-        "limits.tool_calls",
-        "limits: { tool_calls: { a: 5 } }",
-        "limits: { tool_calls: { a: 9 } }",
-    ),
-    looser("", "limits: { iterations: 5 }\niterations_extension: 5", "iterations_extension: 9"),
-    looser(
-        "limit.max",
-        "limits: { steps: { max: 5, soft: true } }",
-        "limits: { steps: { max: 9, soft: true } }",
-    ),
-    looser("limit.soft", "limits: { steps: 9 }", "limits: { steps: { max: 5, soft: true } }"),
-    looser("limit.per", "limits: { steps: 9 }", "limits: { steps: { max: 5, per: turn } }"),
-    looser(
-        "limit.per",
-        "limits: { steps: { max: 9, soft: true, per: turn } }",
-        "limits: { steps: { max: 5, soft: true } }",
-    ),
-    looser(
-        "cost_limit.max",
-        "limits: { cost_usd: { max: 5 } }",
-        "limits: { cost_usd: { max: 9 } }",
-    ),
-    looser(
-        "cost_limit.soft",
-        "limits: { cost_usd: 9 }",
-        "limits: { cost_usd: { max: 5, soft: true } }",
-    ),
-    looser(
-        "cost_limit.per",
-        "limits: { cost_usd: 9 }",
-        "limits: { cost_usd: { max: 5, per: turn } }",
-    ),
-    looser(
-        "limit.max",
-        "limits: { tool_calls: { a: { max: 5, per: turn } } }",
-        "limits: { tool_calls: { a: { max: 9, per: turn } } }",
-    ),
-    looser(
-        "limit.soft",
-        "limits: { iterations: 9 }",
-        "limits: { iterations: { max: 5, soft: true } }",
-    ),
-];
+mod tests {
+    use super::*;
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser("limits.steps", "limits: { steps: 5 }", "limits: { steps: 9 }"),
+        looser("limits.wall_seconds", "limits: { wall_seconds: 5 }", "limits: { wall_seconds: 9 }"),
+        looser("limits.cost_usd", "limits: { cost_usd: 0.5 }", "limits: { cost_usd: 0.500001 }"),
+        looser("limits.input_tokens", "limits: { input_tokens: 5 }", "limits: { input_tokens: 9 }"),
+        looser(
+            "limits.output_tokens",
+            "limits: { output_tokens: 5 }",
+            "limits: { output_tokens: 9 }",
+        ),
+        looser("limits.total_tokens", "limits: { total_tokens: 5 }", "limits: { total_tokens: 9 }"),
+        looser("limits.iterations", "limits: { iterations: 5 }", "limits: { iterations: 9 }"),
+        looser(
+            "limits.tool_calls",
+            "limits: { tool_calls: { a: 5 } }",
+            "limits: { tool_calls: { a: 9 } }",
+        ),
+        looser("", "limits: { iterations: 5 }\niterations_extension: 5", "iterations_extension: 9"),
+        looser(
+            "limit.max",
+            "limits: { steps: { max: 5, soft: true } }",
+            "limits: { steps: { max: 9, soft: true } }",
+        ),
+        looser("limit.soft", "limits: { steps: 9 }", "limits: { steps: { max: 5, soft: true } }"),
+        looser("limit.per", "limits: { steps: 9 }", "limits: { steps: { max: 5, per: turn } }"),
+        looser(
+            "limit.per",
+            "limits: { steps: { max: 9, soft: true, per: turn } }",
+            "limits: { steps: { max: 5, soft: true } }",
+        ),
+        looser(
+            "cost_limit.max",
+            "limits: { cost_usd: { max: 5 } }",
+            "limits: { cost_usd: { max: 9 } }",
+        ),
+        looser(
+            "cost_limit.soft",
+            "limits: { cost_usd: 9 }",
+            "limits: { cost_usd: { max: 5, soft: true } }",
+        ),
+        looser(
+            "cost_limit.per",
+            "limits: { cost_usd: 9 }",
+            "limits: { cost_usd: { max: 5, per: turn } }",
+        ),
+        looser(
+            "limit.max",
+            "limits: { tool_calls: { a: { max: 5, per: turn } } }",
+            "limits: { tool_calls: { a: { max: 9, per: turn } } }",
+        ),
+        looser(
+            "limit.soft",
+            "limits: { iterations: 9 }",
+            "limits: { iterations: { max: 5, soft: true } }",
+        ),
+    ];
+}

@@ -3,20 +3,12 @@
 use jackline_engine::definition::{
     Cycle, Errors, Graded, LOOPS_WINDOW_MAX, Loops, Poll, Profile, Strict,
 };
-use jackline_engine::{Definition, Kind, Mode};
+use jackline_engine::{Kind, Mode};
 
 use super::mode::{self, MODES, TAKES_MODE};
+use super::prelude::*;
 use super::tools::TAKES_KIND;
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::{Count, Flag, List, Map, Pointer, Word};
-use crate::keys::{Key, Keys, U16, U32, key, words_of};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
 use crate::values::pointer;
-use crate::yaml::Node;
 
 static KEYS: [Key; 1] = [key("loops", Map(&LOOPS), "", "What is done about repetition.")];
 
@@ -139,7 +131,7 @@ impl Section for LoopsSection {
     const JOIN_STEP: JoinStep = JoinStep::First;
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &LOOSER;
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
         source.unusual(&source.definition.loops)
@@ -335,71 +327,75 @@ pub fn text(loops: &Loops) -> String {
 }
 
 #[cfg(test)]
-const LOOSER: [Looser; 28] = [
-    looser("loops.mode", "loops: { mode: enforce }", "loops: { mode: observe, history: 63 }"),
-    looser("loops.profile", "loops: { profile: graded }", "loops: { profile: strict }"),
-    looser("loops.profile", "loops: { profile: strict }", "loops: { profile: graded }"),
-    looser("loops.history", "loops: { history: 64 }", "loops: { history: 8 }"),
-    looser(
-        "loops.strict",
-        "loops: { profile: strict }",
-        "loops: { profile: strict, strict: { window: 4 } }",
-    ),
-    looser("loops.graded", "loops: { graded: { soft: 2 } }", "loops: {}"),
-    looser("loops.cycle", "loops: { cycle: { repeats: 2 } }", "loops: {}"),
-    looser("loops.errors", "loops: { errors: { soft: 2 } }", "loops: {}"),
-    // What is the same call, and what is passed over, neither less nor more.
-    looser("loops.volatile", "loops: { volatile: [/nonce] }", "loops: {}"),
-    looser("loops.volatile", "loops: {}", "loops: { volatile: [/command] }"),
-    looser("loops.transparent", "loops: {}", "loops: { transparent: [think, read] }"),
-    looser("loops.transparent", "loops: {}", "loops: { transparent: [] }"),
-    looser(
-        "loops_strict.window",
-        "loops: { profile: strict, strict: { window: 5 } }",
-        "loops: { profile: strict, strict: { window: 3 } }",
-    ),
-    looser(
-        "loops_strict.window",
-        "loops: { profile: strict }",
-        "loops: { profile: strict, strict: { window: 9 } }",
-    ),
-    looser(
-        "loops_strict.threshold",
-        "loops: { profile: strict }",
-        "loops: { profile: strict, strict: { window: 9, threshold: 9 } }",
-    ),
-    looser(
-        "loops_strict.threshold",
-        "loops: { profile: strict }",
-        "loops: { profile: strict, strict: { threshold: 2 } }",
-    ),
-    looser(
-        "loops_strict.override_retries",
-        "loops: { profile: strict }",
-        "loops: { profile: strict, strict: { override_retries: 9 } }",
-    ),
-    looser("loops_graded.soft", "loops: {}", "loops: { graded: { soft: 4 } }"),
-    looser("loops_graded.hard", "loops: {}", "loops: { graded: { hard: 9 } }"),
-    looser("loops_graded.infinite", "loops: {}", "loops: { graded: { infinite: 99 } }"),
-    looser(
-        "loops_graded.hard",
-        "loops: { profile: strict }",
-        "loops: { profile: strict, graded: { hard: 4 } }",
-    ),
-    looser("loops_cycle.period_max", "loops: {}", "loops: { cycle: { period_max: 2 } }"),
-    looser("loops_cycle.period_max", "loops: { cycle: { period_max: 2 } }", "loops: {}"),
-    looser("loops_cycle.repeats", "loops: {}", "loops: { cycle: { repeats: 9 } }"),
-    looser("loops_errors.soft", "loops: {}", "loops: { errors: { soft: 7 } }"),
-    looser("loops_errors.hard", "loops: {}", "loops: { errors: { hard: 9 } }"),
-    // What is passed over by default, in a tool that nobody else knows.
-    looser(
-        "loops.transparent",
-        "loops: {}\ntools: { a: {} }\nunknown_tools: allow",
-        "tools: { a: { kind: think } }\nunknown_tools: allow",
-    ),
-    looser(
-        "loops.transparent",
-        "loops: {}\ntools: { a: {} }\nunknown_tools: allow",
-        "tools: { a: { transparent: true } }\nunknown_tools: allow",
-    ),
-];
+mod tests {
+    use super::*;
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser("loops.mode", "loops: { mode: enforce }", "loops: { mode: observe, history: 63 }"),
+        looser("loops.profile", "loops: { profile: graded }", "loops: { profile: strict }"),
+        looser("loops.profile", "loops: { profile: strict }", "loops: { profile: graded }"),
+        looser("loops.history", "loops: { history: 64 }", "loops: { history: 8 }"),
+        looser(
+            "loops.strict",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, strict: { window: 4 } }",
+        ),
+        looser("loops.graded", "loops: { graded: { soft: 2 } }", "loops: {}"),
+        looser("loops.cycle", "loops: { cycle: { repeats: 2 } }", "loops: {}"),
+        looser("loops.errors", "loops: { errors: { soft: 2 } }", "loops: {}"),
+        // What is the same call, and what is passed over, neither less nor more.
+        looser("loops.volatile", "loops: { volatile: [/nonce] }", "loops: {}"),
+        looser("loops.volatile", "loops: {}", "loops: { volatile: [/command] }"),
+        looser("loops.transparent", "loops: {}", "loops: { transparent: [think, read] }"),
+        looser("loops.transparent", "loops: {}", "loops: { transparent: [] }"),
+        looser(
+            "loops_strict.window",
+            "loops: { profile: strict, strict: { window: 5 } }",
+            "loops: { profile: strict, strict: { window: 3 } }",
+        ),
+        looser(
+            "loops_strict.window",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, strict: { window: 9 } }",
+        ),
+        looser(
+            "loops_strict.threshold",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, strict: { window: 9, threshold: 9 } }",
+        ),
+        looser(
+            "loops_strict.threshold",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, strict: { threshold: 2 } }",
+        ),
+        looser(
+            "loops_strict.override_retries",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, strict: { override_retries: 9 } }",
+        ),
+        looser("loops_graded.soft", "loops: {}", "loops: { graded: { soft: 4 } }"),
+        looser("loops_graded.hard", "loops: {}", "loops: { graded: { hard: 9 } }"),
+        looser("loops_graded.infinite", "loops: {}", "loops: { graded: { infinite: 99 } }"),
+        looser(
+            "loops_graded.hard",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, graded: { hard: 4 } }",
+        ),
+        looser("loops_cycle.period_max", "loops: {}", "loops: { cycle: { period_max: 2 } }"),
+        looser("loops_cycle.period_max", "loops: { cycle: { period_max: 2 } }", "loops: {}"),
+        looser("loops_cycle.repeats", "loops: {}", "loops: { cycle: { repeats: 9 } }"),
+        looser("loops_errors.soft", "loops: {}", "loops: { errors: { soft: 7 } }"),
+        looser("loops_errors.hard", "loops: {}", "loops: { errors: { hard: 9 } }"),
+        // What is passed over by default, in a tool that nobody else knows.
+        looser(
+            "loops.transparent",
+            "loops: {}\ntools: { a: {} }\nunknown_tools: allow",
+            "tools: { a: { kind: think } }\nunknown_tools: allow",
+        ),
+        looser(
+            "loops.transparent",
+            "loops: {}\ntools: { a: {} }\nunknown_tools: allow",
+            "tools: { a: { transparent: true } }\nunknown_tools: allow",
+        ),
+    ];
+}

@@ -1,14 +1,8 @@
 //! `mode`: whether verdicts are enforced.
 
-use jackline_engine::{Definition, Mode};
+use jackline_engine::Mode;
 
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::Word;
-use crate::keys::{Key, Takes, key, words_of};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
+use super::prelude::*;
 
 /// The words of a mode, here and wherever else a mode can be given.
 pub(crate) const MODES: [(&str, Mode); 2] =
@@ -38,7 +32,7 @@ impl Section for ModeSection {
     const KEYS: &'static [Key] = &KEYS;
     const JOIN_STEP: JoinStep = JoinStep::Second;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mode = &mut lowering.definition.mode;
         *mode = reader.word(node, "`mode`", &MODES).unwrap_or(*mode);
     }

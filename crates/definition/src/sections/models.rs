@@ -5,18 +5,10 @@
 //! with an advisor or a further model.
 
 use jackline_engine::definition::{ModelChoice, ModelKind, ModelOccasion, ModelProvider};
-use jackline_engine::{ClientId, Definition, Mode};
+use jackline_engine::{ClientId, Mode};
 
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::{Count, Form, List, Map, OneOf, Text, Word};
-use crate::keys::{ADDRESS, I64, Key, Keys, Needs, U32, key, words_of};
-#[cfg(test)]
-use crate::layers::every_key::Looser;
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::{address, limited_list};
-use crate::yaml::{Node, NodeValue};
 
 static KEYS: [Key; 1] = [key(
     "models",
@@ -107,7 +99,7 @@ impl Section for ModelsSection {
     #[cfg(test)]
     const LOOSER: &'static [Looser] = &tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         lowering.definition.choices = read(node, "`models`", reader);
     }
 

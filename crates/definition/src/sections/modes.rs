@@ -4,20 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use jackline_engine::Mode;
 use jackline_engine::definition::{Effect, Rule};
-use jackline_engine::{Definition, Mode};
 
 use super::mode::{self, MODES, TAKES_MODE};
+use super::prelude::*;
 use super::rules::LoweredRule;
-use super::{LayerDemands, Section};
 use crate::builtin::{self, PACKS};
 use crate::diagnostic::At;
-use crate::keys::Takes::Names;
-use crate::keys::{Key, key};
-use crate::layers::{Demand, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
 
 static KEYS: [Key; 1] = [key(
     "modes",
@@ -30,8 +24,8 @@ static KEYS: [Key; 1] = [key(
 const PACK: &str = "pack/";
 
 /// A mode for a name in a file.
-pub(crate) struct NamedMode<'n> {
-    pub(crate) name: &'n str,
+pub(crate) struct NamedMode {
+    pub(crate) name: String,
     pub(crate) mode: Mode,
     at: At,
 }
@@ -44,10 +38,10 @@ impl Section for ModesSection {
 
     const KEYS: &'static [Key] = &KEYS;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         for (key, node) in reader.map(node, "`modes`") {
             let mode = reader.word(node, &format!("the mode of `{}`", key.text), &MODES);
-            let named = mode.map(|mode| NamedMode { name: &key.text, mode, at: key.at });
+            let named = mode.map(|mode| NamedMode { name: key.text.clone(), mode, at: key.at });
             lowering.modes.extend(named);
         }
     }
@@ -65,13 +59,14 @@ impl Section for ModesSection {
 
 /// Gives every rule its mode. Rules and packs that are known and not in force go to `idle`.
 pub(crate) fn set(
-    named: &[NamedMode<'_>],
+    named: &[NamedMode],
     otherwise: Mode,
     rules: &mut [LoweredRule],
     idle: &mut Vec<(String, At)>,
     reader: &mut Reader<'_>,
 ) {
-    let modes: BTreeMap<&str, Mode> = named.iter().map(|named| (named.name, named.mode)).collect();
+    let modes: BTreeMap<&str, Mode> =
+        named.iter().map(|named| (named.name.as_str(), named.mode)).collect();
     for lowered in &mut *rules {
         let by_name = modes.get(lowered.rule.name.as_str()).copied().or(lowered.own_mode);
         let by_pack = || {
@@ -95,16 +90,16 @@ fn means(name: &str, rule: &Rule) -> bool {
 }
 
 fn check(
-    named: &NamedMode<'_>,
+    named: &NamedMode,
     rules: &[LoweredRule],
     idle: &mut Vec<(String, At)>,
     reader: &mut Reader<'_>,
 ) {
-    let NamedMode { name, mode, at } = *named;
-    if let Some(found) = rules.iter().find(|lowered| lowered.rule.name == name) {
-        if mode == Mode::Enforce && found.rule.effect == Effect::Observe {
+    let NamedMode { name, mode, at } = named;
+    if let Some(found) = rules.iter().find(|lowered| lowered.rule.name == *name) {
+        if *mode == Mode::Enforce && found.rule.effect == Effect::Observe {
             let message = format!("`{name}` only observes, so there is nothing to enforce");
-            reader.complain_hint(at, message, "give it `deny`, `ask` or `warn` first");
+            reader.complain_hint(*at, message, "give it `deny`, `ask` or `warn` first");
         }
         return;
     }
@@ -114,14 +109,14 @@ fn check(
     let packs: Vec<String> = PACKS.iter().map(|pack| format!("{PACK}{}", pack.name)).collect();
     let known = || packs.iter().chain(builtin::pack_rules());
     if known().any(|known| known == name) {
-        idle.push((name.to_owned(), at));
+        idle.push((name.clone(), *at));
         return;
     }
     let own = rules.iter().map(|lowered| &lowered.rule.name);
     let hint = reader.meant(name, own.chain(known()).map(String::as_str), || {
         "a rule is named as `jackline check` lists it, a pack as pack/NAME".to_owned()
     });
-    reader.complain_hint(at, format!("no rule and no pack is named `{name}`"), hint);
+    reader.complain_hint(*at, format!("no rule and no pack is named `{name}`"), hint);
 }
 
 /// Gives the joined rules of two layers the modes that the lower layer names, and the lower

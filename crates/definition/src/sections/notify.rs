@@ -1,16 +1,9 @@
 //! `notify`: how a person is told that they are needed.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{Notifier, Occasion};
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Flag, List, Map, Nothing, OneOf, Text, Word};
-use crate::keys::{ADDRESS, Key, Keys, key, words_of};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, values};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::{address, shortened};
-use crate::yaml::{Node, NodeValue};
 
 static KEYS: [Key; 1] =
     [key("notify", Map(&NOTIFY), "", "How a person is told that they are needed.")];
@@ -57,7 +50,7 @@ impl Section for NotifySection {
     const KEYS: &'static [Key] = &KEYS;
     const MAPPINGS: &'static [&'static Keys] = &[&NOTIFY];
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         lowering.definition.notify = read(node, reader).into_iter().collect();
     }
 

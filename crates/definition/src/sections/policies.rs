@@ -4,13 +4,10 @@ mod lower;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jackline_engine::CUSTOM_POLICIES_MAX;
 use jackline_engine::definition::{Policy, PolicyRule};
-use jackline_engine::{CUSTOM_POLICIES_MAX, Definition};
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Flag, List, Map, Names, OneOf, Text};
-use crate::keys::{Key, Keys, Needs, key};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, values};
+use super::prelude::*;
 
 pub(crate) use lower::lower;
 

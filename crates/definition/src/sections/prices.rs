@@ -2,21 +2,13 @@
 
 use std::sync::LazyLock;
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{LongPrice, Models, Price};
 use jackline_engine::models::usd;
 
-use super::{LayerDemands, Section};
+use super::prelude::*;
 use crate::diagnostic::Diagnostics;
-use crate::keys::Takes::{Map, Names, Usd};
-use crate::keys::{Key, Keys, Needs, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, LayerJoin, LayerSource, Subject, values};
-use crate::lower::Lowering;
-use crate::reader::Reader;
 use crate::source::Sources;
-use crate::yaml::{self, Node};
+use crate::yaml;
 
 static KEYS: [Key; 1] = [key(
     "prices",
@@ -89,7 +81,7 @@ impl Section for PricesSection {
     const MAPPINGS: &'static [&'static Keys] = &[&PRICE];
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &LOOSER;
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
         let Models { dated, prices, long, windows } = source.definition.models.clone();
@@ -207,38 +199,37 @@ fn text(price: &Price) -> String {
 }
 
 #[cfg(test)]
-const LOOSER: [Looser; 5] = [
-    looser(
-        "price.input",
-        "prices: { m: { input: 2, output: 2 } }",
-        "prices: { m: { input: 1, output: 2, cache_read: 2, cache_creation: 2 } }",
-    ),
-    looser(
-        "price.output",
-        "prices: { m: { input: 2, output: 2 } }",
-        "prices: { m: { input: 2, output: 1 } }",
-    ),
-    looser(
-        "price.cache_read",
-        "prices: { m: { input: 2, output: 2 } }",
-        "prices: { m: { input: 2, output: 2, cache_read: 1 } }",
-    ),
-    looser(
-        "price.cache_creation",
-        "prices: { m: { input: 2, output: 2 } }",
-        "prices: { m: { input: 2, output: 2, cache_creation: 1 } }",
-    ),
-    // By a longer name, and past a price of long prompts.
-    looser(
-        "price.input",
-        "limits: { cost_usd: 1 }",
-        "prices: { anthropic/claude-haiku-5-5: { input: 0.05, output: 0.5 } }",
-    ),
-];
-
-#[cfg(test)]
 mod tests {
     use super::*;
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser(
+            "price.input",
+            "prices: { m: { input: 2, output: 2 } }",
+            "prices: { m: { input: 1, output: 2, cache_read: 2, cache_creation: 2 } }",
+        ),
+        looser(
+            "price.output",
+            "prices: { m: { input: 2, output: 2 } }",
+            "prices: { m: { input: 2, output: 1 } }",
+        ),
+        looser(
+            "price.cache_read",
+            "prices: { m: { input: 2, output: 2 } }",
+            "prices: { m: { input: 2, output: 2, cache_read: 1 } }",
+        ),
+        looser(
+            "price.cache_creation",
+            "prices: { m: { input: 2, output: 2 } }",
+            "prices: { m: { input: 2, output: 2, cache_creation: 1 } }",
+        ),
+        // By a longer name, and past a price of long prompts.
+        looser(
+            "price.input",
+            "limits: { cost_usd: 1 }",
+            "prices: { anthropic/claude-haiku-5-5: { input: 0.05, output: 0.5 } }",
+        ),
+    ];
 
     #[test]
     fn the_built_in_table_is_whole() {

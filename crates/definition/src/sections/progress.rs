@@ -1,18 +1,10 @@
 //! `progress`: when a session is stuck.
 
+use jackline_engine::Dimension;
 use jackline_engine::definition::Progress;
-use jackline_engine::{Definition, Dimension};
 
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::{Count, List, Map, Text};
-use crate::keys::{Key, Keys, U32, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::limited_list;
-use crate::yaml::Node;
 
 static KEYS: [Key; 1] = [key(
     "progress",
@@ -62,27 +54,9 @@ impl Section for ProgressSection {
     const JOIN_STEP: JoinStep = JoinStep::First;
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &[
-        looser(
-            "progress.max_consecutive_failures",
-            "progress: {}",
-            "progress: { max_consecutive_failures: 4 }",
-        ),
-        looser("progress.exempt_phases", "progress: {}", "progress: { exempt_phases: [plan] }"),
-        looser(
-            "progress.steps_per_iteration",
-            "progress: {}",
-            "progress: { steps_per_iteration: 51 }",
-        ),
-        // In iterations of one step, a change and its test are never in the same iteration.
-        looser(
-            "progress.steps_per_iteration",
-            "progress: {}",
-            "progress: { steps_per_iteration: 1 }",
-        ),
-    ];
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mut progress = Progress::default();
         for (key, node) in reader.fields(node, &PROGRESS) {
             let what = format!("`progress.{key}`");
@@ -202,8 +176,29 @@ pub fn text(progress: &Progress) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::layers::tests::{ignored, managed, of_file, repository, trusted, untrusted, user};
     use crate::layers::{Combined, combine};
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser(
+            "progress.max_consecutive_failures",
+            "progress: {}",
+            "progress: { max_consecutive_failures: 4 }",
+        ),
+        looser("progress.exempt_phases", "progress: {}", "progress: { exempt_phases: [plan] }"),
+        looser(
+            "progress.steps_per_iteration",
+            "progress: {}",
+            "progress: { steps_per_iteration: 51 }",
+        ),
+        // In iterations of one step, a change and its test are never in the same iteration.
+        looser(
+            "progress.steps_per_iteration",
+            "progress: {}",
+            "progress: { steps_per_iteration: 1 }",
+        ),
+    ];
 
     #[test]
     fn a_limit_on_iterations_keeps_the_steps_it_counts() {

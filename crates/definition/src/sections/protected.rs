@@ -1,14 +1,8 @@
 //! `protected`: paths that the agent can't write.
 
-use jackline_engine::{Definition, canonical};
+use jackline_engine::canonical;
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{List, Path};
-use crate::keys::{Key, key};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, union, values};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
+use super::prelude::*;
 
 static KEYS: [Key; 1] = [key(
     "protected",
@@ -24,7 +18,7 @@ impl Section for ProtectedSection {
 
     const KEYS: &'static [Key] = &KEYS;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let items = reader.list(node, "`protected`");
         lowering.definition.protected =
             items.iter().filter_map(|item| protected_path(item, reader)).collect();

@@ -7,16 +7,12 @@ mod packs;
 use std::path::Path as FilePath;
 
 use jackline_engine::definition::{Effect, Rule, RuleScope, Rules};
-use jackline_engine::{Definition, Kind, Mode};
+use jackline_engine::{Kind, Mode};
 
 use super::mode::TAKES_MODE;
-use super::{LayerDemands, Section, modes};
+use super::modes;
+use super::prelude::*;
 use crate::diagnostic::At;
-use crate::keys::Takes::{Arguments, Flag, Form, List, Map, OneOf, Path, Text};
-use crate::keys::{Key, Keys, Needs, TEXTS, Takes, key, words_of};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, values};
 
 pub(crate) use examples::{Example, ExampleCall, ExampleWorld};
 pub(crate) use lower::lower;
@@ -186,7 +182,7 @@ impl Section for RulesSection {
     const MAPPINGS: &'static [&'static Keys] = &[&RULE, &EXAMPLES, &EXAMPLE_RUN, &GIVEN, &PACKS];
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &LOOSER;
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
         source.list(source.definition.rules.iter().cloned())
@@ -269,58 +265,59 @@ pub(crate) fn kind_word(kind: Kind) -> &'static str {
     Kind::ALL.iter().find(|(_, known)| *known == kind).map_or("other", |(word, _)| word)
 }
 
-/// A rule that denies `git push`, or another one in its place.
-#[cfg(test)]
-macro_rules! push {
-    ($($fields:literal),*) => {
-        concat!("rules: [ { name: r, ", $($fields,)* " } ]")
-    };
-}
-
-#[cfg(test)]
-const DENIES: &str = push!("command: git push, deny: No., examples: { deny: [git push] }");
-
-#[cfg(test)]
-const LOOSER: [Looser; 7] = [
-    looser(
-        "rule.deny",
-        DENIES,
-        push!("command: git push, warn: No., examples: { warn: [git push] }"),
-    ),
-    looser(
-        "rule.deny",
-        DENIES,
-        push!("command: git push, ask: No., examples: { ask: [git push] }"),
-    ),
-    looser(
-        "rule.ask",
-        push!("command: git push, ask: No., examples: { ask: [git push] }"),
-        push!("command: git push, warn: No., examples: { warn: [git push] }"),
-    ),
-    looser(
-        "rule.warn",
-        push!("command: git push, warn: No., examples: { warn: [git push] }"),
-        push!("command: git push, observe: No., examples: { observe: [git push] }"),
-    ),
-    looser(
-        "rule.command",
-        DENIES,
-        push!("command: git pull, deny: No., examples: { deny: [git pull] }"),
-    ),
-    looser("rule.tool", DENIES, push!("tool: read, deny: No., examples: { deny: [{ path: a }] }")),
-    looser(
-        "rule.when",
-        DENIES,
-        push!(
-            "command: git push, when: '\"-n\" in argv', deny: No., examples: { deny: [git push -n] }"
-        ),
-    ),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::layers::tests::{ignored, rule, rules, trusted, untrusted};
+
+    /// A rule that denies `git push`, or another one in its place.
+    macro_rules! push {
+        ($($fields:literal),*) => {
+            concat!("rules: [ { name: r, ", $($fields,)* " } ]")
+        };
+    }
+
+    const DENIES: &str = push!("command: git push, deny: No., examples: { deny: [git push] }");
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser(
+            "rule.deny",
+            DENIES,
+            push!("command: git push, warn: No., examples: { warn: [git push] }"),
+        ),
+        looser(
+            "rule.deny",
+            DENIES,
+            push!("command: git push, ask: No., examples: { ask: [git push] }"),
+        ),
+        looser(
+            "rule.ask",
+            push!("command: git push, ask: No., examples: { ask: [git push] }"),
+            push!("command: git push, warn: No., examples: { warn: [git push] }"),
+        ),
+        looser(
+            "rule.warn",
+            push!("command: git push, warn: No., examples: { warn: [git push] }"),
+            push!("command: git push, observe: No., examples: { observe: [git push] }"),
+        ),
+        looser(
+            "rule.command",
+            DENIES,
+            push!("command: git pull, deny: No., examples: { deny: [git pull] }"),
+        ),
+        looser(
+            "rule.tool",
+            DENIES,
+            push!("tool: read, deny: No., examples: { deny: [{ path: a }] }"),
+        ),
+        looser(
+            "rule.when",
+            DENIES,
+            push!(
+                "command: git push, when: '\"-n\" in argv', deny: No., examples: { deny: [git push -n] }"
+            ),
+        ),
+    ];
 
     #[test]
     fn a_rule_is_there_once_and_is_the_higher_layers() {

@@ -1,18 +1,9 @@
 //! `schema`, `plan` and `outputs`: what a model writes, and how often it may try again.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{Attempts, Output, SchemaText, Schemas};
 
-use super::{LayerDemands, Section};
-use crate::keys::Takes::{Count, Map, Names, Schema};
-use crate::keys::{Key, Keys, Needs, U32, key};
-#[cfg(test)]
-use crate::layers::every_key::{Looser, looser};
-use crate::layers::{Demand, LayerJoin, LayerSource, Subject};
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use super::prelude::*;
 use crate::values::{changed_numbers, json_schema};
-use crate::yaml::Node;
 
 static KEYS: [Key; 3] = [
     key(
@@ -89,31 +80,9 @@ impl Section for SchemasSection {
     const MAPPINGS: &'static [&'static Keys] = &[];
 
     #[cfg(test)]
-    const LOOSER: &'static [Looser] = &[
-        looser(
-            "schema.repair_max_attempts",
-            "schema: { repair_max_attempts: 1 }",
-            "schema: { repair_max_attempts: 3 }",
-        ),
-        looser(
-            "schema.repairs_per_run",
-            "schema: { repairs_per_run: 4 }",
-            "schema: { repairs_per_run: 5 }",
-        ),
-        looser(
-            "schema.correction_max_attempts",
-            "schema: { correction_max_attempts: 0 }",
-            "schema: { correction_max_attempts: 1 }",
-        ),
-        looser("plan.schema", "plan: { schema: { type: object } }", "plan: { schema: {} }"),
-        looser(
-            "output.schema",
-            "outputs: { report: { schema: { type: object } } }",
-            "outputs: { report: { schema: {} } }",
-        ),
-    ];
+    const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower<'n>(key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(key: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let schemas = &mut lowering.definition.schemas;
         match key {
             "schema" => attempts(node, &mut schemas.attempts, reader),
@@ -224,4 +193,33 @@ pub fn text(schemas: &Schemas) -> Vec<String> {
         lines.push(format!("outputs: {}, checked by schemas", names.join(", ")));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) const LOOSER: &[Looser] = &[
+        looser(
+            "schema.repair_max_attempts",
+            "schema: { repair_max_attempts: 1 }",
+            "schema: { repair_max_attempts: 3 }",
+        ),
+        looser(
+            "schema.repairs_per_run",
+            "schema: { repairs_per_run: 4 }",
+            "schema: { repairs_per_run: 5 }",
+        ),
+        looser(
+            "schema.correction_max_attempts",
+            "schema: { correction_max_attempts: 0 }",
+            "schema: { correction_max_attempts: 1 }",
+        ),
+        looser("plan.schema", "plan: { schema: { type: object } }", "plan: { schema: {} }"),
+        looser(
+            "output.schema",
+            "outputs: { report: { schema: { type: object } } }",
+            "outputs: { report: { schema: {} } }",
+        ),
+    ];
 }

@@ -1,15 +1,8 @@
 //! `shell`: what happens to command lines that can't be understood.
 
-use jackline_engine::Definition;
 use jackline_engine::definition::{Opaque, Shell};
 
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::{Map, Word};
-use crate::keys::{Key, Keys, key, words_of};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
+use super::prelude::*;
 
 static KEYS: [Key; 1] = [key("shell", Map(&SHELL), "", "How command lines are dealt with.")];
 
@@ -39,7 +32,7 @@ impl Section for ShellSection {
     const MAPPINGS: &'static [&'static Keys] = &[&SHELL];
     const JOIN_STEP: JoinStep = JoinStep::Second;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         for (_, node) in reader.fields(node, &SHELL) {
             if let Some(opaque) = reader.word(node, "`shell.opaque`", &OPAQUE) {
                 lowering.definition.shell.opaque = opaque;

@@ -3,19 +3,13 @@
 mod join;
 mod lower;
 
+use jackline_engine::Kind;
 use jackline_engine::definition::{Tool, UnknownTools};
-use jackline_engine::{Definition, Kind};
 
 use super::loops::POLL;
+use super::prelude::*;
 use super::rules::kind_word;
 use super::schemas::{OUTPUT, PLAN, SCHEMA};
-use super::{JoinStep, LayerDemands, Section};
-use crate::keys::Takes::{Flag, List, Map, Names, Pointer, Schema, Text, Word};
-use crate::keys::{Key, Keys, Needs, TEXTS, Takes, key, words_of};
-use crate::layers::{Demand, EffectiveLines, LayerJoin, LayerSource, Subject, values};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
 
 pub(crate) use lower::Tools;
 
@@ -130,7 +124,7 @@ impl Section for ToolsSection {
     const MAPPINGS: &'static [&'static Keys] = &[&TOOL, &SCHEMA, &PLAN, &OUTPUT, &PATHS, &POLL];
     const JOIN_STEP: JoinStep = JoinStep::First;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         lowering.tools.declare(node, reader);
     }
 
@@ -165,7 +159,7 @@ impl Section for UnknownToolsSection {
     const KEYS: &'static [Key] = &UNKNOWN_TOOLS_KEYS;
     const JOIN_STEP: JoinStep = JoinStep::Second;
 
-    fn lower<'n>(_key: &str, node: &'n Node, lowering: &mut Lowering<'n>, reader: &mut Reader<'_>) {
+    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         lowering.unknown_tools = reader.word(node, "`unknown_tools`", &UNKNOWN_TOOLS);
     }
 
