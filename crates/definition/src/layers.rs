@@ -22,7 +22,7 @@ pub(crate) mod tests;
 use jackline_engine::{Definition, Mode};
 
 pub(crate) use demand::{Demand, LayerSource, union, values};
-pub(crate) use join::{JoinRule, LayerJoin, smaller};
+pub(crate) use join::{JoinRule, LayerJoin, join_smaller};
 pub(crate) use lines::EffectiveLines;
 
 use crate::sections::{LayerDemands, problems};

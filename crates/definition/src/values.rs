@@ -113,8 +113,23 @@ pub(crate) fn limited_list<'n>(
     items
 }
 
+/// The numbers of a struct of the engine, each with its key. One list serves the lowering, the
+/// join and the text.
+pub(crate) type Numbers<'a, const N: usize> = [(&'static str, &'a mut u32); N];
+
+/// The number with a key.
+pub(crate) fn number_of<'a, const N: usize>(
+    key: &str,
+    numbers: Numbers<'a, N>,
+) -> Option<&'a mut u32> {
+    numbers.into_iter().find(|(known, _)| *known == key).map(|(_, number)| number)
+}
+
 /// The numbers that differ from their defaults, with their keys, for a line of text.
-pub(crate) fn changed_numbers(numbers: &[(&str, u32, u32)]) -> Vec<String> {
-    let changed = numbers.iter().filter(|(_, number, default)| number != default);
-    changed.map(|(key, number, _)| format!("{key} {number}")).collect()
+pub(crate) fn changed_numbers<const N: usize>(
+    numbers: Numbers<'_, N>,
+    defaults: Numbers<'_, N>,
+) -> Vec<String> {
+    let changed = numbers.into_iter().zip(defaults).filter(|((_, own), (_, usual))| own != usual);
+    changed.map(|((key, number), _)| format!("{key} {number}")).collect()
 }

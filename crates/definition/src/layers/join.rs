@@ -1,6 +1,7 @@
 //! The work that all sections share when two layers are joined.
 
 use super::{Demand, EffectiveLine, Layer, Layered, Standing, Subject};
+use crate::values::Numbers;
 
 /// What the lower of two layers may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,11 +155,19 @@ impl LayerJoin {
     }
 }
 
-/// The number that is in force of two layers. A layer that has the default demands nothing.
-pub(crate) fn smaller(rule: JoinRule, high: u32, low: u32, default: u32) -> u32 {
-    match rule {
-        _ if low == default => high,
-        JoinRule::Override => low,
-        JoinRule::Tighten => high.min(low),
+/// Joins numbers of which the smaller one is stricter, into those of the higher layer. A layer
+/// that has the default demands nothing.
+pub(crate) fn join_smaller<const N: usize>(
+    rule: JoinRule,
+    high: Numbers<'_, N>,
+    low: Numbers<'_, N>,
+    defaults: Numbers<'_, N>,
+) {
+    for (((_, high), (_, low)), (_, default)) in high.into_iter().zip(low).zip(defaults) {
+        *high = match rule {
+            _ if low == default => *high,
+            JoinRule::Override => *low,
+            JoinRule::Tighten => (*high).min(*low),
+        };
     }
 }

@@ -3,7 +3,7 @@
 use jackline_engine::definition::Budgets;
 
 use super::prelude::*;
-use crate::values::{changed_numbers, limited_list};
+use crate::values::{Numbers, changed_numbers, limited_list, number_of};
 
 static KEYS: [Key; 1] = [key(
     "attempts",
@@ -67,18 +67,10 @@ impl Section for AttemptsSection {
     fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mut budgets = Budgets::default();
         for (key, node) in reader.fields(node, &ATTEMPTS) {
-            let slot = match key {
-                "provider" => &mut budgets.provider,
-                "guardrail" => &mut budgets.guardrail,
-                "execution" => &mut budgets.execution,
-                "outcome" => &mut budgets.outcome,
-                "ceiling" => &mut budgets.ceiling,
-                _ => {
-                    budgets.terminal = terminal(node, reader);
-                    continue;
-                }
-            };
-            reader.bounded(key, node, &ATTEMPTS, slot);
+            match number_of(key, numbers(&mut budgets)) {
+                Some(slot) => reader.bounded(key, node, &ATTEMPTS, slot),
+                None => budgets.terminal = terminal(node, reader),
+            }
         }
         lowering.definition.attempts = budgets;
     }
@@ -90,22 +82,18 @@ impl Section for AttemptsSection {
     /// The smaller number of each. A subtype that ends a call in one layer ends it in both.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.attempts, &low.attempts);
-        let (above, below, default) = (&high.value, &low.value, Budgets::default());
-        let number =
-            |of: fn(&Budgets) -> u32| smaller(join.rule, of(above), of(below), of(&default));
-        let added = below.terminal.iter().filter(|it| !above.terminal.contains(it));
-        let both = Budgets {
-            provider: number(|budgets| budgets.provider),
-            guardrail: number(|budgets| budgets.guardrail),
-            execution: number(|budgets| budgets.execution),
-            outcome: number(|budgets| budgets.outcome),
-            ceiling: number(|budgets| budgets.ceiling),
-            terminal: match below.terminal == default.terminal {
-                true => above.terminal.clone(),
-                false if join.overrides() => below.terminal.clone(),
-                false => above.terminal.iter().chain(added).cloned().collect(),
-            },
-        };
+        let (mut both, mut below) = (high.value.clone(), low.value.clone());
+        let mut default = Budgets::default();
+        let of_both = numbers(&mut both);
+        join_smaller(join.rule, of_both, numbers(&mut below), numbers(&mut default));
+        if below.terminal != default.terminal {
+            if join.overrides() {
+                both.terminal = below.terminal;
+            } else {
+                let added = below.terminal.into_iter().filter(|it| !both.terminal.contains(it));
+                both.terminal.extend(added.collect::<Vec<_>>());
+            }
+        }
         let text =
             |it: &Budgets| format!("`{}`", text(it).unwrap_or_else(|| "attempts".to_owned()));
         join.numbers(high, low, both, text, "allows less")
@@ -120,6 +108,18 @@ impl Section for AttemptsSection {
     fn put(budgets: Self::Part, definition: &mut Definition) {
         definition.attempts = budgets.value;
     }
+}
+
+/// The numbers, of which the smaller one is stricter.
+fn numbers(budgets: &mut Budgets) -> Numbers<'_, 5> {
+    let Budgets { provider, guardrail, execution, outcome, ceiling, terminal: _ } = budgets;
+    [
+        ("provider", provider),
+        ("guardrail", guardrail),
+        ("execution", execution),
+        ("outcome", outcome),
+        ("ceiling", ceiling),
+    ]
 }
 
 fn terminal(node: &Node, reader: &mut Reader<'_>) -> Vec<String> {
@@ -139,18 +139,10 @@ fn terminal(node: &Node, reader: &mut Reader<'_>) -> Vec<String> {
 
 /// How often something is tried again, where it differs from the default.
 pub fn text(attempts: &Budgets) -> Option<String> {
-    let Budgets { provider, guardrail, execution, outcome, ceiling, terminal } = attempts;
-    let default = Budgets::default();
-    let numbers = [
-        ("provider", *provider, default.provider),
-        ("guardrail", *guardrail, default.guardrail),
-        ("execution", *execution, default.execution),
-        ("outcome", *outcome, default.outcome),
-        ("ceiling", *ceiling, default.ceiling),
-    ];
-    let mut changed = changed_numbers(&numbers);
-    if *terminal != default.terminal {
-        changed.push(format!("terminal {}", terminal.join(", ")));
+    let (mut own, mut default) = (attempts.clone(), Budgets::default());
+    let mut changed = changed_numbers(numbers(&mut own), numbers(&mut default));
+    if own.terminal != default.terminal {
+        changed.push(format!("terminal {}", own.terminal.join(", ")));
     }
     (!changed.is_empty()).then(|| format!("attempts: {}", changed.join(", ")))
 }

@@ -407,7 +407,7 @@ mod tests {
         let (high, low) = (completing(theirs.clone()), completing(own));
         assert_eq!(untrusted(&high, &low).definition.completion, expected(false));
         assert_eq!(trusted(&high, &low).definition.completion, expected(true));
-        // What the person demands too is theirs to run.
+        // A check that the person has, too, is the person's, so its commands may run.
         assert_eq!(
             untrusted(&high, &completing(theirs)).definition.completion,
             Some(Checker::All(vec![command("make c", 0, true), command("make d", 1, true)]))

@@ -155,7 +155,7 @@ mod tests {
         };
         assert_eq!(tool("[a, b]", "[b, c]"), ["b"]);
         assert_eq!(tool("[a]", "[a, b]"), ["a"]);
-        // Nobody is left: that is not everybody.
+        // No role is left, which means that no agent may call it.
         assert_eq!(tool("[a]", "[b]"), Vec::<String>::new());
         let roles = |high: &str, low: &str| {
             let joined = combine(vec![user(of_file(high)), repository(of_file(low))], false);

@@ -1,9 +1,9 @@
 //! `io`: how much of the output of tools is shown.
 
-use jackline_engine::definition::{Io, OutputIo, ReadFileIo, ShellIo};
+use jackline_engine::definition::Io;
 
 use super::prelude::*;
-use crate::values::changed_numbers;
+use crate::values::{Numbers, changed_numbers, number_of};
 
 static KEYS: [Key; 1] = [key("io", Map(&IO), "", "How much of what tools answer is shown.")];
 
@@ -85,11 +85,20 @@ impl Section for IoSection {
 
     fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
         let mut io = Io::default();
-        for (key, node) in reader.fields(node, &IO) {
-            match key {
-                "read_file" => read_file(node, &mut io.read_file, reader),
-                "output" => output(node, &mut io.output, reader),
-                _ => shell(node, &mut io.shell, reader),
+        for (part, node) in reader.fields(node, &IO) {
+            let keys = match part {
+                "read_file" => &IO_READ_FILE,
+                "output" => &IO_OUTPUT,
+                _ => &IO_SHELL,
+            };
+            for (key, node) in reader.fields(node, keys) {
+                match number_of(&format!("{part}.{key}"), numbers(&mut io)) {
+                    Some(slot) => reader.bounded(key, node, keys, slot),
+                    None => {
+                        let slot = &mut io.output.relative_paths;
+                        *slot = reader.flag(node, "`io.output.relative_paths`").unwrap_or(*slot);
+                    }
+                }
             }
         }
         lowering.definition.io = io;
@@ -102,24 +111,10 @@ impl Section for IoSection {
     /// The smaller number of each.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.io, &low.io);
-        let (above, below, default) = (high.value, low.value, Io::default());
-        let number = |of: fn(&Io) -> u32| smaller(join.rule, of(&above), of(&below), of(&default));
-        let (own, lower) = (above.output.relative_paths, below.output.relative_paths);
-        let both = Io {
-            read_file: ReadFileIo {
-                max_lines: number(|io| io.read_file.max_lines),
-                max_bytes: number(|io| io.read_file.max_bytes),
-                max_line_bytes: number(|io| io.read_file.max_line_bytes),
-            },
-            output: OutputIo {
-                max_bytes: number(|io| io.output.max_bytes),
-                relative_paths: own && (lower || !join.overrides()),
-            },
-            shell: ShellIo {
-                seconds: number(|io| io.shell.seconds),
-                output_bytes: number(|io| io.shell.output_bytes),
-            },
-        };
+        let (mut both, mut below, mut default) = (high.value, low.value, Io::default());
+        let of_both = numbers(&mut both);
+        join_smaller(join.rule, of_both, numbers(&mut below), numbers(&mut default));
+        both.output.relative_paths &= below.output.relative_paths || !join.overrides();
         let text = |io: &Io| text(io).unwrap_or_else(|| "`io`".to_owned());
         join.numbers(high, low, both, text, "has smaller ones")
     }
@@ -135,49 +130,24 @@ impl Section for IoSection {
     }
 }
 
-fn read_file(node: &Node, io: &mut ReadFileIo, reader: &mut Reader<'_>) {
-    for (key, node) in reader.fields(node, &IO_READ_FILE) {
-        let slot = match key {
-            "max_lines" => &mut io.max_lines,
-            "max_bytes" => &mut io.max_bytes,
-            _ => &mut io.max_line_bytes,
-        };
-        reader.bounded(key, node, &IO_READ_FILE, slot);
-    }
-}
-
-fn output(node: &Node, io: &mut OutputIo, reader: &mut Reader<'_>) {
-    for (key, node) in reader.fields(node, &IO_OUTPUT) {
-        if key == "relative_paths" {
-            let flag = reader.flag(node, "`io.output.relative_paths`");
-            io.relative_paths = flag.unwrap_or(io.relative_paths);
-        } else {
-            reader.bounded(key, node, &IO_OUTPUT, &mut io.max_bytes);
-        }
-    }
-}
-
-fn shell(node: &Node, io: &mut ShellIo, reader: &mut Reader<'_>) {
-    for (key, node) in reader.fields(node, &IO_SHELL) {
-        let slot = if key == "seconds" { &mut io.seconds } else { &mut io.output_bytes };
-        reader.bounded(key, node, &IO_SHELL, slot);
-    }
+/// The numbers, of which the smaller one is stricter.
+fn numbers(io: &mut Io) -> Numbers<'_, 6> {
+    let Io { read_file, output, shell } = io;
+    [
+        ("read_file.max_lines", &mut read_file.max_lines),
+        ("read_file.max_bytes", &mut read_file.max_bytes),
+        ("read_file.max_line_bytes", &mut read_file.max_line_bytes),
+        ("output.max_bytes", &mut output.max_bytes),
+        ("shell.seconds", &mut shell.seconds),
+        ("shell.output_bytes", &mut shell.output_bytes),
+    ]
 }
 
 /// How much of the output of tools is shown, where it differs from the default.
 pub fn text(io: &Io) -> Option<String> {
-    let Io { read_file: read, output, shell } = io;
-    let default = Io::default();
-    let numbers = [
-        ("read_file.max_lines", read.max_lines, default.read_file.max_lines),
-        ("read_file.max_bytes", read.max_bytes, default.read_file.max_bytes),
-        ("read_file.max_line_bytes", read.max_line_bytes, default.read_file.max_line_bytes),
-        ("output.max_bytes", output.max_bytes, default.output.max_bytes),
-        ("shell.seconds", shell.seconds, default.shell.seconds),
-        ("shell.output_bytes", shell.output_bytes, default.shell.output_bytes),
-    ];
-    let mut changed = changed_numbers(&numbers);
-    if !output.relative_paths {
+    let (mut own, mut default) = (*io, Io::default());
+    let mut changed = changed_numbers(numbers(&mut own), numbers(&mut default));
+    if !io.output.relative_paths {
         changed.push("output.relative_paths false".to_owned());
     }
     (!changed.is_empty()).then(|| format!("io: {}", changed.join(", ")))

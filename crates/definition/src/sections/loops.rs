@@ -343,7 +343,7 @@ mod tests {
         looser("loops.graded", "loops: { graded: { soft: 2 } }", "loops: {}"),
         looser("loops.cycle", "loops: { cycle: { repeats: 2 } }", "loops: {}"),
         looser("loops.errors", "loops: { errors: { soft: 2 } }", "loops: {}"),
-        // What is the same call, and what is passed over, neither less nor more.
+        // Of volatile arguments and transparent tools, neither fewer nor more.
         looser("loops.volatile", "loops: { volatile: [/nonce] }", "loops: {}"),
         looser("loops.volatile", "loops: {}", "loops: { volatile: [/command] }"),
         looser("loops.transparent", "loops: {}", "loops: { transparent: [think, read] }"),
@@ -386,7 +386,7 @@ mod tests {
         looser("loops_cycle.repeats", "loops: {}", "loops: { cycle: { repeats: 9 } }"),
         looser("loops_errors.soft", "loops: {}", "loops: { errors: { soft: 7 } }"),
         looser("loops_errors.hard", "loops: {}", "loops: { errors: { hard: 9 } }"),
-        // What is passed over by default, in a tool that nobody else knows.
+        // A tool that only the lower layer knows, and that the loop guard would pass over.
         looser(
             "loops.transparent",
             "loops: {}\ntools: { a: {} }\nunknown_tools: allow",

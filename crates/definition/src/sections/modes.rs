@@ -251,7 +251,7 @@ mod tests {
             (vec![Enforce, Enforce], vec![says("pack/git")])
         );
         assert_eq!(two_modes(person, pack, true).0, [Enforce, Observe]);
-        // The owner of a machine is not outvoted by trust.
+        // Trust does not override the owner of the machine.
         let layers = vec![managed(of_file(person)), naming(named)];
         let combined = combine(layers, true);
         assert!(combined.definition.rules.iter().all(|rule| rule.mode == Enforce));

@@ -10,7 +10,7 @@ pub(crate) use crate::keys::{
 #[cfg(test)]
 pub(crate) use crate::layers::every_key::{Looser, looser};
 pub(crate) use crate::layers::{
-    Demand, EffectiveLines, LayerJoin, LayerSource, Subject, smaller, union, values,
+    Demand, EffectiveLines, LayerJoin, LayerSource, Subject, join_smaller, union, values,
 };
 pub(crate) use crate::lower::Lowering;
 pub(crate) use crate::reader::Reader;

@@ -223,7 +223,7 @@ mod tests {
             "prices: { m: { input: 2, output: 2 } }",
             "prices: { m: { input: 2, output: 2, cache_creation: 1 } }",
         ),
-        // By a longer name, and past a price of long prompts.
+        // A longer name, and a model with another price for long prompts.
         looser(
             "price.input",
             "limits: { cost_usd: 1 }",

@@ -325,7 +325,7 @@ mod tests {
         let same = Rule { origin: "elsewhere".to_owned(), ..theirs.clone() };
         let high = rules(Mode::Enforce, std::slice::from_ref(&theirs));
         assert_eq!(untrusted(&high, &rules(Mode::Observe, &[same])).definition.rules, high.rules);
-        // A layer that left it out does not take it from the others.
+        // A layer without the rule does not remove it from the others.
         assert_eq!(untrusted(&high, &rules(Mode::Enforce, &[])).definition.rules, high.rules);
 
         let weaker = rules(Mode::Enforce, &[rule("pack/a", Effect::Warn)]);

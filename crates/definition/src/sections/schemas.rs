@@ -3,7 +3,7 @@
 use jackline_engine::definition::{Attempts, Output, SchemaText, Schemas};
 
 use super::prelude::*;
-use crate::values::{changed_numbers, json_schema};
+use crate::values::{Numbers, changed_numbers, json_schema, number_of};
 
 static KEYS: [Key; 3] = [
     key(
@@ -135,12 +135,9 @@ impl Section for SchemasSection {
 
 fn attempts(node: &Node, attempts: &mut Attempts, reader: &mut Reader<'_>) {
     for (key, node) in reader.fields(node, &SCHEMA) {
-        let slot = match key {
-            "repair_max_attempts" => &mut attempts.repair_max_attempts,
-            "repairs_per_run" => &mut attempts.repairs_per_run,
-            _ => &mut attempts.correction_max_attempts,
-        };
-        if let Some(count) = reader.count(node, &format!("`schema.{key}`")) {
+        if let Some(slot) = number_of(key, numbers(attempts))
+            && let Some(count) = reader.count(node, &format!("`schema.{key}`"))
+        {
             *slot = count;
         }
     }
@@ -163,26 +160,30 @@ fn outputs(node: &Node, reader: &mut Reader<'_>) -> Vec<Output> {
     outputs
 }
 
+/// The numbers, of which the smaller one is stricter.
+fn numbers(attempts: &mut Attempts) -> Numbers<'_, 3> {
+    let Attempts { repair_max_attempts, repairs_per_run, correction_max_attempts } = attempts;
+    [
+        ("repair_max_attempts", repair_max_attempts),
+        ("repairs_per_run", repairs_per_run),
+        ("correction_max_attempts", correction_max_attempts),
+    ]
+}
+
 /// The smaller of each.
-fn fewer(one: Attempts, other: Attempts) -> Attempts {
-    Attempts {
-        repair_max_attempts: one.repair_max_attempts.min(other.repair_max_attempts),
-        repairs_per_run: one.repairs_per_run.min(other.repairs_per_run),
-        correction_max_attempts: one.correction_max_attempts.min(other.correction_max_attempts),
+fn fewer(mut one: Attempts, mut other: Attempts) -> Attempts {
+    for ((_, one), (_, other)) in numbers(&mut one).into_iter().zip(numbers(&mut other)) {
+        *one = (*one).min(*other);
     }
+    one
 }
 
 /// What plans and outputs have to look like, and how often something may be written again,
 /// where it differs from the default.
 pub fn text(schemas: &Schemas) -> Vec<String> {
     let Schemas { attempts, plan, outputs } = schemas;
-    let Attempts { repair_max_attempts, repairs_per_run, correction_max_attempts } = *attempts;
-    let default = Attempts::default();
-    let counts = changed_numbers(&[
-        ("repair_max_attempts", repair_max_attempts, default.repair_max_attempts),
-        ("repairs_per_run", repairs_per_run, default.repairs_per_run),
-        ("correction_max_attempts", correction_max_attempts, default.correction_max_attempts),
-    ]);
+    let (mut own, mut default) = (*attempts, Attempts::default());
+    let counts = changed_numbers(numbers(&mut own), numbers(&mut default));
     let mut lines = Vec::new();
     if !counts.is_empty() {
         lines.push(format!("schema: {}", counts.join(", ")));

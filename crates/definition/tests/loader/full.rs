@@ -1,6 +1,6 @@
 //! Every key that is built, in one file: how it is lowered, and what it is compiled to.
 
-use jackline_definition::{decode, encode, load};
+use jackline_definition::{Layer, Layered, combine, decode, encode, load};
 use jackline_engine::definition::{
     Advisor, Attempts, Budgets, Cap, Checker, Context, Dependency, DirtyBits, Effect,
     FeedbackProvider, FileCreated, HealthLimits, Identity, Io, Journal, Limit, Limits, Loops,
@@ -380,4 +380,22 @@ fn the_compiled_form_keeps_its_bytes() {
         Digest::of(&bytes).to_string(),
         "e03abe03d1cc8a047d0794e96e132d0259f065d52ffdbb5df361ab1a86aeeb7f"
     );
+}
+
+/// A section that forgets a field would lose it where layers are joined.
+#[test]
+fn every_field_of_a_definition_survives_the_layers() {
+    let loops = Loops { history: 9, ..Loops::default() };
+    let definition = Definition { unknown_tools: UnknownTools::Deny, loops, ..full() };
+    let fields = |definition: &Definition| serde_json::to_value(definition).unwrap();
+    let default = fields(&Definition::default());
+    for (name, value) in fields(&definition).as_object().unwrap() {
+        assert_ne!(*value, default[name], "`{name}` has its default");
+    }
+    for layer in [Layer::Managed, Layer::User] {
+        let modes = vec![("all".to_owned(), Mode::Enforce)];
+        let file = "f".to_owned();
+        let layered = Layered { layer, file, definition: definition.clone(), modes };
+        assert_eq!(combine(vec![layered], false).definition, definition);
+    }
 }

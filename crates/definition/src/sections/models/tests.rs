@@ -15,7 +15,7 @@ macro_rules! model {
 
 const ONE: &str = model!("provider: openai, model: m, budget: 5, timeout_seconds: 5, window: 5");
 
-/// No model is stricter than another: the higher layer's word holds.
+/// No model is stricter than another, so the models of the higher layer hold.
 pub(super) const LOOSER: [Looser; 11] = [
     looser("model.provider", ONE, model!("provider: gemini, model: m, budget: 5")),
     looser("model.worker", ONE, model!("worker: claude")),
@@ -59,7 +59,7 @@ fn what_runs_or_sends_something_waits_for_trust() {
     let combined = trusted(&of_file(""), &low);
     assert_eq!(labels(&combined), ["anthropic/n", "evil", "openai/m"]);
     assert!(combined.definition.advisor.is_some());
-    // The machine's owner and the person need nobody's trust.
+    // The layers of the owner and of the person need no trust.
     for layer in [user, managed] {
         assert_eq!(labels(&combine(vec![layer(low.clone())], false)).len(), 3);
     }
