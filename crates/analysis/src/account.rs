@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jackline_engine::{
-    Completion, Digest, EventKind, ReloadFact, Session, SessionStarted, Step, Timestamp,
-    Trajectory, UsageReported, Verdict,
-};
+use jackline_engine::event::UsageReported;
+use jackline_engine::facts::ReloadFact;
+use jackline_engine::trajectory::{Step, Trajectory};
+use jackline_engine::verdict::Completion;
+use jackline_engine::{Digest, EventKind, Session, SessionStarted, Timestamp, Verdict};
 use jackline_journal::{
     EventRecord, Export, JournalView, Line, Opened, Reading, Report, SessionEntry, Store,
     StoreError, Verifier,

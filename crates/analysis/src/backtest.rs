@@ -22,9 +22,11 @@ use std::sync::Arc;
 
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Loops, Rule, Rules};
+use jackline_engine::observe::{elide, observe_known};
+use jackline_engine::verdict::{GuardName, Stop};
 use jackline_engine::{
-    Decision, Definition, Event, EventKind, Facts, GuardName, Mode, Now, Place, Record, Session,
-    SessionStarted, Stop, Timestamp, Verdict, Violation, elide, observe, observe_known,
+    Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session,
+    SessionStarted, Timestamp, Verdict, Violation, observe,
 };
 
 pub use journal::BacktestJournal;

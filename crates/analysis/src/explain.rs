@@ -10,18 +10,22 @@ use std::sync::Arc;
 
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Redact, Rule, Tool};
+use jackline_engine::facts::PinsFact;
+use jackline_engine::observe::elide;
+use jackline_engine::understanding::Understanding;
+use jackline_engine::verdict::{GuardName, ViolationType};
 use jackline_engine::{
-    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, GuardName,
-    Kind, PinsFact, Place, Record, Session, SessionId, Status, ToolFinished, ToolName,
-    ToolProposed, Understanding, Verdict, Violation, ViolationType, elide, observe,
+    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind, Place,
+    Record, Session, SessionId, Status, ToolFinished, ToolName, ToolProposed, Verdict, Violation,
+    observe,
 };
 use jackline_journal::{SessionEntry, Store};
 use serde_json::{Map, Value};
 
 use jackline_host::clock;
-use jackline_runtime::{
-    Definitions, Fault, NamedDefinition, Resolved, decide_unrecorded, inspect, panic_text, redact,
-};
+use jackline_runtime::definitions::Resolved;
+use jackline_runtime::unrecorded::{NamedDefinition, decide_unrecorded};
+use jackline_runtime::{Definitions, Fault, inspect, panic_text, redact};
 
 /// The tool that command lines are taken to be for, unless a definition
 /// declares another.

@@ -3,7 +3,7 @@
 //! What is inside has another type than what is outside, so a raw text that gets out is
 //! an error of the compiler. There is one way out, [`egress`].
 
-use jackline_engine::Class;
+use jackline_engine::verdict::Class;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! One call: as many attempts as it may have, and one end.
 
-use jackline_engine::{Class, Stage};
+use jackline_engine::event::Stage;
+use jackline_engine::verdict::Class;
 
 use crate::boundary::InternalOutcome;
 use crate::failure::{

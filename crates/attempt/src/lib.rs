@@ -25,7 +25,7 @@ pub use call::{Call, Ended};
 pub use failure::{FailureClass, is_extrinsic};
 pub use feedback::{Ask, Feedback};
 pub use health::{Health, HealthLimits, SAMPLES_MAX, Sample, ToolState};
-pub use jackline_engine::Stage;
+pub use jackline_engine::event::Stage;
 pub use lanes::{Budgets, Counter, Lane, Lanes};
 pub use outcome::{Outcome, OutcomeError, Source};
 pub use parts::{

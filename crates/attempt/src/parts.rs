@@ -1,7 +1,7 @@
 //! What a call is made of. Each part may be anything: a model or a script, an
 //! interpreter or a worker, files or nothing at all.
 
-use jackline_engine::Stage;
+use jackline_engine::event::Stage;
 use serde::Serialize;
 
 use crate::feedback::Ask;

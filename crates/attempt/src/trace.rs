@@ -1,6 +1,6 @@
 //! What a call leaves in the log: everything, for those who repair it.
 
-use jackline_engine::Stage;
+use jackline_engine::event::Stage;
 use serde::Serialize;
 
 use crate::boundary::Normalization;

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use jackline_engine::{Class, ViolationSubtype, ViolationType};
+use jackline_engine::verdict::{Class, ViolationSubtype, ViolationType};
 use serde::{Serialize, Serializer};
 
 /// Where something is wrong, counted from one.

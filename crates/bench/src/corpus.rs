@@ -8,10 +8,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jackline_engine::digest::Digest128;
+use jackline_engine::facts::{FileFact, FileKind, GitFact};
+use jackline_engine::observe::elide;
+use jackline_engine::path::canonical;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Decision, Definition, Digest128, Fact, Facts, FileFact, FileKind, GitFact, Now, Place, Query,
-    Record, Session, Timestamp, canonical, elide, observe,
+    Decision, Definition, Fact, Facts, Now, Place, Query, Record, Session, Timestamp, observe,
 };
 use jackline_shell::{Access, Command, Dir, Effect};
 use serde::Deserialize;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use jackline_engine::digest::Digest128;
+use jackline_engine::facts::{FileFact, FileKind};
 use jackline_engine::{
-    Definition, Digest128, Event, EventKind, Facts, FileFact, FileKind, Now, Record, Session,
-    Timestamp, ToolProposed, observe,
+    Definition, Event, EventKind, Facts, Now, Record, Session, Timestamp, ToolProposed, observe,
 };
 
 use crate::limits::Row;

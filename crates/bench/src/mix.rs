@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use jackline_engine::observe::elide;
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Definition, Event, elide};
+use jackline_engine::{Definition, Event};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

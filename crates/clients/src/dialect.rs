@@ -4,8 +4,10 @@
 //! answer in the client's own words. The order of the steps around it, the deadline and the
 //! handling of faults are the same for every client and stand in `hook_server`.
 
+use jackline_engine::event::UsageReported;
+use jackline_engine::facts::OutputFact;
 use jackline_engine::wire::WireError;
-use jackline_engine::{ActorId, Event, OutputFact, SessionId, Timestamp, UsageReported, Verdict};
+use jackline_engine::{ActorId, Event, SessionId, Timestamp, Verdict};
 use jackline_runtime::Bounds;
 use serde_json::Value;
 

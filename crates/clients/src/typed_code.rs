@@ -1,7 +1,7 @@
 //! An approval code that a person types where they talk to the agent.
 
 use jackline_engine::Action;
-use jackline_runtime::parse_ask_code;
+use jackline_runtime::asks::parse_ask_code;
 
 /// A prompt of a person that can be the answer to a question of the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]

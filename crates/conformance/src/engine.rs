@@ -9,12 +9,18 @@ use std::sync::Arc;
 
 use jackline_decode::Decoder;
 use jackline_definition::{FILE_NAME, load};
+use jackline_engine::bounds::STATE_BYTES_MAX;
 use jackline_engine::definition::StoredDefinition;
+use jackline_engine::facts::{
+    DefinitionFact, DefinitionFile, GitFact, NewDefinition, OffFact, PinsFact, ReloadFact,
+};
+use jackline_engine::observe::elide;
+use jackline_engine::summary::Order;
+use jackline_engine::verdict::WireFault;
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
-    DefinitionFact, DefinitionFile, Digest, Event, EventKind, Fact, Facts, GitFact, NewDefinition,
-    Now, OffFact, Order, PinsFact, Place, Query, Record, ReloadFact, STATE_BYTES_MAX, Session,
-    SessionId, SessionStarted, Timestamp, Verdict, WireFault, elide, observe,
+    Digest, Event, EventKind, Fact, Facts, Now, Place, Query, Record, Session, SessionId,
+    SessionStarted, Timestamp, Verdict, observe,
 };
 use serde_json::Value;
 
@@ -179,7 +185,7 @@ impl Played {
             _ => ".",
         };
         let workspace =
-            jackline_engine::canonical(workspace, Some(ROOT)).map_err(|e| e.to_string())?;
+            jackline_engine::path::canonical(workspace, Some(ROOT)).map_err(|e| e.to_string())?;
         let place = Place {
             workspace: Some(world::absolute(&workspace)),
             home: Some(PERSON.to_owned()),

@@ -425,7 +425,7 @@ impl Fields {
 
 /// A scenario touches nothing but its own workspace.
 fn inside(path: String) -> Result<String, String> {
-    match jackline_engine::canonical(&path, None) {
+    match jackline_engine::path::canonical(&path, None) {
         Ok(canonical) if canonical == path && path != "." => Ok(path),
         _ => Err(format!("`{path}` is not a plain path inside the workspace")),
     }

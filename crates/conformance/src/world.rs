@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use jackline_engine::{
-    Digest, Digest128, FileFact, FileKind, Markers, Timestamp, Tracked, Wants, WatchedFact,
-};
+use jackline_engine::digest::Digest128;
+use jackline_engine::facts::{FileFact, FileKind, Markers, Tracked, Wants, WatchedFact};
+use jackline_engine::{Digest, Timestamp};
 use serde_json::Value;
 
 /// Where the workspace lies, as far as anybody can tell.
@@ -191,10 +191,10 @@ impl Files {
                 if target.starts_with('/') { "" } else { above.map_or("", |(above, _)| above) };
             let rest = path.get(end..).unwrap_or_default();
             let joined = format!("{base}/{target}{rest}");
-            path = match jackline_engine::canonical(&joined, Some("/")) {
+            path = match jackline_engine::path::canonical(&joined, Some("/")) {
                 Ok(inside) if !target.starts_with('/') => inside,
                 Ok(absolute) => {
-                    match jackline_engine::canonical(&format!("/{absolute}"), Some(ROOT)) {
+                    match jackline_engine::path::canonical(&format!("/{absolute}"), Some(ROOT)) {
                         Ok(inside) => inside,
                         Err(_) => return format!("/{absolute}"),
                     }
@@ -217,10 +217,10 @@ impl Files {
 /// A path of a workspace as a path from the root of this world.
 fn from_root(workspace: &str, path: &str) -> Option<String> {
     if path.starts_with('/') {
-        return jackline_engine::canonical(path, Some(ROOT)).ok();
+        return jackline_engine::path::canonical(path, Some(ROOT)).ok();
     }
     let joined = if workspace == "." { path.to_owned() } else { format!("{workspace}/{path}") };
-    jackline_engine::canonical(&joined, None).ok()
+    jackline_engine::path::canonical(&joined, None).ok()
 }
 
 /// A path from the root of this world as a path of a workspace.

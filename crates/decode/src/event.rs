@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use jackline_engine::definition::{Definition, SchemaText};
+use jackline_engine::event::{OutputProposed, PlanProposed};
+use jackline_engine::facts::DecodedFact;
 use jackline_engine::json::{kind_of, parse_strict};
-use jackline_engine::{
-    Arguments, DecodedFact, Event, EventKind, Mismatch, OutputProposed, Payload, PlanProposed,
-    Status, ToolFinished, ToolProposed,
-};
+use jackline_engine::verdict::Mismatch;
+use jackline_engine::{Arguments, Event, EventKind, Payload, Status, ToolFinished, ToolProposed};
 use serde_json::Value;
 
 use crate::limits::TEXT_BYTES_MAX;

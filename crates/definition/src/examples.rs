@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use jackline_engine::definition::{Rule, RuleScope, Rules, UnknownTools};
 use jackline_engine::expr::Expr;
+use jackline_engine::facts::{FileFact, FileKind, GitFact};
+use jackline_engine::verdict::{GuardName, ViolationType};
 use jackline_engine::{
-    ActorId, Arguments, Definition, Event, EventKind, Fact, Facts, FileFact, FileKind, GitFact,
-    GuardName, Kind, Mode, Now, Place, Query, Session, SessionId, Timestamp, ToolName,
-    ToolProposed, ViolationType, observe,
+    ActorId, Arguments, Definition, Event, EventKind, Fact, Facts, Kind, Mode, Now, Place, Query,
+    Session, SessionId, Timestamp, ToolName, ToolProposed, observe,
 };
 use serde_json::{Map, Value};
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jackline_engine::canonical;
+use jackline_engine::path::canonical;
 
 use crate::builtin::{BuiltIn, PACKS, PRESETS};
 use crate::diagnostic::{At, Diagnostics};

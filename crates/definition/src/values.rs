@@ -1,7 +1,7 @@
 //! Values that several sections read.
 
-use jackline_engine::canonical;
 use jackline_engine::definition::SchemaText;
+use jackline_engine::path::canonical;
 
 use crate::diagnostic::At;
 use crate::reader::Reader;

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackline_definition::{Diagnostics, load, yaml};
+use jackline_engine::facts::{FileFact, FileKind, GitFact, ROUNDS_MAX};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Decision, Definition, Facts, FileFact, FileKind, GitFact, Now, Place, Query, ROUNDS_MAX,
-    Session, Timestamp, Verdict, observe,
+    Decision, Definition, Facts, Now, Place, Query, Session, Timestamp, Verdict, observe,
 };
 use serde_json::{Value, json};
 

@@ -26,7 +26,7 @@ pub use crate::guards::context::Context;
 pub use crate::guards::dirty::DirtyBits;
 pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
 pub use crate::guards::identity::{Identity, without_identity};
-pub use crate::guards::limits::{Limit, Limits, Per};
+pub use crate::guards::limits::{Dimension, Limit, LimitKey, Limits, Per};
 pub use crate::guards::loops::{
     Cycle, Errors, Graded, Loops, Poll, Profile, Strict, WINDOW_MAX as LOOPS_WINDOW_MAX,
 };

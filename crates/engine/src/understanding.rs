@@ -1,6 +1,6 @@
 //! A proposed call as the guards see it, put into words for people.
 //!
-//! Guards look at the [`Proposal`] itself; this is a copy of what they find
+//! Guards look at the proposal itself; this is a copy of what they find
 //! there, so that nobody has to understand a command line a second time.
 
 use alloc::string::{String, ToString};

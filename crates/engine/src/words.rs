@@ -148,11 +148,14 @@ mod tests {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
-    use crate::{
-        Bypass, ChangeReason, ConstraintKind, ConstraintScope, Dimension, Failure, FaultKind,
-        GuardName, LoopLevel, PauseCause, ReportedStage, SafetyAction, SafetyKind, SessionPhase,
-        Stage, StopCode, StopDetail, TestsPassing, TurnStatus, ViolationSubtype, ViolationType,
+    use crate::definition::Dimension;
+    use crate::event::{ChangeReason, Failure, ReportedStage, Stage};
+    use crate::summary::{LoopLevel, PauseCause, TestsPassing, TurnStatus};
+    use crate::verdict::{
+        Bypass, ConstraintKind, ConstraintScope, GuardName, SafetyAction, SafetyKind, StopDetail,
+        ViolationSubtype, ViolationType,
     };
+    use crate::{FaultKind, SessionPhase, StopCode};
 
     /// Checks that every value reads back from its word, and lists the words.
     fn round_trip<T>(all: &[(&'static str, T)]) -> String

@@ -4,15 +4,18 @@
 
 use std::sync::Arc;
 
+use jackline_engine::bounds::{
+    CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, ID_BYTES_MAX, POLICY_BYTES_MAX, STATE_BYTES_MAX,
+};
 use jackline_engine::definition::{
     Checker, Context, Dependency, Effect, LOOPS_WINDOW_MAX, Limit, Limits, Loops, Need, Per,
     Policy, PolicyRule, Profile, Rule, RuleScope, Rules, SequentialDependency, Strict, Tool,
 };
+use jackline_engine::digest::Digest128;
+use jackline_engine::facts::{FileFact, FileKind, PolicyFact, VerificationFact, WatchedFact};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, Definition, Digest, Digest128, Facts, FileFact, FileKind,
-    ID_BYTES_MAX, Kind, Mode, Now, POLICY_BYTES_MAX, Place, PolicyFact, Query, Record,
-    STATE_BYTES_MAX, Session, Timestamp, VerificationFact, WatchedFact, observe,
+    Definition, Digest, Facts, Kind, Mode, Now, Place, Query, Record, Session, Timestamp, observe,
 };
 use serde_json::{Value, json};
 

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jackline_engine::definition::{Limit, Limits, Models, Per, Price};
+use jackline_engine::summary::UsageTotals;
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Definition, Facts, Now, Record, Session, Timestamp, UsageTotals, observe};
+use jackline_engine::{Definition, Facts, Now, Record, Session, Timestamp, observe};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

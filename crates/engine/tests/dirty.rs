@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::{Cap, Checker};
+use jackline_engine::facts::{FileFact, FileKind};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Definition, Facts, FileFact, FileKind, Now, Query, Record, Session, Timestamp, Verdict, observe,
+    Definition, Facts, Now, Query, Record, Session, Timestamp, Verdict, observe,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -15,10 +15,11 @@ use jackline_engine::definition::{
     Cap, Checker, Dependency, Graded, Loops, Need, Policy, PolicyRule, RequiredFile,
     SequentialDependency, Tool,
 };
+use jackline_engine::facts::{FileFact, FileKind};
+use jackline_engine::verdict::Completion;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Completion, Decision, Definition, Facts, FileFact, FileKind, Kind, Now, Query, Record, Session,
-    Timestamp, Verdict,
+    Decision, Definition, Facts, Kind, Now, Query, Record, Session, Timestamp, Verdict,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

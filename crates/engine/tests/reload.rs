@@ -12,11 +12,13 @@ use std::sync::Arc;
 
 use jackline_definition::load;
 use jackline_engine::definition::{Checker, Policy, PolicyRule, StoredDefinition};
+use jackline_engine::facts::{
+    DefinitionFact, NewDefinition, PinsFact, PolicyFact, ROUNDS_MAX, ReloadFact, VerificationFact,
+};
+use jackline_engine::verdict::ViolationType;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Definition, DefinitionFact, Digest, Facts, NewDefinition, Now, PinsFact, PolicyFact, Query,
-    ROUNDS_MAX, Record, ReloadFact, Session, Timestamp, Verdict, VerificationFact, ViolationType,
-    observe,
+    Definition, Digest, Facts, Now, Query, Record, Session, Timestamp, Verdict, observe,
 };
 use serde_json::{Value, json};
 

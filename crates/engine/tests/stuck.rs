@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::{Advisor, Graded, Loops, ModelChoice, ModelKind, ModelProvider};
+use jackline_engine::summary::PauseCause;
+use jackline_engine::verdict::SafetyAction;
 use jackline_engine::wire::parse_event;
 use jackline_engine::{
-    Decision, Definition, Facts, Mode, Now, PauseCause, Record, SafetyAction, Session, Timestamp,
-    Verdict, observe,
+    Decision, Definition, Facts, Mode, Now, Record, Session, Timestamp, Verdict, observe,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use jackline_engine::{BuildOutcome, Runner, Summaries, TestVerdict, summaries};
+use jackline_engine::observe::{BuildOutcome, Runner, Summaries, TestVerdict, summaries};
 use proptest::prelude::*;
 
 /// A row of the table.
@@ -240,7 +240,10 @@ fn a_summary_is_read_back_as_it_was_recorded() {
         let Some(tests) = summaries(&case.text).tests else { continue };
         let kept = serde_json::to_string(&tests).unwrap();
         assert!(kept.len() < 100, "{kept}");
-        assert_eq!(serde_json::from_str::<jackline_engine::TestSummary>(&kept).unwrap(), tests);
+        assert_eq!(
+            serde_json::from_str::<jackline_engine::observe::TestSummary>(&kept).unwrap(),
+            tests
+        );
     }
 }
 

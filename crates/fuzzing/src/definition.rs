@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use jackline_definition::{Diagnostics, FILE_NAME, decode, encode, load};
-use jackline_engine::{Definition, Digest, STATE_BYTES_MAX, Session};
+use jackline_engine::bounds::STATE_BYTES_MAX;
+use jackline_engine::{Definition, Digest, Session};
 
 use crate::in_time;
 

@@ -7,14 +7,15 @@ use std::sync::{Arc, LazyLock};
 
 use arbitrary::Unstructured;
 use jackline_definition::load;
+use jackline_engine::bounds::STATE_BYTES_MAX;
 use jackline_engine::definition::{
     Checker, Context, Limit, Limits, Per, Policy, PolicyRule, Rule, Rules,
 };
+use jackline_engine::facts::{OffFact, QUERIES_MAX, ROUNDS_MAX};
 use jackline_engine::json::parse_strict;
 use jackline_engine::wire::parse_recorded;
 use jackline_engine::{
-    Decision, Definition, Event, Facts, Mode, OffFact, QUERIES_MAX, ROUNDS_MAX, Record,
-    STATE_BYTES_MAX, Session, SessionPhase, Verdict,
+    Decision, Definition, Event, Facts, Mode, Record, Session, SessionPhase, Verdict,
 };
 
 use crate::in_time;

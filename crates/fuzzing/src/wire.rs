@@ -1,8 +1,9 @@
 //! Lines on the wire, as adapters send them.
 
 use jackline_engine::json::parse_strict;
+use jackline_engine::observe::{TestVerdict, elide, summaries};
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
-use jackline_engine::{Definition, Event, SessionId, TestVerdict, elide, observe, summaries};
+use jackline_engine::{Definition, Event, SessionId, observe};
 
 use crate::in_time;
 

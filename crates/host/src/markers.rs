@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use jackline_engine::Markers;
+use jackline_engine::facts::Markers;
 
 /// The directory that both are in.
 const DIRECTORY: &str = ".jackline";

@@ -13,7 +13,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jackline_engine::{Digest, OffFact, Timestamp};
+use jackline_engine::facts::OffFact;
+use jackline_engine::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use jackline_engine::{Digest, PinsFact, SessionId, Timestamp};
+use jackline_engine::facts::PinsFact;
+use jackline_engine::{Digest, SessionId, Timestamp};
 use jackline_journal::StoreError;
 use serde::{Deserialize, Serialize};
 

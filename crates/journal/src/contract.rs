@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::StoredDefinition;
+use jackline_engine::observe::Blob;
 use jackline_engine::{
-    Blob, Decision, Definition, Digest, Event, EventId, Facts, Now, SessionId, Timestamp, Verdict,
-    wire,
+    Decision, Definition, Digest, Event, EventId, Facts, Now, SessionId, Timestamp, Verdict, wire,
 };
 use serde_json::value::{RawValue, to_raw_value};
 

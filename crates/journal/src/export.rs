@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 
-use jackline_engine::{Digest, ENGINE_VERSION, SEMANTICS, SessionId, Step};
+use jackline_engine::trajectory::Step;
+use jackline_engine::{Digest, ENGINE_VERSION, SEMANTICS, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Context as _, StoreError};

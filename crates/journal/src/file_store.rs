@@ -18,7 +18,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{Blob, Digest, SessionId, Timestamp};
+use jackline_engine::observe::Blob;
+use jackline_engine::{Digest, SessionId, Timestamp};
 
 use crate::definitions::LoadedDefinitions;
 use crate::error::{Context as _, StoreError};

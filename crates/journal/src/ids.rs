@@ -11,7 +11,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use jackline_engine::{Digest128, EventId};
+use jackline_engine::EventId;
+use jackline_engine::digest::Digest128;
 
 const MAGIC: &[u8; 8] = b"JLIDS\0\x02\0";
 

@@ -6,7 +6,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jackline_engine::definition::StoredDefinition;
-use jackline_engine::{Blob, Definition, Digest, EventId, SessionId};
+use jackline_engine::observe::Blob;
+use jackline_engine::{Definition, Digest, EventId, SessionId};
 
 use crate::chain::seal;
 use crate::definitions::LoadedDefinitions;

@@ -7,9 +7,10 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 
 use jackline_engine::definition::StoredDefinition;
+use jackline_engine::facts::ReloadFact;
 use jackline_engine::{
-    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, FaultKind, Place, Record,
-    ReloadFact, SEMANTICS, SessionId, Timestamp, Verdict, wire,
+    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, FaultKind, Place, Record, SEMANTICS,
+    SessionId, Timestamp, Verdict, wire,
 };
 
 use crate::error::StoreError;

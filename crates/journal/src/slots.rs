@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use jackline_engine::{Digest, STATE_BYTES_MAX};
+use jackline_engine::Digest;
+use jackline_engine::bounds::STATE_BYTES_MAX;
 
 use crate::error::StoreError;
 use crate::head::Head;

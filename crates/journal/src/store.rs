@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jackline_engine::definition::StoredDefinition;
-use jackline_engine::{Blob, Definition, Digest, EventId, SessionId, Timestamp};
+use jackline_engine::observe::Blob;
+use jackline_engine::{Definition, Digest, EventId, SessionId, Timestamp};
 
 use crate::error::StoreError;
 use crate::head::Head;

@@ -1,6 +1,8 @@
 //! The session of a proxy or a server: a gate that starts its session with the first call.
 
-use jackline_engine::{Arguments, PAGE_TURN, Seen, SessionEnded, SessionId, SessionStarted};
+use jackline_engine::event::Seen;
+use jackline_engine::tool::PAGE_TURN;
+use jackline_engine::{Arguments, SessionEnded, SessionId, SessionStarted};
 use jackline_journal::Note;
 use jackline_runtime::{
     CallPermit, CallRefusal, CallResult, Gate, ProposedCall, Runtime, SessionRole,

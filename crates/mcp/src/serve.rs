@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use jackline_engine::PAGE_TURN;
+use jackline_engine::tool::PAGE_TURN;
 use jackline_runtime::{CallPermit, RefusalCode, Runtime};
 use jackline_workspace::shell::Cancel;
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec, Workspace};

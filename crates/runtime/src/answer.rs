@@ -3,9 +3,10 @@
 //! Agent clients take silence for consent. So a fault becomes a denial that says the guard is
 //! broken, and what a person can do about it.
 
+use jackline_engine::verdict::{Class, GuardName, ViolationType, WireFault};
 use jackline_engine::{
-    CallId, Class, Decision, Event, EventKind, FaultKind, GuardName, SessionId, ToolFinished,
-    ToolProposed, Verdict, Violation, ViolationType, WireFault, wire::WireError,
+    CallId, Decision, Event, EventKind, FaultKind, SessionId, ToolFinished, ToolProposed, Verdict,
+    Violation, wire::WireError,
 };
 use jackline_journal::{Note, Retention};
 use serde_json::value::{RawValue, to_raw_value};

@@ -7,7 +7,8 @@
 
 use std::path::PathBuf;
 
-use jackline_engine::{Digest, SessionId, SessionPhase, Summary, Waiting};
+use jackline_engine::summary::Waiting;
+use jackline_engine::{Digest, SessionId, SessionPhase, Summary};
 use jackline_journal::{SessionFilter, Store, StoreError};
 
 use crate::inspect::inspect;

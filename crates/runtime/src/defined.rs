@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use jackline_engine::{Definition, Digest, Place, Record, STATE_FORMAT, Session, StateError};
+use jackline_engine::bounds::STATE_FORMAT;
+use jackline_engine::session::StateError;
+use jackline_engine::{Definition, Digest, Place, Record, Session};
 use jackline_journal::{Opened, OpenedDefinition, ReloadedDefinition, StoreError};
 
 /// The definition in force, by name.

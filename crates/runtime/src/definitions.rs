@@ -17,8 +17,10 @@ use std::sync::Arc;
 use jackline_definition::{
     Combined, Diagnostic, Diagnostics, FILE_NAME, Layer, Layered, Loaded, combine, load_with,
 };
+use jackline_engine::bounds::CUSTOM_POLICIES_MAX;
 use jackline_engine::definition::{Policy, PolicyRule, StoredDefinition};
-use jackline_engine::{CUSTOM_POLICIES_MAX, Definition, DefinitionFact, Digest, PinsFact};
+use jackline_engine::facts::{DefinitionFact, PinsFact};
+use jackline_engine::{Definition, Digest};
 use jackline_journal::{Log, StoreError};
 
 use compiled::{CompiledDefinitions, LastGood};

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use jackline_engine::bounds::{CARRY_BYTES_MAX, POLICY_BYTES_MAX};
 use jackline_engine::definition::{Checker, Definition, Policy, PolicyRule, Speech};
-use jackline_engine::{
-    CARRY_BYTES_MAX, CallView, CheckFact, Fact, FeedbackFact, FeedbackView, Observed,
-    POLICY_BYTES_MAX, PolicyFact, Query, Severity,
-};
+use jackline_engine::facts::{CallView, CheckFact, FeedbackFact, FeedbackView, PolicyFact};
+use jackline_engine::verdict::{Observed, Severity};
+use jackline_engine::{Fact, Query};
 
 use crate::facts::{Deadline, FactError, FactSource, Scene};
 

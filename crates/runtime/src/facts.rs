@@ -15,7 +15,8 @@ mod reload;
 
 use std::path::Path;
 
-use jackline_engine::{Definition, Digest, Fact, Query, SessionId, WrongFact};
+use jackline_engine::facts::WrongFact;
+use jackline_engine::{Definition, Digest, Fact, Query, SessionId};
 use jackline_journal::Store;
 
 use crate::definitions::Definitions;

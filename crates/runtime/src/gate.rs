@@ -13,9 +13,10 @@ mod stop;
 mod texts;
 mod views;
 
+use jackline_engine::event::PromptSource;
 use jackline_engine::{
-    ActorId, Decision, Event, EventKind, Payload, PromptSource, PromptSubmitted, SessionId,
-    SessionPhase, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed, Verdict,
+    ActorId, Decision, Event, EventKind, Payload, PromptSubmitted, SessionId, SessionPhase,
+    SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed, Verdict,
 };
 use jackline_journal::Note;
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use jackline_engine::GitFact;
+use jackline_engine::facts::GitFact;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::child::{Keep, Running, Stream};

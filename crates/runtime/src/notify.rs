@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use jackline_engine::definition::{Notifier, Occasion};
+use jackline_engine::verdict::{Completion, GuardName, ViolationType};
 use jackline_engine::{
-    Completion, Decision, Definition, Event, EventKind, GuardName, SessionId, StopProposed,
-    Timestamp, ToolProposed, Verdict, Violation, ViolationType,
+    Decision, Definition, Event, EventKind, SessionId, StopProposed, Timestamp, ToolProposed,
+    Verdict, Violation,
 };
 use serde::{Deserialize, Serialize};
 

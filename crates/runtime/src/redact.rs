@@ -11,9 +11,9 @@ mod traces;
 
 use std::ops::Range;
 
-use jackline_engine::{
-    Arguments, Definition, Event, EventKind, Payload, Payloads, ToolProposed, path_keys,
-};
+use jackline_engine::event::Payloads;
+use jackline_engine::tool::path_keys;
+use jackline_engine::{Arguments, Definition, Event, EventKind, Payload, ToolProposed};
 use serde_json::{Map, Value};
 
 use patterns::{find_secret, is_path, is_secret_name};

@@ -11,7 +11,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{Blob, Digest};
+use jackline_engine::Digest;
+use jackline_engine::observe::Blob;
 use jackline_journal::Store;
 use rustix::fs::OFlags;
 

@@ -19,7 +19,8 @@ mod views;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jackline_engine::{Event, FaultKind, OutputFact, SessionId, Verdict, wire, wire::WireError};
+use jackline_engine::facts::OutputFact;
+use jackline_engine::{Event, FaultKind, SessionId, Verdict, wire, wire::WireError};
 use jackline_journal::{Note, Store, StoreError};
 use serde_json::value::RawValue;
 

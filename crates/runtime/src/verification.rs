@@ -21,7 +21,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use jackline_engine::VerificationFact;
+use jackline_engine::facts::VerificationFact;
 use serde::{Deserialize, Serialize};
 
 use crate::child::{Keep, Running, Stream};

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use jackline_engine::{Summary, TestsPassing};
+use jackline_engine::Summary;
+use jackline_engine::summary::TestsPassing;
 use jackline_journal::{FindingKind, Line, StoreError, Verifier, parse_record, write_private};
 use serde::{Deserialize, Serialize};
 

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use jackline_engine::{
-    Action, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, Control, Decision,
-    EventKind, GuardName, ModelChanged, PromptSource, PromptSubmitted, ReportedStage,
-    SessionStarted, Stage, UsageReported, Verdict, ViolationSubtype,
+use jackline_engine::event::{
+    AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, Control, ModelChanged, PromptSource,
+    ReportedStage, Stage, UsageReported,
 };
+use jackline_engine::verdict::{GuardName, ViolationSubtype};
+use jackline_engine::{Action, Decision, EventKind, PromptSubmitted, SessionStarted, Verdict};
 use jackline_journal::{Line, StoreError, parse_record};
 
 use crate::engines::{Chain, Reason};
@@ -234,10 +235,14 @@ fn is_checked(verdict: &Verdict) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{AttemptId, ChangeReason, Class, Status, Violation, ViolationType};
+    use jackline_engine::event::ChangeReason;
+    use jackline_engine::id::AttemptId;
+    use jackline_engine::verdict::{Class, ViolationType};
+    use jackline_engine::{Status, Violation};
 
     use super::*;
-    use jackline_engine::{AdvisorAnswered, IterationEnded, StopProposed, ToolFinished};
+    use jackline_engine::event::{AdvisorAnswered, IterationEnded};
+    use jackline_engine::{StopProposed, ToolFinished};
 
     fn started() -> EventKind {
         EventKind::SessionStarted(SessionStarted {

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use jackline_engine::{Markers, SessionPhase};
+use jackline_engine::SessionPhase;
+use jackline_engine::facts::Markers;
 use jackline_host::off::off_now;
-use jackline_runtime::{end_checks, is_checking};
+use jackline_runtime::verification::{end_checks, is_checking};
 
 use crate::run_journal::RunJournal;
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use jackline_attempt::InternalOutcome;
 use jackline_decode::stream::Refusal;
-use jackline_engine::{
-    Arguments, Completion, ContextLevel, Definition, FaultKind, Payload, RequestId, Status,
-    StopProposed, UsageReported,
-};
+use jackline_engine::event::UsageReported;
+use jackline_engine::id::RequestId;
+use jackline_engine::verdict::{Completion, ContextLevel};
+use jackline_engine::{Arguments, Definition, FaultKind, Payload, Status, StopProposed};
 use jackline_model::{
     Call, End, ErrorKind, Message, Model, ModelError, Patience, Reply, Request, Said, Tool,
     ToolResult, Usage,

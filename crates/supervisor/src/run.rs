@@ -11,10 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
-use jackline_engine::{
-    ClientId, Digest, PromptSource, SafetyAction, SafetyKind, SessionId, SessionStarted, Stop,
-    StopCode, Timestamp,
-};
+use jackline_engine::event::PromptSource;
+use jackline_engine::verdict::{SafetyAction, SafetyKind, Stop};
+use jackline_engine::{ClientId, Digest, SessionId, SessionStarted, StopCode, Timestamp};
 use jackline_host::HostAccess;
 use jackline_host::clock::now;
 use jackline_host::worker::WorkerProgram;

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use jackline_engine::event::PromptSource;
 use jackline_engine::{
-    ActorId, Definition, EventKind, FaultKind, PromptSource, SessionId, SessionStarted,
-    StopProposed, Summary,
+    ActorId, Definition, EventKind, FaultKind, SessionId, SessionStarted, StopProposed, Summary,
 };
 use jackline_journal::Note;
 use jackline_runtime::{

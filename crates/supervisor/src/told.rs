@@ -1,6 +1,7 @@
 //! What is told while an agent works, for those who watch.
 
-use jackline_engine::{BudgetSummary, Status};
+use jackline_engine::Status;
+use jackline_engine::summary::BudgetSummary;
 use serde::Serialize;
 
 /// Something that happened in a run.

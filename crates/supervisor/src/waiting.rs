@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use jackline_engine::{Dimension, Markers, Summary};
+use jackline_engine::Summary;
+use jackline_engine::definition::Dimension;
+use jackline_engine::facts::Markers;
 use jackline_host::clock::now;
 
 use crate::run_front::RunFront;

@@ -11,7 +11,9 @@ mod told;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jackline_engine::{Action, ContextLevel, Control, Digest};
+use jackline_engine::event::Control;
+use jackline_engine::verdict::ContextLevel;
+use jackline_engine::{Action, Digest};
 use jackline_host::clock::now;
 use jackline_host::worker::{WorkerConversation, WorkerProgram, WorkerReport, WorkerStart};
 use jackline_host::{FileStateHome, Grant, Pin, Pins, StateHome, Trust};

@@ -143,7 +143,7 @@ impl<'s, 'r> Calling<'s, 'r> {
     /// Ends the attempt in the session that came to nothing before it could be undone.
     fn close(&self) {
         if let Some(number) = self.open.take() {
-            let result = jackline_engine::AttemptResult::Rollback;
+            let result = jackline_engine::event::AttemptResult::Rollback;
             // The call has ended already, and says how.
             let _ = self.shared.front.borrow_mut().attempt_ended(number, result);
         }

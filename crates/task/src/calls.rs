@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use crate::registry::Registry;
 use jackline_attempt::{InternalOutcome, Trace};
-use jackline_engine::{AttemptResult, Definition, SessionId};
+use jackline_engine::event::AttemptResult;
+use jackline_engine::{Definition, SessionId};
 use jackline_journal::FileStore;
 use jackline_runtime::Gate;
 use jackline_sandbox_host::{Ending, Limits, Workers};

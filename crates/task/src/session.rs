@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use jackline_attempt::{InternalOutcome, PublicOutcome, Trace, egress};
-use jackline_engine::{IdError, SessionId};
+use jackline_engine::SessionId;
+use jackline_engine::id::IdError;
 use jackline_host::HostAccess;
 use jackline_host::clock::now;
 use jackline_host::environment::named_variable;

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use crate::registry::{Overlay, Registry};
 use jackline_attempt::{HealthLimits, Violation};
+use jackline_engine::Digest;
 use jackline_engine::definition::Budgets;
-use jackline_engine::{Class, Digest, ViolationSubtype, ViolationType};
+use jackline_engine::verdict::{Class, ViolationSubtype, ViolationType};
 use jackline_journal::FileStore;
 use jackline_sandbox_host::{Ending, Limits, Workers};
 use jackline_workspace::Workspace;

@@ -3,10 +3,14 @@
 use std::cell::RefCell;
 
 use jackline_attempt::{Subtype, Violation};
+use jackline_engine::event::{
+    AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, PromptSource, ReportedStage, Stage,
+    UsageReported,
+};
+use jackline_engine::id::AttemptId;
 use jackline_engine::{
-    Arguments, AttemptEnded, AttemptId, AttemptResult, AttemptStage, AttemptStarted, Decision,
-    EventKind, FaultKind, PromptSource, ReportedStage, SessionEnded, SessionId, SessionStarted,
-    Stage, StopProposed, UsageReported,
+    Arguments, Decision, EventKind, FaultKind, SessionEnded, SessionId, SessionStarted,
+    StopProposed,
 };
 use jackline_journal::Note;
 use jackline_runtime::{

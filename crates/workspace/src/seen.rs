@@ -1,6 +1,7 @@
 //! Which lines of a file an answer has shown.
 
-use jackline_engine::{Seen, Status};
+use jackline_engine::Status;
+use jackline_engine::event::Seen;
 use serde_json::Value;
 
 use crate::read::LINE_SHOWN;

@@ -3,7 +3,8 @@
 use std::{error::Error, path::Path};
 
 use jackline_engine::definition::{Policy, PolicyRule};
-use jackline_engine::{Arguments, CallView, SessionId, SessionStarted, Status};
+use jackline_engine::facts::CallView;
+use jackline_engine::{Arguments, SessionId, SessionStarted, Status};
 use jackline_host::HostAccess;
 use jackline_journal::MemoryStore;
 use jackline_runtime::{

@@ -6,9 +6,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use jackline_engine::observe::Observation;
 use jackline_engine::{
-    Definition, Event, EventKind, Facts, Observation, Payload, Record, Session, ToolFinished,
-    observe,
+    Definition, Event, EventKind, Facts, Payload, Record, Session, ToolFinished, observe,
 };
 use jackline_journal::{EventRecord, JournalView, Line, RecordError, Verifier, parse_record};
 

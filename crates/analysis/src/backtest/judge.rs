@@ -1,9 +1,11 @@
 //! What is sure about one event, and what hangs on a world that is gone.
 
+use jackline_engine::facts::{FileFact, FileKind, GitFact};
+use jackline_engine::session::Understood;
+use jackline_engine::verdict::{Constraint, GuardName, SafetyEvent, Stop, ViolationType};
 use jackline_engine::{
-    Arguments, Constraint, Decision, Event, EventKind, Fact, Facts, FileFact, FileKind, GitFact,
-    GuardName, Query, SafetyEvent, Session, Stop, ToolProposed, Understood, Verdict, Violation,
-    ViolationType,
+    Arguments, Decision, Event, EventKind, Fact, Facts, Query, Session, ToolProposed, Verdict,
+    Violation,
 };
 
 use super::name_of;

@@ -4,9 +4,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use jackline_engine::definition::Redact;
-use jackline_engine::{
-    Definition, Event, EventKind, ObservedResult, Payload, ToolFinished, observe_text,
-};
+use jackline_engine::observe::{ObservedResult, observe_text};
+use jackline_engine::{Definition, Event, EventKind, Payload, ToolFinished};
 
 use jackline_runtime::{redact, redact_text};
 
@@ -113,8 +112,9 @@ fn place_of(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use jackline_engine::definition::Journal;
+    use jackline_engine::observe;
+    use jackline_engine::observe::observe_known;
     use jackline_engine::wire::parse_line;
-    use jackline_engine::{observe, observe_known};
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jackline_engine::verdict::{SafetyEvent, SafetyKind, Stop};
 use jackline_engine::{
-    CallId, Decision, Event, EventKind, SafetyEvent, SafetyKind, Stop, ToolFinished, ToolName,
-    ToolProposed, Violation,
+    CallId, Decision, Event, EventKind, ToolFinished, ToolName, ToolProposed, Violation,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -140,7 +140,8 @@ fn in_words<S: Serializer>(stop: &Option<Stop>, serializer: S) -> Result<S::Ok, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackline_engine::{SafetyAction, Timestamp};
+    use jackline_engine::Timestamp;
+    use jackline_engine::verdict::SafetyAction;
 
     fn safety(kind: SafetyKind, rule: &str) -> SafetyEvent {
         SafetyEvent {

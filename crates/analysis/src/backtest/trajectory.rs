@@ -12,9 +12,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use jackline_engine::event::PromptSource;
 use jackline_engine::{
-    ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSource, PromptSubmitted,
-    SessionId, SessionStarted, Status, ToolFinished, ToolName, ToolProposed,
+    ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSubmitted, SessionId,
+    SessionStarted, Status, ToolFinished, ToolName, ToolProposed,
 };
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};

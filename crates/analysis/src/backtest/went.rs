@@ -1,9 +1,8 @@
 //! What is folded into a session that goes on as it went.
 
 use jackline_engine::definition::{Definition, Profile};
-use jackline_engine::{
-    Decision, Event, EventKind, GuardName, SafetyEvent, SafetyKind, Verdict, Violation,
-};
+use jackline_engine::verdict::{GuardName, SafetyEvent, SafetyKind};
+use jackline_engine::{Decision, Event, EventKind, Verdict, Violation};
 
 use super::judge::Judged;
 

@@ -35,7 +35,7 @@ fn an_exhausted_call_is_told_in_general_words_and_logged_in_exact_ones() {
 fn which_objection_it_was_changes_no_public_byte() {
     let said: Vec<String> = Subtype::ALL
         .iter()
-        .filter(|subtype| subtype.class() == jackline_engine::Class::Recoverable)
+        .filter(|subtype| subtype.class() == jackline_engine::verdict::Class::Recoverable)
         .flat_map(|subtype| {
             let text = format!("RAW-{}", subtype.name());
             [Answer::Bad(*subtype, text.clone()), Answer::BadAfter(*subtype, text)]

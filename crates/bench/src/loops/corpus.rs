@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jackline_engine::Digest128;
+use jackline_engine::digest::Digest128;
 
 use super::Found;
 use super::reference::{Reference, Run};

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use jackline_engine::digest::Digest128;
 use jackline_engine::{
-    ActorId, Digest128, Event, EventKind, Payload, SessionId, Status, ToolFinished, observe,
+    ActorId, Event, EventKind, Payload, SessionId, Status, ToolFinished, observe,
 };
 use serde::Deserialize;
 use serde_json::Value;

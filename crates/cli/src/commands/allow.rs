@@ -2,7 +2,7 @@
 
 use jackline_clients::{CLIENTS, Client};
 use jackline_engine::Action;
-use jackline_runtime::{AskError, Asked, find_ask};
+use jackline_runtime::asks::{AskError, Asked, find_ask};
 
 use super::person::{Said, in_words, may_open, may_say, objections, parse_lasting};
 use crate::args::{AllowArgs, Word};

@@ -20,7 +20,8 @@ use jackline_engine::{Definition, Place};
 use jackline_host::clock::now;
 use jackline_host::environment::home;
 use jackline_host::{HostAccess, state_home};
-use jackline_runtime::{DefinitionError, Definitions};
+use jackline_runtime::Definitions;
+use jackline_runtime::definitions::DefinitionError;
 
 use crate::args::BacktestArgs;
 use crate::exit::Exit;

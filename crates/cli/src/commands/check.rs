@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use jackline_definition::{Diagnostic, Diagnostics, EffectiveLine, Layer, Loaded, Standing, words};
 use jackline_engine::definition::Tool;
 use jackline_engine::{Definition, Digest, Mode};
-use jackline_runtime::{DefinitionError, Effective, find_file, load_file};
+use jackline_runtime::definitions::{DefinitionError, Effective, find_file, load_file};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;

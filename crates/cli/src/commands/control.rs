@@ -4,9 +4,9 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use jackline_engine::{
-    Action, PauseCause, SafetyAction, SessionId, SessionPhase, Summary, Verdict,
-};
+use jackline_engine::summary::PauseCause;
+use jackline_engine::verdict::SafetyAction;
+use jackline_engine::{Action, SessionId, SessionPhase, Summary, Verdict};
 use jackline_journal::FileStore;
 use jackline_runtime::{Sessions, inspect};
 use jackline_supervisor::{Kept, PREFIX};

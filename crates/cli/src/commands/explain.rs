@@ -8,11 +8,11 @@ use std::path::Path;
 
 use jackline_analysis::{Explained, Explainer, Proposed, Reason, Supposed};
 use jackline_engine::json::parse_strict;
-use jackline_engine::{
-    ActorId, Hidden, How, Kind, Runs, SimpleCommand, ToolName, Touched, Understanding, Verdict,
-    ViolationType,
-};
-use jackline_runtime::{DefinitionError, Fault, find_file};
+use jackline_engine::understanding::{Hidden, How, Runs, SimpleCommand, Touched, Understanding};
+use jackline_engine::verdict::ViolationType;
+use jackline_engine::{ActorId, Kind, ToolName, Verdict};
+use jackline_runtime::Fault;
+use jackline_runtime::definitions::{DefinitionError, find_file};
 use serde_json::{Value, json};
 
 use super::select;

@@ -2,10 +2,15 @@
 
 use std::collections::VecDeque;
 
+use jackline_engine::event::{
+    AdvisorAnswered, AttemptEnded, AttemptStage, AttemptStarted, Control, ModelChanged,
+    UsageReported,
+};
+use jackline_engine::facts::DefinitionFact;
+use jackline_engine::verdict::Completion;
 use jackline_engine::{
-    AdvisorAnswered, Arguments, AttemptEnded, AttemptStage, AttemptStarted, Completion, Control,
-    DefinitionFact, EventKind, FaultKind, ModelChanged, Payload, PromptSubmitted, SessionStarted,
-    Status, StopProposed, ToolFinished, ToolProposed, UsageReported, Verdict,
+    Arguments, EventKind, FaultKind, Payload, PromptSubmitted, SessionStarted, Status,
+    StopProposed, ToolFinished, ToolProposed, Verdict,
 };
 use jackline_journal::{EventRecord, JournalView, Line, Note, StoreError, parse_record};
 

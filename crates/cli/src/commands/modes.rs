@@ -13,7 +13,8 @@ use jackline_definition::{EditError, Loaded, Standing, set_mode, words};
 use jackline_engine::definition::Rule;
 use jackline_engine::{Definition, Mode, nearest};
 use jackline_host::state_home;
-use jackline_runtime::{DefinitionError, Effective, find_file, inspect, load_source, vouch_for};
+use jackline_runtime::definitions::{DefinitionError, Effective, find_file};
+use jackline_runtime::{inspect, load_source, vouch_for};
 
 use super::check::refuse;
 use super::person::may_open;

@@ -11,7 +11,8 @@ use jackline_host::environment::person;
 use jackline_host::off::{OFF_MS_MAX, switch_off};
 use jackline_host::{Off, state_home};
 use jackline_journal::FileStore;
-use jackline_runtime::{Sessions, find_file};
+use jackline_runtime::Sessions;
+use jackline_runtime::definitions::find_file;
 
 use super::person::{Said, may_open, may_say, objections, off_in_words, parse_lasting};
 use crate::args::{OffArgs, Word};

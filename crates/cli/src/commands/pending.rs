@@ -1,7 +1,7 @@
 //! `jackline pending`: what waits for a person.
 
 use jackline_host::agent_above;
-use jackline_runtime::{Asked, pending};
+use jackline_runtime::asks::{Asked, pending};
 use serde_json::json;
 
 use super::person::{FOR_PERSON, in_words};

@@ -3,9 +3,11 @@
 
 use std::path::PathBuf;
 
+use jackline_engine::event::Control;
+use jackline_engine::facts::Markers;
+use jackline_engine::summary::Waiting;
 use jackline_engine::{
-    Action, ActorId, Control, Event, EventKind, Markers, SessionId, Verdict, Waiting,
-    wire::TEXT_BYTES_MAX,
+    Action, ActorId, Event, EventKind, SessionId, Verdict, wire::TEXT_BYTES_MAX,
 };
 use jackline_host::environment::person;
 use jackline_host::{Off, agent_above};

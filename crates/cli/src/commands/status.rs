@@ -7,18 +7,23 @@ use std::path::Path;
 
 use anstyle::AnsiColor;
 use jackline_definition::words;
+use jackline_engine::definition::{Dimension, LimitKey};
 use jackline_engine::definition::{Limit, Per};
+use jackline_engine::facts::Markers;
 use jackline_engine::models::usd;
-use jackline_engine::{
-    BudgetSummary, Constraint, ConstraintKind, ConstraintScope, ContextSummary, Dimension,
-    DirtySummary, LimitKey, Markers, PauseCause, ProgressSummary, ReportFile, Session,
-    SessionPhase, StopCode, Summary, TestsPassing, TurnStatus, TurnSummary,
+use jackline_engine::summary::{
+    BudgetSummary, ContextSummary, DirtySummary, PauseCause, ProgressSummary, ReportFile,
+    TestsPassing, TurnStatus, TurnSummary,
 };
+use jackline_engine::verdict::{Constraint, ConstraintKind, ConstraintScope};
+use jackline_engine::{Session, SessionPhase, StopCode, Summary};
 use jackline_host::clock::now;
 use jackline_host::off::off_now;
 use jackline_host::{Off, agent_above};
 use jackline_journal::{FileStore, Line, Note, Opened, SessionEntry, StoreError, parse_record};
-use jackline_runtime::{SAFETY_LOG, Sessions, arranged, ask_code, inspect, still_asks};
+use jackline_runtime::asks::{ask_code, still_asks};
+use jackline_runtime::sessions::arranged;
+use jackline_runtime::{SAFETY_LOG, Sessions, inspect};
 use jackline_supervisor::PREFIX;
 use serde_json::json;
 

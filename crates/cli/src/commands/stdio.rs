@@ -2,8 +2,9 @@
 
 use std::io::{self, BufRead, BufReader, Write as _};
 
+use jackline_engine::event::Control;
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Control, Event, EventKind, FaultKind, SessionId, Timestamp};
+use jackline_engine::{Event, EventKind, FaultKind, SessionId, Timestamp};
 use jackline_host::clock::now;
 use jackline_host::{Agent, agent_above};
 use jackline_runtime::{Answer, Outcome, Runtime};

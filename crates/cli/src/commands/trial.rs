@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use jackline_engine::definition::Effect;
-use jackline_engine::{Decision, Definition, GuardName, Mode};
+use jackline_engine::verdict::GuardName;
+use jackline_engine::{Decision, Definition, Mode};
 use jackline_journal::{JournalView, Line, StoreError, parse_record};
 use serde_json::{Value, json};
 

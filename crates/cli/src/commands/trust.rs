@@ -9,7 +9,7 @@ use jackline_engine::definition::Checker;
 use jackline_host::clock::now;
 use jackline_host::environment::person;
 use jackline_host::{Grant, Trust};
-use jackline_runtime::{DefinitionError, Effective, find_file, load_file};
+use jackline_runtime::definitions::{DefinitionError, Effective, find_file, load_file};
 use serde_json::json;
 
 use super::check::refuse;

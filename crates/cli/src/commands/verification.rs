@@ -1,6 +1,6 @@
 //! `jackline verification`: what the gate starts and does not wait for.
 
-use jackline_runtime::supervise;
+use jackline_runtime::verification::supervise;
 use jackline_workspace::shell::{adopt, end_adopted};
 
 use crate::args::VerificationArgs;

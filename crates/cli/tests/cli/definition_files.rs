@@ -6,7 +6,8 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-use jackline_engine::{DefinitionFact, Digest};
+use jackline_engine::Digest;
+use jackline_engine::facts::DefinitionFact;
 use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, Run, World, feed};

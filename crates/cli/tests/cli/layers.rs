@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use jackline_engine::{DefinitionFact, Digest};
+use jackline_engine::Digest;
+use jackline_engine::facts::DefinitionFact;
 use serde_json::{Value, json};
 
 use crate::support::{Run, World, feed};

@@ -3,7 +3,8 @@
 
 use std::fs;
 
-use jackline_engine::{AdvisorAnswered, EventKind, ModelChanged, UsageReported};
+use jackline_engine::EventKind;
+use jackline_engine::event::{AdvisorAnswered, ModelChanged, UsageReported};
 use jackline_host::clock::now;
 use jackline_model::Provider;
 use jackline_model::scripted::{Broken, Script, ScriptedModel, Step};

@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use jackline_engine::{Decision, EventKind, Stop, ToolFinished, ToolProposed};
+use jackline_engine::verdict::Stop;
+use jackline_engine::{Decision, EventKind, ToolFinished, ToolProposed};
 use jackline_host::clock::now;
 use jackline_host::environment::named_variable;
 use jackline_journal::EventRecord;

@@ -3,7 +3,8 @@
 
 use std::sync::Barrier;
 
-use jackline_engine::{Action, Control, EventKind};
+use jackline_engine::event::Control;
+use jackline_engine::{Action, EventKind};
 use jackline_journal::EventRecord;
 use serde_json::{Value, json};
 

@@ -5,7 +5,8 @@ use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use jackline_engine::{Action, Control, EventKind};
+use jackline_engine::event::Control;
+use jackline_engine::{Action, EventKind};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

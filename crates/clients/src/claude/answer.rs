@@ -4,7 +4,8 @@
 //! questions to its person stay. Only fields that the client lists are used,
 //! and never `continue: false`, which lets the tool run and ends the session.
 
-use jackline_engine::{Completion, Decision, Verdict, Violation};
+use jackline_engine::verdict::Completion;
+use jackline_engine::{Decision, Verdict, Violation};
 use jackline_runtime::WAITS_FOR_PERSON;
 use serde_json::{Map, Value, json};
 
@@ -112,9 +113,9 @@ fn not_done(completion: Option<&Completion>) -> Option<String> {
         Completion::Complete | Completion::Incomplete { .. } => return None,
         Completion::Bypassed { reason } => {
             let what = match reason {
-                jackline_engine::Bypass::Deadline => "the deadline",
-                jackline_engine::Bypass::Budget => "a budget",
-                jackline_engine::Bypass::Context => "the context window",
+                jackline_engine::verdict::Bypass::Deadline => "the deadline",
+                jackline_engine::verdict::Bypass::Budget => "a budget",
+                jackline_engine::verdict::Bypass::Context => "the context window",
             };
             format!("bypassed: {what} is exhausted, and nothing was checked")
         }
@@ -165,7 +166,8 @@ fn say(map: &mut Map<String, Value>, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{Class, GuardName, Violation, ViolationSubtype, ViolationType};
+    use jackline_engine::Violation;
+    use jackline_engine::verdict::{Class, GuardName, ViolationSubtype, ViolationType};
 
     use super::*;
     use crate::dialect::REFUSAL_EXIT;

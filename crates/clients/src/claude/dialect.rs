@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{ActorId, RequestId, SessionId, Timestamp, UsageReported, Verdict};
+use jackline_engine::event::UsageReported;
+use jackline_engine::id::RequestId;
+use jackline_engine::{ActorId, SessionId, Timestamp, Verdict};
 use serde_json::Value;
 
 use super::hooks::ClaudeHook;

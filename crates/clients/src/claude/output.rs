@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use jackline_engine::OutputFact;
+use jackline_engine::facts::OutputFact;
 use jackline_runtime::Bounds;
 use jackline_runtime::spill::first_part;
 use jackline_workspace::shell::{Kept, Roots};

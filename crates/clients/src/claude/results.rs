@@ -1,6 +1,7 @@
 //! What the client says a tool gave back, in the shape of each tool.
 
-use jackline_engine::{Payload, Seen, Status, ToolFinished};
+use jackline_engine::event::Seen;
+use jackline_engine::{Payload, Status, ToolFinished};
 use serde_json::{Map, Value};
 
 /// Parts of a result that repeat a file or the arguments of the call.

@@ -10,10 +10,11 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _};
 use std::path::PathBuf;
 
+use jackline_engine::event::{CompactionFinished, PromptSource, UsageReported};
+use jackline_engine::id::RequestId;
 use jackline_engine::{
-    ActorId, Arguments, CallId, CompactionFinished, Event, EventKind, Payload, PromptSource,
-    PromptSubmitted, RequestId, SessionId, SessionStarted, StopProposed, Timestamp, ToolName,
-    ToolProposed, UsageReported,
+    ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSubmitted, SessionId,
+    SessionStarted, StopProposed, Timestamp, ToolName, ToolProposed,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;

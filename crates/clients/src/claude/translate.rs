@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use jackline_engine::event::{Called, CompactionFinished, PromptSource};
+use jackline_engine::id::IdError;
 use jackline_engine::json::digest;
 use jackline_engine::wire::WireError;
 use jackline_engine::{
-    ActorId, Arguments, CallId, Called, CompactionFinished, Event, EventId, EventKind, IdError,
-    Payload, PromptSource, PromptSubmitted, SessionEnded, SessionStarted, Status, StopProposed,
-    ToolFinished, ToolName, ToolProposed,
+    ActorId, Arguments, CallId, Event, EventId, EventKind, Payload, PromptSubmitted, SessionEnded,
+    SessionStarted, Status, StopProposed, ToolFinished, ToolName, ToolProposed,
 };
 use serde_json::Value;
 

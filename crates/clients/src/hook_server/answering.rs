@@ -1,7 +1,8 @@
 //! The steps from a payload to its answer, in the order that holds for every client.
 
+use jackline_engine::facts::OutputFact;
 use jackline_engine::wire::check;
-use jackline_engine::{Event, FaultKind, OutputFact, SessionId, Verdict};
+use jackline_engine::{Event, FaultKind, SessionId, Verdict};
 use jackline_host::off::off_now;
 use jackline_runtime::{Notice, Outcome, Standing, WAY_OUT, keep_fault};
 

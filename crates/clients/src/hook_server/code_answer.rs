@@ -1,8 +1,10 @@
 //! What an approval code that a person typed does in a session.
 
-use jackline_engine::{Action, Control, Event, SessionId, Summary, Waiting};
+use jackline_engine::event::Control;
+use jackline_engine::summary::Waiting;
+use jackline_engine::{Action, Event, SessionId, Summary};
 use jackline_host::environment::person;
-use jackline_runtime::ask_code;
+use jackline_runtime::asks::ask_code;
 
 use crate::typed_code::TypedCode;
 

@@ -1,9 +1,9 @@
 //! One session as the hook server uses it.
 
-use jackline_engine::{
-    ActorId, ContextLevel, Event, FaultKind, OutputFact, SessionId, Summary, Timestamp,
-    UsageReported, Verdict,
-};
+use jackline_engine::event::UsageReported;
+use jackline_engine::facts::OutputFact;
+use jackline_engine::verdict::ContextLevel;
+use jackline_engine::{ActorId, Event, FaultKind, SessionId, Summary, Timestamp, Verdict};
 use jackline_runtime::{
     Bounds, Gate, GateAnswer, Notice, Outcome, PendingAsk, Request, Runtime, Standing, keep_fault,
 };

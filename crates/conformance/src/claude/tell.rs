@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use jackline_engine::event::{PromptSource, Seen};
 use jackline_engine::json::parse_strict;
 use jackline_engine::{
-    Arguments, Decision, Event, EventKind, Payload, PromptSource, PromptSubmitted, Seen,
-    SessionEnded, SessionId, SessionStarted, Status, StopProposed, ToolFinished, ToolProposed,
-    Verdict,
+    Arguments, Decision, Event, EventKind, Payload, PromptSubmitted, SessionEnded, SessionId,
+    SessionStarted, Status, StopProposed, ToolFinished, ToolProposed, Verdict,
 };
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@
 //! reaches the server as it was sent, what may not gets a result of our own with the
 //! verdict's words, and what is said of a result follows it.
 
-use jackline_engine::{Decision, Event, GuardName, Verdict};
+use jackline_engine::verdict::GuardName;
+use jackline_engine::{Decision, Event, Verdict};
 use serde_json::{Value, json};
 
 use super::process::Heard;

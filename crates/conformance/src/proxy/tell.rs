@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use jackline_engine::tool::PAGE_TURN;
 use jackline_engine::{
-    Arguments, Event, EventKind, PAGE_TURN, Payload, SessionEnded, SessionId, SessionStarted,
-    Status, ToolFinished, ToolProposed,
+    Arguments, Event, EventKind, Payload, SessionEnded, SessionId, SessionStarted, Status,
+    ToolFinished, ToolProposed,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};

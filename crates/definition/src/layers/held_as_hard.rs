@@ -12,10 +12,11 @@ mod stories;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jackline_engine::verdict::{Bypass, Completion, GuardName};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Bypass, CallId, Completion, Decision, Definition, Event, EventKind, Facts, GuardName, Mode,
-    Now, Record, Session, Timestamp, ToolFinished, ToolProposed, Verdict, observe,
+    CallId, Decision, Definition, Event, EventKind, Facts, Mode, Now, Record, Session, Timestamp,
+    ToolFinished, ToolProposed, Verdict, observe,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

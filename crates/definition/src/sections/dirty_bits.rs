@@ -1,7 +1,7 @@
 //! `dirty_bits`: which commands test and build, and which files are documentation.
 
-use jackline_engine::canonical;
 use jackline_engine::definition::DirtyBits;
+use jackline_engine::path::canonical;
 
 use super::prelude::*;
 use crate::values::{command_words, limited_list};

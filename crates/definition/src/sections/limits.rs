@@ -1,6 +1,6 @@
 //! `limits` and `iterations_extension`: allowances that only go down.
 
-use jackline_engine::Dimension;
+use jackline_engine::definition::Dimension;
 use jackline_engine::definition::{Limit, Limits, Per};
 use jackline_engine::models::usd;
 

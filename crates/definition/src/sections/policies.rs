@@ -4,7 +4,7 @@ mod lower;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jackline_engine::CUSTOM_POLICIES_MAX;
+use jackline_engine::bounds::CUSTOM_POLICIES_MAX;
 use jackline_engine::definition::{Policy, PolicyRule};
 
 use super::prelude::*;

@@ -1,6 +1,6 @@
 //! `progress`: when a session is stuck.
 
-use jackline_engine::Dimension;
+use jackline_engine::definition::Dimension;
 use jackline_engine::definition::Progress;
 
 use super::prelude::*;

@@ -1,6 +1,6 @@
 //! `protected`: paths that the agent can't write.
 
-use jackline_engine::canonical;
+use jackline_engine::path::canonical;
 
 use super::prelude::*;
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jackline_engine::facts::{
+    DefinitionFact, FileFact, FileKind, GitFact, PinsFact, ROUNDS_MAX, Tracked, WatchedFact,
+};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Definition, DefinitionFact, Digest, Facts, FileFact, FileKind, GitFact, Now, PinsFact, Place,
-    Query, ROUNDS_MAX, Record, Session, SessionId, Timestamp, Tracked, Verdict, WatchedFact,
+    Definition, Digest, Facts, Now, Place, Query, Record, Session, SessionId, Timestamp, Verdict,
     observe,
 };
 use serde_json::{Value, json};

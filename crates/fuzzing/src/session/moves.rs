@@ -4,13 +4,16 @@
 //! written by hand, one move a line: `t012` and a line feed proposes a call.
 
 use arbitrary::Arbitrary;
+use jackline_engine::digest::Digest128;
+use jackline_engine::event::{
+    AdvisorAnswered, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, Called,
+    ChangeReason, CompactionFinished, Control, IterationEnded, ModelChanged, OutputProposed,
+    PlanProposed, PromptSource, ReportedStage, Seen, Stage, Tests, UsageReported,
+};
+use jackline_engine::id::{AttemptId, RequestId};
 use jackline_engine::{
-    Action, ActorId, AdvisorAnswered, Arguments, AttemptEnded, AttemptId, AttemptResult,
-    AttemptStage, AttemptStarted, CallId, Called, ChangeReason, CompactionFinished, Control,
-    Digest128, Event, EventKind, IterationEnded, ModelChanged, OutputProposed, Payload,
-    PlanProposed, PromptSource, PromptSubmitted, ReportedStage, RequestId, Seen, SessionEnded,
-    SessionId, SessionStarted, Stage, Status, StopProposed, Tests, ToolFinished, ToolName,
-    ToolProposed, UsageReported, json,
+    Action, ActorId, Arguments, CallId, Event, EventKind, Payload, PromptSubmitted, SessionEnded,
+    SessionId, SessionStarted, Status, StopProposed, ToolFinished, ToolName, ToolProposed, json,
 };
 use serde_json::{Value, json};
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jackline_engine::definition::StoredDefinition;
-use jackline_engine::{
-    CheckFact, DefinitionFact, DefinitionFile, Digest, Digest128, Event, Fact, Facts, FeedbackFact,
-    FileFact, FileKind, GitFact, NewDefinition, Now, PinsFact, PolicyFact, Query, ReloadFact,
-    Severity, Timestamp, Tracked, VerificationFact, WatchedFact, observe,
+use jackline_engine::digest::Digest128;
+use jackline_engine::facts::{
+    CheckFact, DefinitionFact, DefinitionFile, FeedbackFact, FileFact, FileKind, GitFact,
+    NewDefinition, PinsFact, PolicyFact, ReloadFact, Tracked, VerificationFact, WatchedFact,
 };
+use jackline_engine::verdict::Severity;
+use jackline_engine::{Digest, Event, Fact, Facts, Now, Query, Timestamp, observe};
 
 use super::DEFINITIONS;
 use super::moves::Move;

@@ -1,7 +1,8 @@
 //! What a call comes back with: text for the model, fields for programs, and what
 //! the guards are told of it.
 
-use jackline_engine::{Seen, Status, nearest};
+use jackline_engine::event::Seen;
+use jackline_engine::{Status, nearest};
 use jackline_runtime::spill::PageError;
 use jackline_runtime::{CallRefusal, CallResult};
 use jackline_workspace::{Shows, ToolError, ToolOutput, ToolSpec};

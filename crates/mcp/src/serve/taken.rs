@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use jackline_engine::PAGE_TURN;
 use jackline_engine::definition::SchemaText;
+use jackline_engine::tool::PAGE_TURN;
 use jackline_workspace::ToolSpec;
 use serde_json::{Value, json};
 

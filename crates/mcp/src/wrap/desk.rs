@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use jackline_engine::json::parse_strict;
-use jackline_engine::{Arguments, PAGE_TURN, Payload, Status};
+use jackline_engine::tool::PAGE_TURN;
+use jackline_engine::{Arguments, Payload, Status};
 use jackline_runtime::CallResult;
 use serde_json::Value;
 

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{OutputFact, Seen, Status};
+use jackline_engine::Status;
+use jackline_engine::event::Seen;
+use jackline_engine::facts::OutputFact;
 use jackline_journal::StoreError;
 use jackline_runtime::spill::{Cursor, Page, Spill, file_uri, first_part};
 use serde_json::value::RawValue;

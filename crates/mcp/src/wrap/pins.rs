@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jackline_engine::Digest;
+use jackline_engine::digest::Digest128;
 use jackline_engine::json::digest;
-use jackline_engine::{Digest, Digest128};
 use jackline_journal::{FileError, write_private};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};

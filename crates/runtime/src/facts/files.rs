@@ -6,7 +6,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{Digest, Digest128, FileFact, FileKind, Tracked, Wants};
+use jackline_engine::Digest;
+use jackline_engine::digest::Digest128;
+use jackline_engine::facts::{FileFact, FileKind, Tracked, Wants};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 

@@ -1,8 +1,8 @@
 //! Asks a source until the engine has no more queries.
 
-use jackline_engine::{
-    Fact, Facts, FileFact, FileKind, Query, ROUNDS_MAX, ReloadFact, Session, Understood, Wants,
-};
+use jackline_engine::facts::{FileFact, FileKind, ROUNDS_MAX, ReloadFact, Wants};
+use jackline_engine::session::Understood;
+use jackline_engine::{Fact, Facts, Query, Session};
 
 use super::{Deadline, FactError, FactSource, Machine, Scene};
 use crate::definitions::DefinitionError;

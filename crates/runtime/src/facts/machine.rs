@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{
-    DefinitionFact, Digest, Fact, Query, Tracked, VerificationFact, Wants, WatchedFact,
-};
+use jackline_engine::facts::{DefinitionFact, Tracked, VerificationFact, Wants, WatchedFact};
+use jackline_engine::{Digest, Fact, Query};
 
 use super::absences::Absences;
 use super::files::Files;

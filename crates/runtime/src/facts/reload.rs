@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{DefinitionFile, Digest, NewDefinition, ReloadFact};
+use jackline_engine::Digest;
+use jackline_engine::facts::{DefinitionFile, NewDefinition, ReloadFact};
 
 use super::Scene;
 use crate::definitions::{DefinitionError, Reloaded};

@@ -1,9 +1,9 @@
 //! A call from its proposal to its result, and what the guards say of it.
 
-use jackline_engine::{
-    Arguments, Decision, OutputFact, Repair, Seen, SessionId, Status, Verdict, Violation,
-    ViolationType,
-};
+use jackline_engine::event::Seen;
+use jackline_engine::facts::OutputFact;
+use jackline_engine::verdict::{Repair, ViolationType};
+use jackline_engine::{Arguments, Decision, SessionId, Status, Verdict, Violation};
 use serde::Serialize;
 use serde_json::Value;
 

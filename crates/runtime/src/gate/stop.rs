@@ -1,6 +1,7 @@
 //! What becomes of an agent's wish to end its turn.
 
-use jackline_engine::{Completion, Decision, ViolationSubtype};
+use jackline_engine::Decision;
+use jackline_engine::verdict::{Completion, ViolationSubtype};
 
 use super::answer::GateAnswer;
 

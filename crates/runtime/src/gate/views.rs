@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jackline_engine::{Definition, Event, Seen, Summary, Timestamp};
+use jackline_engine::event::Seen;
+use jackline_engine::{Definition, Event, Summary, Timestamp};
 
 use super::Gate;
 use crate::runtime::{Bounds, Standing};

@@ -3,10 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jackline_engine::{
-    CallId, EventKind, How, Points, Runs, Session, SessionId, Status, ToolFinished, ToolProposed,
-    Touched, Understanding,
-};
+use jackline_engine::understanding::{How, Points, Runs, Touched, Understanding};
+use jackline_engine::{CallId, EventKind, Session, SessionId, Status, ToolFinished, ToolProposed};
 use jackline_journal::{Line, Reading, Store, StoreError, parse_record};
 
 /// The files of the workspace that calls have written or removed, as far as that can be seen;

@@ -8,7 +8,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use jackline_engine::{ReportFile, SessionId, Timestamp, WatchedFact};
+use jackline_engine::facts::WatchedFact;
+use jackline_engine::summary::ReportFile;
+use jackline_engine::{SessionId, Timestamp};
 use jackline_journal::Store;
 
 use crate::edits::last_word;

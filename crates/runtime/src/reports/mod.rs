@@ -16,9 +16,9 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jackline_engine::{
-    Event, Order, Record, ReportFile, SessionId, Summary, Timestamp, Tracked, Verdict, WatchedFact,
-};
+use jackline_engine::facts::{Tracked, WatchedFact};
+use jackline_engine::summary::{Order, ReportFile};
+use jackline_engine::{Event, Record, SessionId, Summary, Timestamp, Verdict};
 use jackline_journal::Store;
 
 use crate::edits::{REMOVED, vouch_for_report};

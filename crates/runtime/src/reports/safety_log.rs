@@ -9,7 +9,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use jackline_engine::{SafetyEvent, SessionId};
+use jackline_engine::SessionId;
+use jackline_engine::verdict::SafetyEvent;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -104,7 +105,8 @@ fn read(path: &Path) -> io::Result<Option<SafetyLog>> {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::{SafetyAction, SafetyKind, Timestamp};
+    use jackline_engine::Timestamp;
+    use jackline_engine::verdict::{SafetyAction, SafetyKind};
     use serde_json::Value;
 
     use super::*;

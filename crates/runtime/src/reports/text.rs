@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use jackline_engine::{
-    ActionEnd, Decision, EventKind, IterationEnded, LastAction, ReportFile, Status, Summary,
-};
+use jackline_engine::event::IterationEnded;
+use jackline_engine::summary::{ActionEnd, LastAction, ReportFile};
+use jackline_engine::{Decision, EventKind, Status, Summary};
 
 use super::{SAFETY_LOG, Told, figures};
 
@@ -299,10 +299,13 @@ pub(super) fn plain(text: &str, chars_max: usize) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use jackline_engine::summary::TestCounts;
+    use jackline_engine::verdict::{
+        Class, GuardName, Stop, StopDetail, ViolationSubtype, ViolationType,
+    };
     use jackline_engine::{
-        Class, Definition, Event, Facts, GuardName, Now, Place, Record, Session, SessionId, Stop,
-        StopCode, StopDetail, TestCounts, Timestamp, Verdict, Violation, ViolationSubtype,
-        ViolationType, observe, wire::parse_line,
+        Definition, Event, Facts, Now, Place, Record, Session, SessionId, StopCode, Timestamp,
+        Verdict, Violation, observe, wire::parse_line,
     };
 
     use super::*;

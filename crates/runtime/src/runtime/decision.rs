@@ -1,6 +1,8 @@
 //! From an event in an open session to its verdict.
 
-use jackline_engine::{Event, EventKind, Facts, OffFact, Record, SessionStarted, Understood};
+use jackline_engine::facts::OffFact;
+use jackline_engine::session::Understood;
+use jackline_engine::{Event, EventKind, Facts, Record, SessionStarted};
 use jackline_journal::{EventRecord, Line, StoreError, parse_record};
 use serde_json::value::{RawValue, to_raw_value};
 

@@ -1,7 +1,8 @@
 //! What goes into the journal besides events: faults, repairs, and what an earlier process
 //! could not write down.
 
-use jackline_engine::{Event, EventKind, SessionId, StopProposed, UNANSWERED};
+use jackline_engine::bounds::UNANSWERED;
+use jackline_engine::{Event, EventKind, SessionId, StopProposed};
 use jackline_journal::Note;
 
 use crate::redact::redact_text;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use jackline_decode::Decoder;
 use jackline_engine::definition::{Definition, Redact, SchemaText, UnknownTools};
-use jackline_engine::{
-    Blob, Event, EventKind, Facts, PAGE_TURN, Session, ToolProposed, elide, observe,
-};
+use jackline_engine::observe::{Blob, elide};
+use jackline_engine::tool::PAGE_TURN;
+use jackline_engine::{Event, EventKind, Facts, Session, ToolProposed, observe};
 
 use crate::redact::redact;
 use jackline_host::clock;

@@ -1,6 +1,8 @@
 //! Makes a record durable and goes on from it.
 
-use jackline_engine::{Digest, FaultKind, Record, ReloadFact, Understood};
+use jackline_engine::facts::ReloadFact;
+use jackline_engine::session::Understood;
+use jackline_engine::{Digest, FaultKind, Record};
 use jackline_journal::{Body, Note, Retention};
 use serde_json::value::RawValue;
 

@@ -1,6 +1,7 @@
 //! What people are told of a verdict: notices, reports, the safety log.
 
-use jackline_engine::{Event, EventKind, Facts, FaultKind, Record, Timestamp, Understood, Verdict};
+use jackline_engine::session::Understood;
+use jackline_engine::{Event, EventKind, Facts, FaultKind, Record, Timestamp, Verdict};
 use jackline_journal::Note;
 
 use super::decision::scene;

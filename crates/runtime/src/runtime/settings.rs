@@ -100,7 +100,7 @@ impl Runtime {
     }
 
     /// Sets the program that runs verifications by command: given the words
-    /// `verification` and a directory, it calls [`supervise`](crate::supervise).
+    /// `verification` and a directory, it calls [`supervise`](crate::verification::supervise).
     #[must_use]
     pub fn with_verifier(mut self, program: PathBuf) -> Self {
         self.sources.machine.verifications = Verifications::by(program);

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jackline_engine::definition::{Io, Mode};
+use jackline_engine::event::Seen;
+use jackline_engine::summary::ReportFile;
 use jackline_engine::{
-    CallId, Definition, Event, ReportFile, Seen, Session, SessionId, SessionPhase, Summary,
-    Timestamp,
+    CallId, Definition, Event, Session, SessionId, SessionPhase, Summary, Timestamp,
 };
 
 use super::Runtime;

@@ -7,7 +7,8 @@ use jackline_engine::wire::parse_recorded;
 use jackline_engine::{FaultKind, SessionPhase};
 use jackline_host::{Off, Switch};
 use jackline_journal::Note;
-use jackline_runtime::{AskError, Outcome, ask_code, find_ask, pending};
+use jackline_runtime::Outcome;
+use jackline_runtime::asks::{AskError, ask_code, find_ask, pending};
 use serde_json::{Value, json};
 
 use crate::meddling::{How, Meddler, Meddling};

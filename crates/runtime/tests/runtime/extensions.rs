@@ -1,7 +1,8 @@
 //! Policies and checkers written in Rust.
 
+use jackline_engine::Definition;
 use jackline_engine::definition::{Checker, Policy, PolicyRule};
-use jackline_engine::{CallView, Definition, PolicyFact};
+use jackline_engine::facts::{CallView, PolicyFact};
 use jackline_runtime::{CompletionChecker, Extensions, PolicyDecision, Runtime, ToolPolicy};
 use serde_json::{Value, json};
 

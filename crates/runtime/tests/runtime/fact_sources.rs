@@ -4,9 +4,11 @@
 use std::sync::{Arc, Mutex};
 use std::{fs, thread, time::Duration};
 
-use jackline_engine::{Fact, FileFact, FileKind, GitFact, Query};
+use jackline_engine::facts::{FileFact, FileKind, GitFact};
+use jackline_engine::{Fact, Query};
 use jackline_journal::{MemoryStore, Note};
-use jackline_runtime::{Deadline, FactError, FactSource, Recording, Runtime, Scene};
+use jackline_runtime::facts::{Deadline, FactError, Recording, Scene};
+use jackline_runtime::{FactSource, Runtime};
 use serde_json::json;
 
 use crate::support::{World, send};
@@ -85,8 +87,8 @@ fn missing(query: &Query) -> Fact {
         Query::Protect { .. } => Fact::Protect([].into()),
         Query::Git { .. } => Fact::Git(GitFact::default()),
         Query::Ignored { .. } => Fact::Ignored(false),
-        Query::Definition => Fact::Definition(jackline_engine::DefinitionFact::Same),
-        Query::Pins { .. } => Fact::Pins(jackline_engine::PinsFact::default()),
+        Query::Definition => Fact::Definition(jackline_engine::facts::DefinitionFact::Same),
+        Query::Pins { .. } => Fact::Pins(jackline_engine::facts::PinsFact::default()),
         other => panic!("an unexpected query: {other:?}"),
     };
     serde_json::from_str(&serde_json::to_string(&fact).unwrap()).unwrap()

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use jackline_engine::event::{Control, PromptSource};
 use jackline_engine::{
-    Action, Arguments, Control, Decision, PromptSource, SessionEnded, SessionId, SessionStarted,
-    Status, StopProposed,
+    Action, Arguments, Decision, SessionEnded, SessionId, SessionStarted, Status, StopProposed,
 };
 use jackline_host::{Off, Switch};
 use jackline_journal::Note;
+use jackline_runtime::asks::ask_code;
 use jackline_runtime::{
-    CallResult, CallRuling, Gate, ProposedCall, RefusalCode, SessionRole, StopRuling, ask_code,
+    CallResult, CallRuling, Gate, ProposedCall, RefusalCode, SessionRole, StopRuling,
 };
 use serde_json::{Value, json};
 

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use jackline_definition::encode;
 use jackline_engine::definition::{Limit, Limits, Per};
-use jackline_engine::{
-    Decision, Definition, DefinitionFact, Digest, FaultKind, SessionId, Timestamp,
-};
+use jackline_engine::facts::DefinitionFact;
+use jackline_engine::{Decision, Definition, Digest, FaultKind, SessionId, Timestamp};
 use jackline_host::{Grant, LayerFiles, Trust};
 use jackline_journal::{Note, Store as _};
-use jackline_runtime::Resolved;
+use jackline_runtime::definitions::Resolved;
 
 use crate::support::{World, answer, send};
 

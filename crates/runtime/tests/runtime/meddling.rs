@@ -5,7 +5,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use jackline_engine::definition::StoredDefinition;
-use jackline_engine::{Blob, Digest, EventId, SessionId};
+use jackline_engine::observe::Blob;
+use jackline_engine::{Digest, EventId, SessionId};
 use jackline_journal::{
     Body, DefinitionSource, FileStore, Head, JournalView, Log, Reading, SessionEntry,
     SessionFilter, Store, StoreError,

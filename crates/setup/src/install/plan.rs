@@ -5,7 +5,7 @@ use std::process::Command;
 
 use jackline_host::LayerFiles;
 use jackline_host::environment::find_program;
-use jackline_runtime::find_file;
+use jackline_runtime::definitions::find_file;
 
 use super::{
     Change, DEFINITION, Direction, FoundClient, InstallError, Plan, Purpose, Wish, exclude,

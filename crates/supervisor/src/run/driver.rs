@@ -10,10 +10,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jackline_attempt::InternalOutcome;
-use jackline_engine::{
-    Decision, Failure, IterationEnded, Payload, PromptSource, SessionEnded, Stop, StopProposed,
-    Summary,
-};
+use jackline_engine::event::{Failure, IterationEnded, PromptSource};
+use jackline_engine::verdict::Stop;
+use jackline_engine::{Decision, Payload, SessionEnded, StopProposed, Summary};
 use jackline_host::clock::now;
 use jackline_model::{ErrorKind, Message, Model, Patience};
 

@@ -1,7 +1,7 @@
 //! Writes the stages of attempts down, each before the next begins.
 
 use jackline_attempt::{Ended, Stage, Stages};
-use jackline_engine::AttemptResult;
+use jackline_engine::event::AttemptResult;
 
 use crate::call::Calling;
 use crate::told::What;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anstyle::{AnsiColor, Style};
 use jackline_analysis::{BacktestOutcome, BacktestStep, Undecidable, name_of};
 use jackline_clients::transcripts::SkippedLines;
-use jackline_engine::{Decision, GuardName, Stop, Violation};
+use jackline_engine::verdict::{GuardName, Stop};
+use jackline_engine::{Decision, Violation};
 use jackline_runtime::redact_text;
 
 use crate::terminal::{bold, counted, dim, duration, plain, say, styled, table};

@@ -2,10 +2,11 @@
 //! was understood.
 
 use jackline_analysis::{Explained, Explainer, Reason};
-use jackline_engine::{
-    Argument, Decision, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding, Verdict,
-    ViolationType,
+use jackline_engine::understanding::{
+    Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
 };
+use jackline_engine::verdict::ViolationType;
+use jackline_engine::{Decision, Verdict};
 
 use super::kind_name;
 use crate::terminal::{bold, dim, plain, say, style_of, styled};

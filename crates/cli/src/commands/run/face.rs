@@ -4,7 +4,8 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use anstyle::AnsiColor;
-use jackline_engine::{BudgetSummary, Status};
+use jackline_engine::Status;
+use jackline_engine::summary::BudgetSummary;
 use jackline_supervisor::{Told, Waits};
 use rustix::termios::tcgetwinsize;
 

@@ -2,7 +2,8 @@
 
 use anstyle::AnsiColor;
 use jackline_attempt::PublicOutcome;
-use jackline_engine::{StopCode, TestsPassing};
+use jackline_engine::StopCode;
+use jackline_engine::summary::TestsPassing;
 use jackline_supervisor::{Evidence, Report, not_completed};
 use serde_json::{Value, json};
 

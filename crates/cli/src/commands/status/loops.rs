@@ -1,6 +1,6 @@
 //! Who goes in circles, in words.
 
-use jackline_engine::{LoopAt, LoopLevel, LoopsSummary};
+use jackline_engine::summary::{LoopAt, LoopLevel, LoopsSummary};
 
 /// From when on refusals of the same call are worth a row.
 const BLOCKED_MIN: u32 = 2;

@@ -2,8 +2,9 @@
 //! loops know them: what such a loop kept in a manifest that its agent could
 //! edit is read from here.
 
+use jackline_engine::definition::Dimension;
 use jackline_engine::definition::Profile;
-use jackline_engine::{Definition, Dimension, Summary};
+use jackline_engine::{Definition, Summary};
 use serde_json::{Map, Value, json};
 
 /// `safety`, `context` and `dirty_bits`, with the thresholds that are in force.

@@ -1,10 +1,11 @@
 //! Figures of single guards, in the words of `status`. A session without such a
 //! guard does not have them, and shows nothing in their place.
 
-use jackline_engine::{
-    ContextLevel, ContextSummary, DirtySummary, LoopsSummary, ProgressSummary, Summary,
-    TestsPassing,
+use jackline_engine::Summary;
+use jackline_engine::summary::{
+    ContextSummary, DirtySummary, LoopsSummary, ProgressSummary, TestsPassing,
 };
+use jackline_engine::verdict::ContextLevel;
 
 use super::super::status::{
     Circle, circle_before, circles, dirty_bits, iterations, spent, uncounted,

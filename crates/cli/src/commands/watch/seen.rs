@@ -7,7 +7,7 @@ use jackline_engine::{
     Decision, Definition, EventKind, SessionId, SessionPhase, StopCode, Summary, Timestamp,
 };
 use jackline_journal::{EventRecord, Opened};
-use jackline_runtime::{ask_code, still_asks};
+use jackline_runtime::asks::{ask_code, still_asks};
 
 use super::super::log::{decided, remarks, what};
 use super::super::status::{effect, of, turn_in_words};

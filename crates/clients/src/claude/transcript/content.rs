@@ -1,6 +1,7 @@
 //! What messages are made of: blocks of text, calls and results.
 
-use jackline_engine::{CallId, EventKind, Payload, Seen, Status, ToolFinished};
+use jackline_engine::event::Seen;
+use jackline_engine::{CallId, EventKind, Payload, Status, ToolFinished};
 use serde::Deserialize;
 
 use super::super::lines::{Raw, flag, read, text};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use jackline_engine::{Completion, Decision, Session};
+use jackline_engine::verdict::Completion;
+use jackline_engine::{Decision, Session};
 use serde_json::json;
 
 use super::super::combine;

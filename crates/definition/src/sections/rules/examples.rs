@@ -1,7 +1,8 @@
 //! Lowers the examples of rules.
 
+use jackline_engine::Kind;
 use jackline_engine::definition::{Effect, RuleScope};
-use jackline_engine::{Kind, canonical};
+use jackline_engine::path::canonical;
 use serde_json::Value;
 
 use super::{EXAMPLE_RUN, EXAMPLES, GIVEN};

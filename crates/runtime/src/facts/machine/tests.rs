@@ -2,9 +2,9 @@
 
 use std::{fs, slice};
 
-use jackline_engine::{
-    Definition, Digest128, Facts, FileFact, FileKind, Now, SessionId, Timestamp,
-};
+use jackline_engine::digest::Digest128;
+use jackline_engine::facts::{FileFact, FileKind};
+use jackline_engine::{Definition, Facts, Now, SessionId, Timestamp};
 use jackline_journal::MemoryStore;
 
 use super::*;

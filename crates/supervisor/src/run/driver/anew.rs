@@ -1,6 +1,7 @@
 //! A conversation that begins anew, with what whoever works has to know.
 
-use jackline_engine::{CompactionFinished, Invocations};
+use jackline_engine::event::CompactionFinished;
+use jackline_engine::summary::Invocations;
 
 use super::{Driver, Goes};
 use crate::engines::Reason;

@@ -1,6 +1,7 @@
 //! Another engine takes over, or the first one comes back.
 
-use jackline_engine::{ChangeReason, Decision, ModelChanged};
+use jackline_engine::Decision;
+use jackline_engine::event::{ChangeReason, ModelChanged};
 use jackline_host::clock::now;
 
 use super::Driver;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackline_engine::{ChangeReason, ModelChanged};
+use jackline_engine::event::{ChangeReason, ModelChanged};
 use jackline_host::clock::now;
 use jackline_model::{ErrorKind, ModelError};
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use jackline_engine::definition::ModelChoice;
-use jackline_engine::{ActorId, AdvisorAnswered, PauseCause, Payload, Summary};
+use jackline_engine::event::AdvisorAnswered;
+use jackline_engine::summary::PauseCause;
+use jackline_engine::{ActorId, Payload, Summary};
 use jackline_model::{Message, Request};
 
 use super::{Driver, Goes, patience};
