@@ -33,7 +33,11 @@ fn main() -> io::Result<()> {
     // the binary are looked up when they are called.
     println!("cargo:rustc-link-arg-bins=-no-pie");
     println!("cargo:rustc-link-arg-bins=-Wl,-z,lazy");
-    place_hook_functions()?;
+    if has_rust_linker() {
+        // Functions with the same code are kept once.
+        println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
+        place_hook_functions()?;
+    }
     // A model in this process brings a library of C++, which wants to be loaded.
     if env::var_os("CARGO_FEATURE_LOCAL_MODEL").is_some() {
         return Ok(());
@@ -60,15 +64,6 @@ fn main() -> io::Result<()> {
 /// ignored; `cargo xtask hook-functions` lists them again.
 fn place_hook_functions() -> io::Result<()> {
     println!("cargo:rerun-if-changed={HOOK_FUNCTIONS}");
-    // Only for the linker that comes with Rust, which is the default on this platform: others know
-    // no script beside their own.
-    let is_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|found| found == "x86_64");
-    let is_release = env::var("PROFILE").is_ok_and(|found| found == "release");
-    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    let own_linker = env::var_os("RUSTC_LINKER").is_some() || flags.contains("link");
-    if !is_x86_64 || !is_release || own_linker {
-        return Ok(());
-    }
     let names = fs::read_to_string(HOOK_FUNCTIONS)?;
     let sections: Vec<_> = names.lines().map(|name| format!("*(.text.{name})")).collect();
     let script = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("hook.ld");
@@ -79,6 +74,16 @@ fn place_hook_functions() -> io::Result<()> {
     fs::write(&script, text)?;
     println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
     Ok(())
+}
+
+/// Whether a release build is linked by the linker that comes with Rust, which is the default on
+/// this platform. Others know no script beside their own.
+fn has_rust_linker() -> bool {
+    let is_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|found| found == "x86_64");
+    let is_release = env::var("PROFILE").is_ok_and(|found| found == "release");
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let own_linker = env::var_os("RUSTC_LINKER").is_some() || flags.contains("link");
+    is_x86_64 && is_release && !own_linker
 }
 
 /// Where the compiler keeps a library, if it has it.

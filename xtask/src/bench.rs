@@ -1,5 +1,6 @@
 //! Measurements: ratios side by side in one run.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -14,7 +15,7 @@ usage: cargo xtask bench [PART…]       several of these parts; all but `build`
                      page faults, eight processes on one session
          replay      `replay` and `verify`, beside parsing and hashing
          transcript  the latest usage record of a long transcript
-         build       a clean release build
+         build       a clean release build: its time, and the size of the binary
 
        cargo xtask bench PART [WORD…]  one of these parts
          attempt     what attempts cost: around a trivial program, and with many files
@@ -38,6 +39,7 @@ const TOGETHER: [&str; 5] = ["engine", "process", "replay", "transcript", "build
 const ALONE: [&str; 5] = ["attempt", "corpus", "io", "loops", "run"];
 
 const BUILD: Row = Row("build: clean release build");
+const BINARY: Row = Row("build: size of the binary");
 
 pub(crate) fn run(words: &[String]) -> Result<(), String> {
     if words.iter().any(|word| word == "--help" || word == "-h") {
@@ -85,22 +87,31 @@ pub(crate) fn target_directory() -> Result<PathBuf, String> {
 }
 
 fn build() -> Result<(), String> {
-    let Some((Limit::AtMost(limit), unit)) = BUILD.limit() else {
-        return Err(format!("docs/benchmarks.md has no limit for `{}`", BUILD.0));
-    };
     let target = root().join("target").join("bench-build");
-    let _ = std::fs::remove_dir_all(&target);
+    let _ = fs::remove_dir_all(&target);
     shell::run(&mut cargo(&["fetch", "--locked"]))?;
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     let start = Instant::now();
     let mut command = cargo(&["build", "--release", "--locked", "-p", "jackline"]);
     shell::run(command.env("CARGO_TARGET_DIR", &target))?;
     let seconds = start.elapsed().as_secs_f64().round();
-    let _ = std::fs::remove_dir_all(&target);
-    println!("{}: {seconds} {unit}, at most {limit}", BUILD.0);
-    println!("{{\"name\":\"build\",\"value\":{seconds},\"unit\":\"{unit}\",\"limit\":{limit}}}");
-    if seconds > limit {
-        return Err(format!("the build took {seconds} {unit}"));
-    }
-    Ok(())
+    let binary = target.join("release/jackline");
+    let length = fs::metadata(&binary)
+        .map_err(|error| format!("can't look at `{}`: {error}", binary.display()))?
+        .len();
+    let _ = fs::remove_dir_all(&target);
+    // Hundredths of a megabyte.
+    let megabytes = f64::from(u32::try_from(length / 10_000).unwrap_or(u32::MAX)) / 100.0;
+    let built = report(BUILD, "build", seconds);
+    report(BINARY, "binary", megabytes).and(built)
+}
+
+/// Prints a value beside its limit. A value beyond it is an error.
+fn report(row: Row, name: &str, value: f64) -> Result<(), String> {
+    let Some((Limit::AtMost(limit), unit)) = row.limit() else {
+        return Err(format!("docs/benchmarks.md has no limit for `{}`", row.0));
+    };
+    println!("{}: {value} {unit}, at most {limit}", row.0);
+    println!("{{\"name\":\"{name}\",\"value\":{value},\"unit\":\"{unit}\",\"limit\":{limit}}}");
+    if value > limit { Err(format!("{}: {value} {unit}", row.0)) } else { Ok(()) }
 }

@@ -1,12 +1,12 @@
 //! Disks that are full, read-only or not there, and what is left on a good one.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use jackline_engine::FaultKind;
 use jackline_journal::Note;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{JACKLINE, Run, World, feed};
 
@@ -176,4 +176,28 @@ fn what_is_written_is_private() {
         })
         .collect();
     assert_eq!(open, [""; 0]);
+}
+
+/// The definition, 178 KB, is stored once for all sessions: a session holds its calls and little else.
+#[test]
+fn a_session_of_100_calls_takes_at_most_140_kb() {
+    let world = World::new("extends: [coding-agent]\n");
+    let call = |n: usize| {
+        let (id, line) = (format!("c{n}"), format!("git diff --stat src/part_{n}.rs"));
+        let proposed = json!({"session": "s", "event": "tool_proposed", "call": id,
+            "tool": "Bash", "args": {"command": line}});
+        let finished = json!({"session": "s", "event": "tool_finished", "call": id,
+            "status": "ok", "result": "three files changed"});
+        [proposed.to_string(), finished.to_string()]
+    };
+    let lines: Vec<String> = (0..100).flat_map(call).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    assert_eq!(world.stdio(&lines).answers(), vec!["allow"; lines.len()]);
+    let own = |entry: fs::DirEntry| {
+        let metadata = entry.metadata().unwrap();
+        if metadata.nlink() == 1 { metadata.blocks() * 512 } else { 0 }
+    };
+    let files = fs::read_dir(world.directory("s")).unwrap();
+    let bytes: u64 = files.map(|entry| own(entry.unwrap())).sum();
+    assert!(bytes <= 140_000, "{bytes} bytes");
 }
