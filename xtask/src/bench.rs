@@ -100,8 +100,8 @@ fn build() -> Result<(), String> {
         .map_err(|error| format!("can't look at `{}`: {error}", binary.display()))?
         .len();
     let _ = fs::remove_dir_all(&target);
-    // Hundredths of a megabyte.
-    let megabytes = f64::from(u32::try_from(length / 10_000).unwrap_or(u32::MAX)) / 100.0;
+    let megabytes = format!("{}.{:02}", length / 1_000_000, length % 1_000_000 / 10_000);
+    let megabytes = megabytes.parse().unwrap_or(f64::INFINITY);
     let built = report(BUILD, "build", seconds);
     report(BINARY, "binary", megabytes).and(built)
 }
