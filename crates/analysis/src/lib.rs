@@ -1,7 +1,7 @@
 //! What reads journals and decides nothing new.
 //!
 //! Replay decides every event again and compares. Backtest decides recorded events under another
-//! definition. Explain decides on a call that nobody made, and throws the session away. An account
+//! definition. Explain decides on a made-up call, and throws the session away. An account
 //! adds a journal up for exports and attestations.
 
 mod account;

@@ -136,7 +136,7 @@ impl StoreError {
 }
 
 impl From<FileError> for StoreError {
-    /// Drops the path: whoever knows that the store is on this machine can say where.
+    /// Drops the path: a caller that knows the place of the store can name it.
     fn from(FileError { what, source, .. }: FileError) -> Self {
         let what = match what {
             "create" => "create a directory of the store",

@@ -17,7 +17,7 @@ pub fn inspect(store: &dyn Store, entry: &SessionEntry) -> Result<Session, Store
 pub fn session_of(entry: &SessionEntry, journal: &JournalView) -> Result<Session, StoreError> {
     let load = |digest: &_| journal.definition(digest);
     if let Some((head, saved)) = SavedSession::of_view(journal)
-        // A state that is too new is folded: whoever only looks shuts no gate.
+        // Where the saved state is too new, the records are folded: a reader shuts no gate.
         && let Ok(Some((mut session, _))) = saved.restore(load)
     {
         journal.read_from(head.seq + 1, |line| fold(&mut session, journal, line))?;

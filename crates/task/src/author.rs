@@ -47,7 +47,7 @@ impl ArtifactRequest {
     }
 }
 
-/// A model that is asked anew for each program or plan.
+/// A model that gets one request for each program or plan.
 pub(crate) struct ModelAuthor {
     name: String,
     /// The model, or why there is none.
