@@ -40,7 +40,7 @@ fn product_files() -> Vec<CodeFile> {
 
 /// The modules that a file declares for tests only, as paths without `.rs`.
 fn test_modules(file: &Path) -> Vec<PathBuf> {
-    let is_root = ["lib.rs", "main.rs", "mod.rs"].iter().any(|name| file.ends_with(name));
+    let is_root = ["lib.rs", "main.rs"].iter().any(|name| file.ends_with(name));
     let directory = if is_root { file.with_file_name("") } else { file.with_extension("") };
     let text = read(file);
     let declared = text.split("#[cfg(test)]\nmod ").skip(1);
